@@ -1,0 +1,41 @@
+"""What the chassis asks of the pure core of a deciding service."""
+
+from collections.abc import Sequence
+from collections.abc import Set as AbstractSet
+from typing import Protocol
+
+from kube import Decision, Event, Key, Manifest, Outcome
+
+
+class Core(Protocol):
+    """A fold and a function: facts come in, decisions come out. No clock, no I/O, no randomness.
+
+    All times are milliseconds since the epoch and come in as arguments.
+    """
+
+    def fold(self, events: Sequence[Event], now: int) -> None:
+        """Take in what one change set changed; ``now`` is when it became a fact. Called for every fact, in order.
+
+        Also called once at the start with every object of the snapshot (``old`` is None).
+        """
+
+    def hear(self, service: str, decision: Decision) -> None:
+        """Take in a decision of another service (only of those that the service names as inputs)."""
+
+    def assume(self, decision_id: str, decision: Decision) -> None:
+        """Count an own decision as done until its outcome comes: right after it was made, and again after a restart."""
+
+    def settle(self, outcome: Outcome) -> None:
+        """An own decision has come to its outcome. What it changed was folded just before."""
+
+    def decide(self, now: int, in_flight: AbstractSet[Key]) -> list[Decision]:
+        """All that should happen now. ``in_flight`` are the subjects of own decisions that have no outcome yet."""
+
+    def deadline(self) -> int | None:
+        """When decide() has to be called again although no fact arrives by then; None for never."""
+
+    def query(self, name: str, arguments: Manifest) -> Manifest:
+        """Answer a question (``explain``, for instance) from the present state; raises KeyError for an unknown one."""
+
+    def check(self) -> list[str]:
+        """The invariants of the state that do not hold, in words; empty when all is well. For tests."""

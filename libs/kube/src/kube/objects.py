@@ -1,0 +1,99 @@
+"""One object of the cluster, as facts tell it: immutable, in parts that versions of it share."""
+
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from kube.keys import Key, Manifest
+from kube.kinds import api_version_of
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Object:
+    """An object at one revision.
+
+    ``metadata`` holds all of metadata but name, namespace and uid; ``body`` all other top-level keys except apiVersion,
+    kind and status. The parts are shared between versions and between objects made from one template: never change them.
+    ``revision`` is the place in the log of the fact that changed the object last, ``spec_revision`` of the last one that
+    changed more than its status.
+    """
+
+    key: Key
+    uid: str
+    metadata: Manifest = field(default_factory=dict)
+    body: Manifest = field(default_factory=dict)
+    status: Manifest = field(default_factory=dict)
+    revision: int = 0
+    spec_revision: int = 0
+
+    @property
+    def kind(self) -> str:
+        """The kind with its group, as in ``Key.kind``."""
+        return self.key.kind
+
+    @property
+    def namespace(self) -> str:
+        return self.key.namespace
+
+    @property
+    def name(self) -> str:
+        return self.key.name
+
+    @property
+    def spec(self) -> Manifest:
+        return self.body.get("spec") or {}
+
+    @property
+    def labels(self) -> dict[str, str]:
+        return self.metadata.get("labels") or {}
+
+    @property
+    def annotations(self) -> dict[str, str]:
+        return self.metadata.get("annotations") or {}
+
+    @property
+    def deleting(self) -> bool:
+        """Whether the object was deleted and only waits to be gone."""
+        return "deletionTimestamp" in self.metadata
+
+    @property
+    def created(self) -> str:
+        """The creation time, RFC 3339."""
+        return str(self.metadata.get("creationTimestamp", ""))
+
+    @property
+    def controller(self) -> Manifest | None:
+        """The owner reference of the controller, if there is one."""
+        owners: list[Manifest] = self.metadata.get("ownerReferences") or []
+        for owner in owners:
+            if owner.get("controller"):
+                return owner
+        return owners[0] if len(owners) == 1 else None
+
+    def manifest(self) -> Manifest:
+        """The object as a user reads it; only the outermost levels are fresh."""
+        kind = self.key.kind
+        metadata: Manifest = {"name": self.key.name}
+        if self.key.namespace:
+            metadata["namespace"] = self.key.namespace
+        metadata |= {"uid": self.uid, **self.metadata, "resourceVersion": str(self.revision)}
+        result: Manifest = {"apiVersion": api_version_of(kind), "kind": kind.partition(".")[0], "metadata": metadata}
+        result.update(self.body)
+        if self.status:
+            result["status"] = self.status
+        return result
+
+    def changed(self, **parts: Any) -> "Object":
+        """A version of this object with other parts."""
+        return replace(self, **parts)
+
+
+def from_manifest(manifest: Manifest, *, uid: str = "", revision: int = 0) -> Object:
+    """The object that ``manifest`` describes; its uid is ``uid`` or the manifest's own."""
+    from kube.kinds import key_of
+
+    metadata = dict(manifest.get("metadata") or {})
+    own_uid = metadata.pop("uid", "")
+    for name in ("name", "namespace", "resourceVersion"):
+        metadata.pop(name, None)
+    body = {name: part for name, part in manifest.items() if name not in ("apiVersion", "kind", "metadata", "status")}
+    return Object(key_of(manifest), uid or own_uid, metadata, body, manifest.get("status") or {}, revision, revision)

@@ -1,0 +1,81 @@
+"""The state that facts fold to: every object, found by key, by kind and by owner."""
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+
+from kube.keys import Key
+from kube.objects import Object
+
+
+@dataclass(frozen=True, slots=True)
+class Event:
+    """One object changed: ``old`` is None when it is new, ``new`` is None when it is gone."""
+
+    old: Object | None
+    new: Object | None
+
+    @property
+    def key(self) -> Key:
+        return self.object.key
+
+    @property
+    def object(self) -> Object:
+        """The newest version that there is."""
+        found = self.new or self.old
+        assert found is not None, "an event has an old or a new object"
+        return found
+
+
+@dataclass(slots=True)
+class Store:
+    """Objects by key, with the indexes that every reader needs."""
+
+    objects: dict[Key, Object] = field(default_factory=dict)
+    _kinds: dict[str, dict[Key, Object]] = field(default_factory=dict)
+    _owned: dict[str, dict[Key, None]] = field(default_factory=dict)
+
+    def get(self, key: Key) -> Object | None:
+        return self.objects.get(key)
+
+    def of_kind(self, kind: str) -> dict[Key, Object]:
+        """All objects of the kind with group ``kind``, by key, in the order of their arrival."""
+        return self._kinds.get(kind, {})
+
+    def in_namespace(self, kind: str, namespace: str) -> Iterator[Object]:
+        return (item for key, item in self.of_kind(kind).items() if key.namespace == namespace)
+
+    def owned_by(self, uid: str) -> list[Object]:
+        """The objects with an owner reference to ``uid``, by name."""
+        return sorted((self.objects[key] for key in self._owned.get(uid, ())), key=lambda item: item.key)
+
+    def put(self, new: Object) -> Event:
+        """Store a new version; returns what changed."""
+        old = self.objects.get(new.key)
+        self.objects[new.key] = new
+        self._kinds.setdefault(new.key.kind, {})[new.key] = new
+        if old is None or old.metadata is not new.metadata:
+            self._index_owners(old, new)
+        return Event(old, new)
+
+    def remove(self, key: Key) -> Event | None:
+        """Forget an object; None when it was not there."""
+        old = self.objects.pop(key, None)
+        if old is None:
+            return None
+        del self._kinds[key.kind][key]
+        self._index_owners(old, None)
+        return Event(old, None)
+
+    def _index_owners(self, old: Object | None, new: Object | None) -> None:
+        for uid in _owner_uids(old):
+            owned = self._owned.get(uid, {})
+            owned.pop(old.key if old else Key("", "", ""), None)
+            if not owned:
+                self._owned.pop(uid, None)
+        for uid in _owner_uids(new):
+            assert new is not None
+            self._owned.setdefault(uid, {})[new.key] = None
+
+
+def _owner_uids(item: Object | None) -> Iterable[str]:
+    return [owner.get("uid", "") for owner in item.metadata.get("ownerReferences") or ()] if item else ()
