@@ -1,0 +1,194 @@
+"""The bus on a NATS server with JetStream."""
+
+import asyncio
+import time
+from collections.abc import AsyncIterator, Callable
+from contextlib import suppress
+
+import nats
+import orjson
+from nats.aio.client import Client
+from nats.aio.msg import Msg
+from nats.aio.subscription import Subscription as NatsSubscription
+from nats.errors import Error as NatsError
+from nats.errors import NoRespondersError
+from nats.js import JetStreamContext
+from nats.js.api import KeyValueConfig
+from nats.js.errors import BucketNotFoundError, NotFoundError
+from nats.js.kv import KeyValue
+from nats.js.object_store import ObjectStore
+
+from bus.jetstream_lease import JetStreamLease
+from bus.jetstream_log import JetStreamLog, ensure_stream
+from bus.jetstream_reader import StreamReader
+from bus.ports import Handler, NoResponder, Parked, Ping, RequestFailed
+from bus.topology import DEAD, LEASES, SHARED_STREAMS, SNAPSHOTS, VALUES
+
+FAILED = "Tidegate-Error"
+
+
+class JetStreamBus:
+    """A connection to a NATS server. It reconnects for ever; while it is away, requests fail and appends wait."""
+
+    def __init__(self, client: Client) -> None:
+        self._client = client
+        self._js: JetStreamContext = client.jetstream(timeout=5)
+        self._logs: dict[str, JetStreamLog] = {}
+        self._readers: set[StreamReader] = set()
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._snapshot_store: ObjectStore | None = None
+
+    @classmethod
+    async def connect(cls, url: str, name: str, *, token: str | None = None) -> "JetStreamBus":
+        """Connect and declare what all services share; waits for a server that is not there yet."""
+        bus: JetStreamBus | None = None
+
+        async def reconnected() -> None:
+            for reader in list(bus._readers if bus else ()):
+                reader.reconnected()
+
+        async def quiet(_: Exception) -> None:
+            """Errors of the connection show as its state; the default would print a stack trace for each try."""
+
+        client = await nats.connect(
+            url,
+            name=name,
+            token=token,
+            max_reconnect_attempts=-1,
+            reconnect_time_wait=0.2,
+            ping_interval=20,
+            allow_reconnect=True,
+            reconnected_cb=reconnected,
+            error_cb=quiet,
+        )
+        bus = cls(client)
+        for stream in SHARED_STREAMS:
+            await ensure_stream(bus._js, stream.config())
+        return bus
+
+    def log(self, name: str) -> JetStreamLog:
+        if name not in self._logs:
+            self._logs[name] = JetStreamLog(self._client, self._js, name, self._snapshots, self._readers)  # type: ignore[arg-type]
+        return self._logs[name]
+
+    async def _snapshots(self) -> ObjectStore:
+        if self._snapshot_store is None:
+            try:
+                self._snapshot_store = await self._js.object_store(SNAPSHOTS)
+            except NotFoundError:
+                self._snapshot_store = await self._js.create_object_store(SNAPSHOTS)
+        return self._snapshot_store
+
+    async def request(self, subject: str, payload: bytes, *, timeout: float = 5.0) -> bytes:
+        try:
+            answer = await self._client.request(subject, payload, timeout=timeout)
+        except NoRespondersError:
+            raise NoResponder(f"nobody answers on {subject}") from None
+        except (TimeoutError, NatsError):
+            raise RequestFailed(f"no answer on {subject} within {timeout:g} s") from None
+        if answer.headers and FAILED in answer.headers:
+            raise RequestFailed(f"{subject}: {answer.headers[FAILED]}")
+        return answer.data
+
+    async def serve(self, subject: str, handler: Handler) -> "_Serving":
+        async def answer(message: Msg) -> None:
+            try:
+                await message.respond(await handler(message.data))
+            except NatsError:
+                pass
+            except Exception as error:
+                text = f"{type(error).__name__}: {error}".replace("\n", " ")[:500]
+                with suppress(NatsError):
+                    await self._client.publish(message.reply, b"", headers={FAILED: text})
+
+        async def take(message: Msg) -> None:
+            task = asyncio.create_task(answer(message))
+            self._tasks.add(task)
+            task.add_done_callback(self._tasks.discard)
+
+        return _Serving(await self._client.subscribe(subject, cb=take))
+
+    async def set_value(self, subject: str, payload: bytes) -> None:
+        if not payload:
+            await self._js.purge_stream(VALUES, subject=subject)
+            return
+        while True:
+            try:
+                await self._js.publish(subject, payload, timeout=5.0)
+                return
+            except (TimeoutError, NatsError):
+                await asyncio.sleep(0.1)
+
+    async def values(self, subject: str) -> AsyncIterator[bytes]:
+        await ensure_stream(self._js, SHARED_STREAMS[0].config())
+        reader = StreamReader(self._client, self._js, VALUES, subject, 0, filtered=True)
+        self._readers.add(reader)
+        try:
+            while True:
+                yield (await reader.batch())[-1].payload
+        finally:
+            self._readers.discard(reader)
+            await reader.stop()
+
+    async def publish(self, subject: str, payload: bytes) -> None:
+        with suppress(NatsError):
+            await self._client.publish(subject, payload)
+
+    async def listen(self, subject: str, handler: Callable[[bytes], None]) -> "_Serving":
+        async def take(message: Msg) -> None:
+            handler(message.data)
+
+        return _Serving(await self._client.subscribe(subject, cb=take))
+
+    async def lease(self, name: str, holder: str, ttl_seconds: float = 5.0) -> JetStreamLease:
+        return JetStreamLease(self._js, await self._lease_bucket(), name, holder, ttl_seconds)
+
+    async def _lease_bucket(self) -> KeyValue:
+        while True:
+            try:
+                return await self._js.key_value(LEASES)
+            except BucketNotFoundError:
+                with suppress(NatsError):
+                    config = KeyValueConfig(bucket=LEASES, history=1, limit_marker_ttl=60)
+                    return await self._js.create_key_value(config)
+            except (TimeoutError, NatsError):
+                await asyncio.sleep(0.1)
+
+    async def park(self, parked: Parked) -> None:
+        record = {"at": parked.at_ms, "service": parked.service, "source": parked.source, "error": parked.error}
+        head = orjson.dumps(record)
+        await self._js.publish(f"tidegate.dead.{parked.service}", len(head).to_bytes(4) + head + parked.payload)
+
+    async def parked(self, limit: int = 100) -> list[Parked]:
+        state = (await self._js.stream_info(DEAD)).state
+        found: list[Parked] = []
+        for sequence in range(max(state.first_seq, state.last_seq - limit + 1), state.last_seq + 1):
+            with suppress(NotFoundError):
+                found.append(_unpack((await self._js.get_msg(DEAD, sequence)).data or b""))
+        return [item for item in found if item.service]
+
+    def ping(self) -> Ping:
+        return Ping(
+            self._client.is_connected, str(self._client.connected_url.netloc if self._client.connected_url else "")
+        )
+
+    async def close(self) -> None:
+        with suppress(NatsError):
+            await self._client.close()
+
+
+def _unpack(content: bytes) -> Parked:
+    if len(content) < 4:
+        return Parked(int(time.time() * 1000), "", "", "", content)
+    size = int.from_bytes(content[:4])
+    record = orjson.loads(content[4 : 4 + size])
+    return Parked(record["at"], record["service"], record["source"], record["error"], content[4 + size :])
+
+
+class _Serving:
+    def __init__(self, subscription: NatsSubscription) -> None:
+        self._subscription = subscription
+
+    async def stop(self) -> None:
+        with suppress(NatsError):
+            await self._subscription.unsubscribe()

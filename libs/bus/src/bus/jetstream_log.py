@@ -1,0 +1,178 @@
+"""A log as a JetStream stream with one subject, guarded by its last sequence."""
+
+import asyncio
+import uuid
+from collections.abc import AsyncIterator, Callable, Mapping
+from contextlib import suppress
+
+from nats.aio.client import Client
+from nats.errors import Error as NatsError
+from nats.errors import NoRespondersError
+from nats.js import JetStreamContext
+from nats.js.errors import APIError, NotFoundError, ObjectNotFoundError
+from nats.js.object_store import ObjectStore
+
+from bus.jetstream_reader import PART, StreamReader
+from bus.ports import BusError, Entry, StaleWriter
+from bus.topology import MAX_PART_BYTES, stream_of_log
+
+MESSAGE_ID = "Nats-Msg-Id"
+EXPECTED = "Nats-Expected-Last-Sequence"
+SNAPSHOTS_KEPT = 5
+_STALE_CODES = {10071, 10164}
+
+
+class JetStreamLog:
+    """One log. ``readers`` is told of every reader while it lives, so that a reconnect can wake it."""
+
+    def __init__(
+        self,
+        client: Client,
+        js: JetStreamContext,
+        name: str,
+        snapshots: Callable[[], "asyncio.Future[ObjectStore]"],
+        readers: set[StreamReader],
+    ) -> None:
+        self.name = name
+        self._client, self._js, self._readers = client, js, readers
+        self._spec = stream_of_log(name)
+        self._subject = self._spec.subjects[0]
+        self._snapshots = snapshots
+        self._declared = False
+
+    async def declare(self) -> None:
+        """Make the stream if it is not there."""
+        if self._declared:
+            return
+        await ensure_stream(self._js, self._spec.config())
+        self._declared = True
+
+    async def append(
+        self,
+        payload: bytes,
+        *,
+        expected: int,
+        message_id: str,
+        headers: Mapping[str, str] | None = None,
+        topic: str = "",
+    ) -> int:
+        await self.declare()
+        subject = f"{self._subject}.topic.{topic}" if topic else self._subject
+        base = {**(headers or {}), "Tidegate-Id": message_id}
+        while True:
+            try:
+                if len(payload) > MAX_PART_BYTES:
+                    return await self._append_parts(subject, payload, expected, base)
+                guarded = {**base, EXPECTED: str(expected), MESSAGE_ID: message_id}
+                ack = await self._js.publish(subject, payload, timeout=5.0, headers=guarded)
+                return ack.seq
+            except APIError as error:
+                if error.err_code in _STALE_CODES:
+                    return await self._stale(expected, message_id)
+                raise BusError(f"log {self.name}: {error.description}") from error
+            except (TimeoutError, NatsError):
+                # Unknown whether it was stored: the same message with the same id and guard cannot be stored twice.
+                await asyncio.sleep(0.1)
+
+    async def _stale(self, expected: int, message_id: str) -> int:
+        """The guard refused: either an earlier try of ours was stored after all, or somebody else wrote."""
+        last = await self.last()
+        if last > expected:
+            newest = await self._js.get_msg(self._spec.name, last)
+            if (newest.headers or {}).get("Tidegate-Id") == message_id:
+                return last
+        raise StaleWriter(self.name, expected, last)
+
+    async def _append_parts(self, subject: str, payload: bytes, expected: int, base: Mapping[str, str]) -> int:
+        pieces = [payload[start : start + MAX_PART_BYTES] for start in range(0, len(payload), MAX_PART_BYTES)]
+        batch = uuid.uuid4().hex
+        for index, piece in enumerate(pieces, 1):
+            headers = {
+                **base,
+                PART: f"{index}/{len(pieces)}",
+                "Nats-Batch-Id": batch,
+                "Nats-Batch-Sequence": str(index),
+            }
+            if index == 1:
+                headers[EXPECTED] = str(expected)
+            if index < len(pieces):
+                await self._client.publish(subject, piece, headers=headers)
+                continue
+            headers["Nats-Batch-Commit"] = "1"
+            ack = await self._js.publish(subject, piece, timeout=5.0, headers=headers)
+            return ack.seq
+        raise BusError(f"log {self.name}: an empty batch")
+
+    async def last(self) -> int:
+        await self.declare()
+        return (await self._js.stream_info(self._spec.name)).state.last_seq
+
+    async def first(self) -> int:
+        await self.declare()
+        return max(1, (await self._js.stream_info(self._spec.name)).state.first_seq)
+
+    async def last_of(self, topic: str) -> Entry | None:
+        await self.declare()
+        try:
+            message = await self._js.get_last_msg(self._spec.name, f"{self._subject}.topic.{topic}")
+        except NotFoundError:
+            return None
+        return Entry(message.seq or 0, message.data or b"", message.headers or {})
+
+    async def read(self, after: int) -> AsyncIterator[list[Entry]]:
+        await self.declare()
+        reader = StreamReader(self._client, self._js, self._spec.name, self._subject, after)
+        self._readers.add(reader)
+        try:
+            while True:
+                yield await reader.batch()
+        finally:
+            self._readers.discard(reader)
+            await reader.stop()
+
+    async def put_snapshot(self, sequence: int, content: bytes) -> None:
+        store = await self._snapshots()
+        await store.put(self._snapshot_name(sequence), content)
+        for old in (await self._snapshot_sequences(store))[:-SNAPSHOTS_KEPT]:
+            with suppress(NotFoundError):
+                await store.delete(self._snapshot_name(old))
+
+    async def snapshot(self, at_most: int | None = None) -> tuple[int, bytes] | None:
+        store = await self._snapshots()
+        for sequence in reversed(await self._snapshot_sequences(store)):
+            if at_most is None or sequence <= at_most:
+                with suppress(ObjectNotFoundError):
+                    found = await store.get(self._snapshot_name(sequence))
+                    return sequence, found.data or b""
+        return None
+
+    async def trim(self, before: int) -> None:
+        await self._js.purge_stream(self._spec.name, seq=before)
+
+    def _snapshot_name(self, sequence: int) -> str:
+        return f"{self.name}.{sequence}"
+
+    async def _snapshot_sequences(self, store: ObjectStore) -> list[int]:
+        try:
+            found = await store.list()
+        except NotFoundError:
+            return []
+        prefix = f"{self.name}."
+        names = [item.name for item in found if item.name and item.name.startswith(prefix) and not item.deleted]
+        return sorted(int(name[len(prefix) :]) for name in names)
+
+
+async def ensure_stream(js: JetStreamContext, config: object) -> None:
+    """Make the stream of ``config``, or bring the one that is there in line with it."""
+    from nats.js.api import StreamConfig
+
+    assert isinstance(config, StreamConfig)
+    while True:
+        try:
+            await js.stream_info(str(config.name))
+            return
+        except NotFoundError:
+            with suppress(APIError):
+                await js.add_stream(config)
+        except (TimeoutError, NoRespondersError, NatsError):
+            await asyncio.sleep(0.1)

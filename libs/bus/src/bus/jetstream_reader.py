@@ -1,0 +1,140 @@
+"""Reading a stream from a sequence on, whatever happens to the server meanwhile."""
+
+import asyncio
+from collections import deque
+from contextlib import suppress
+
+from nats.aio.client import Client
+from nats.aio.msg import Msg
+from nats.aio.subscription import Subscription
+from nats.errors import Error as NatsError
+from nats.js import JetStreamContext
+from nats.js.api import AckPolicy, ConsumerConfig, DeliverPolicy
+
+from bus.ports import Entry
+
+HEARTBEAT_SECONDS = 5.0
+PART = "Tidegate-Part"
+
+
+class StreamReader:
+    """A consumer of its own for one reader; made again from the last sequence seen whenever something was lost.
+
+    Deliveries wait in memory until they are taken; the server's flow control is answered only once they were, so a slow
+    reader slows the delivery and not the memory.
+    """
+
+    def __init__(
+        self, client: Client, js: JetStreamContext, stream: str, subject: str, after: int, *, filtered: bool = False
+    ) -> None:
+        self._client, self._js, self._stream, self._subject = client, js, stream, subject
+        self._filter = subject if filtered else None
+        self._position = after
+        self._inbox: deque[Entry] = deque()
+        self._parts: list[Entry] = []
+        self._wake = asyncio.Event()
+        self._subscription: Subscription | None = None
+        self._expected = 1
+        self._lost = True
+        self._flow_reply = ""
+        self._consumer = ""
+
+    async def batch(self) -> list[Entry]:
+        """What has come since the last call; waits for one entry at least."""
+        while not self._inbox:
+            if self._lost:
+                await self._subscribe()
+            await self._answer_flow_control()
+            if self._inbox or self._lost:
+                continue
+            self._wake.clear()
+            try:
+                await asyncio.wait_for(self._wake.wait(), 3 * HEARTBEAT_SECONDS)
+            except TimeoutError:
+                self._lost = True
+        entries = list(self._inbox)
+        self._inbox.clear()
+        return entries
+
+    def reconnected(self) -> None:
+        """The connection was away: what the server knew of this reader may be gone."""
+        self._lost = True
+        self._wake.set()
+
+    async def stop(self) -> None:
+        """End the delivery."""
+        if self._subscription is not None:
+            subscription, self._subscription = self._subscription, None
+            with suppress(NatsError):
+                await subscription.unsubscribe()
+            with suppress(NatsError, asyncio.TimeoutError):
+                await self._js.delete_consumer(self._stream, self._consumer)
+
+    async def _subscribe(self) -> None:
+        await self.stop()
+        self._expected, self._lost = 1, False
+        self._parts.clear()
+        inbox = self._client.new_inbox()
+        self._subscription = await self._client.subscribe(inbox, cb=self._take, pending_bytes_limit=1 << 30)
+        config = ConsumerConfig(
+            deliver_policy=DeliverPolicy.BY_START_SEQUENCE,
+            opt_start_seq=self._position + 1,
+            ack_policy=AckPolicy.NONE,
+            deliver_subject=inbox,
+            filter_subject=self._filter,
+            idle_heartbeat=HEARTBEAT_SECONDS,
+            flow_control=True,
+            inactive_threshold=60.0,
+            mem_storage=True,
+            num_replicas=1,
+        )
+        try:
+            info = await self._js.add_consumer(self._stream, config)
+            self._consumer = info.name
+        except (TimeoutError, NatsError):
+            self._lost = True
+            await asyncio.sleep(0.2)
+
+    async def _take(self, message: Msg) -> None:
+        headers = message.headers
+        if headers and headers.get("Status") == "100":
+            if message.reply:
+                self._flow_reply = message.reply
+                if not self._inbox:
+                    await self._answer_flow_control()
+            elif stalled := headers.get("Nats-Consumer-Stalled"):
+                self._flow_reply = stalled
+                self._wake.set()
+            return
+        # $JS.ACK.<stream>.<consumer>.<deliveries>.<stream sequence>.<consumer sequence>.<time>.<pending>
+        tokens = message.reply.split(".")
+        sequence, number, nanoseconds = int(tokens[-4]), int(tokens[-3]), int(tokens[-2])
+        if number != self._expected:
+            self._lost = True
+            self._wake.set()
+            return
+        self._expected += 1
+        self._accept(Entry(sequence, message.data, headers or {}, nanoseconds // 1_000_000))
+
+    def _accept(self, entry: Entry) -> None:
+        part = entry.headers.get(PART, "")
+        if part:
+            index, _, count = part.partition("/")
+            if index == "1":
+                self._parts.clear()
+            self._parts.append(entry)
+            if index != count:
+                return
+            entry = entry._replace(payload=b"".join(piece.payload for piece in self._parts))
+            self._parts.clear()
+        if entry.sequence <= self._position:
+            return
+        self._position = entry.sequence
+        self._inbox.append(entry)
+        self._wake.set()
+
+    async def _answer_flow_control(self) -> None:
+        if self._flow_reply:
+            reply, self._flow_reply = self._flow_reply, ""
+            with suppress(NatsError):
+                await self._client.publish(reply)

@@ -1,0 +1,118 @@
+"""Decisions between the cores of services and their logs."""
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+
+from kube import Decision, Key, Manifest, Mutation, Verb, api_version_of
+from tidegate.codec.blobs import BlobReader, BlobWriter
+from tidegate.decision.v1 import decision_pb2
+
+
+@dataclass(frozen=True, slots=True)
+class CommitHead:
+    """What a commit says of itself: by whom, in which term, on what it was decided, and when."""
+
+    service: str
+    epoch: int
+    decided_on: int
+    now_ms: int
+    inputs: Mapping[str, int] = field(default_factory=dict)
+    leader_started: bool = False
+
+
+def encode_commit(head: CommitHead, decisions: Iterable[tuple[str, Decision]], private_state: bytes = b"") -> bytes:
+    """The message of a service's log for decisions taken together; each comes with its id."""
+    message = decision_pb2.Commit(
+        service=head.service,
+        epoch=head.epoch,
+        decided_on=head.decided_on,
+        now_ms=head.now_ms,
+        inputs=head.inputs,
+        private_state=private_state,
+        leader_started=head.leader_started,
+    )
+    blobs = BlobWriter(message.blobs)
+    for decision_id, decision in decisions:
+        item = message.decisions.add(
+            id=decision_id,
+            name=decision.name,
+            subject=_ref(decision.subject, decision.subject_uid),
+            reason=decision.reason,
+            message=decision.message,
+            payload=blobs.put(decision.payload),
+        )
+        for mutation in decision.mutations:
+            _add_mutation(item, mutation, blobs)
+    return message.SerializeToString()
+
+
+def _add_mutation(item: decision_pb2.Decision, mutation: Mutation, blobs: BlobWriter) -> None:
+    metadata, body, patch = None, None, mutation.patch or mutation.devices
+    if mutation.manifest is not None:
+        metadata, body, patch = split(mutation.manifest)
+    item.mutations.add(
+        verb=mutation.verb.value,
+        ref=_ref(mutation.key, mutation.uid),
+        metadata=blobs.put(metadata),
+        body=blobs.put(body),
+        patch=blobs.put(patch),
+        node=mutation.node,
+        grace_seconds=mutation.grace_seconds,
+    )
+
+
+def split(manifest: Manifest) -> tuple[Manifest, Manifest, Manifest | None]:
+    """A manifest's metadata without its identity, its body and its status."""
+    identity = ("name", "namespace", "uid", "resourceVersion")
+    metadata = {name: part for name, part in (manifest.get("metadata") or {}).items() if name not in identity}
+    body = {name: part for name, part in manifest.items() if name not in ("apiVersion", "kind", "metadata", "status")}
+    return metadata, body, manifest.get("status")
+
+
+def decode_commit(message: decision_pb2.Commit) -> Iterator[tuple[str, Decision]]:
+    """The decisions of a commit with their ids."""
+    blobs = BlobReader(message.blobs)
+    for item in message.decisions:
+        yield (
+            item.id,
+            Decision(
+                item.name,
+                key_of_ref(item.subject),
+                item.subject.uid,
+                item.reason,
+                item.message,
+                tuple(_mutation(mutation, blobs) for mutation in item.mutations),
+                blobs.get(item.payload) if item.payload else None,
+            ),
+        )
+
+
+def _mutation(item: decision_pb2.Mutation, blobs: BlobReader) -> Mutation:
+    key, verb = key_of_ref(item.ref), Verb(item.verb)
+    grace = item.grace_seconds if item.HasField("grace_seconds") else None
+    part = blobs.get(item.patch) if item.patch else None
+    if verb is Verb.CREATE:
+        return Mutation(verb, key, item.ref.uid, manifest=_manifest(key, item, blobs, part))
+    if verb is Verb.BIND:
+        return Mutation(verb, key, item.ref.uid, node=item.node, devices=part)
+    return Mutation(verb, key, item.ref.uid, patch=part, grace_seconds=grace)
+
+
+def _manifest(key: Key, item: decision_pb2.Mutation, blobs: BlobReader, status: Manifest | None) -> Manifest:
+    identity = {"name": key.name} | ({"namespace": key.namespace} if key.namespace else {})
+    manifest: Manifest = {
+        "apiVersion": api_version_of(key.kind),
+        "kind": key.kind.partition(".")[0],
+        "metadata": {**identity, **blobs.get(item.metadata)},
+        **blobs.get(item.body),
+    }
+    return manifest | ({"status": status} if status else {})
+
+
+def _ref(key: Key, uid: str) -> decision_pb2.ObjectRef:
+    return decision_pb2.ObjectRef(kind=key.kind, namespace=key.namespace, name=key.name, uid=uid)
+
+
+def key_of_ref(ref: decision_pb2.ObjectRef) -> Key:
+    """The key that a reference names."""
+    return Key(ref.kind, ref.namespace, ref.name)

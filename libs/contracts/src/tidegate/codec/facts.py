@@ -1,0 +1,151 @@
+"""Change sets between the log and the store."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+
+from kube import Event, Key, Manifest, Object, Outcome, Store
+from tidegate.codec.blobs import BlobReader, BlobWriter
+from tidegate.fact.v1 import fact_pb2
+
+SNAPSHOT_PART = 2000
+"""Objects in one part of a snapshot: parts that share a template share its blob only inside one part."""
+
+
+@dataclass(frozen=True, slots=True)
+class Changed:
+    """What one object became: the parts that are new (None: as before), or that it is gone."""
+
+    key: Key
+    uid: str
+    metadata: Manifest | None = None
+    body: Manifest | None = None
+    status: Manifest | None = None
+    node: str = ""
+    fresh: bool = False
+    removed: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class FactSet:
+    """One change set as plain data."""
+
+    at_ms: int
+    actor: str = ""
+    cause: str = ""
+    changes: tuple[Changed, ...] = ()
+    outcomes: tuple[Outcome, ...] = ()
+    positions: Mapping[str, int] = field(default_factory=dict)
+
+
+def encode(facts: FactSet) -> bytes:
+    """The message of the log for a change set."""
+    message = fact_pb2.ChangeSet(at_ms=facts.at_ms, actor=facts.actor, cause=facts.cause)
+    kinds: dict[str, int] = {}
+    blobs = BlobWriter(message.blobs)
+    add = message.changes.add
+    for change in facts.changes:
+        key = change.key
+        add(
+            kind=kinds.setdefault(key.kind, len(kinds)),
+            namespace=key.namespace,
+            name=key.name,
+            uid=change.uid,
+            removed=change.removed,
+            metadata=blobs.put(change.metadata),
+            body=blobs.put(change.body),
+            status=blobs.put(change.status),
+            node=change.node,
+            fresh=change.fresh,
+        )
+    for outcome in facts.outcomes:
+        _add_outcome(message, outcome, kinds)
+    message.positions.update(facts.positions)
+    message.kinds.extend(kinds)
+    return message.SerializeToString()
+
+
+def _add_outcome(message: fact_pb2.ChangeSet, outcome: Outcome, kinds: dict[str, int]) -> None:
+    subject = outcome.subject
+    message.outcomes.add(
+        decision_id=outcome.decision_id,
+        name=outcome.name,
+        kind=kinds.setdefault(subject.kind, len(kinds)),
+        namespace=subject.namespace,
+        object=subject.name,
+        applied=outcome.applied,
+        reasons=outcome.reasons,
+    )
+
+
+def fold(store: Store, message: fact_pb2.ChangeSet, revision: int) -> list[Event]:
+    """Lay a change set over ``store``; what changed, in the order of the set. Folding it twice changes nothing more."""
+    blobs = BlobReader(message.blobs)
+    kinds = list(message.kinds)
+    events: list[Event] = []
+    for change in message.changes:
+        key = Key(kinds[change.kind], change.namespace, change.name)
+        if change.removed:
+            gone = store.remove(key)
+            if gone is not None:
+                events.append(gone)
+            continue
+        old = None if change.fresh else store.get(key)
+        events.append(store.put(_version(key, change, old, blobs, revision)))
+    return events
+
+
+def _version(key: Key, change: fact_pb2.Change, old: Object | None, blobs: BlobReader, revision: int) -> Object:
+    metadata = blobs.get(change.metadata) if change.metadata or old is None else old.metadata
+    body = blobs.get(change.body) if change.body or old is None else old.body
+    status = blobs.get(change.status) if change.status or old is None else old.status
+    if change.node:
+        body = with_node(body, change.node)
+    only_status = not (change.metadata or change.body or change.node or old is None)
+    spec_revision = old.spec_revision if only_status and old is not None else revision
+    if change.revision:
+        return Object(key, change.uid, metadata, body, status, change.revision, change.spec_revision)
+    return Object(key, change.uid, metadata, body, status, revision, spec_revision)
+
+
+def with_node(body: Manifest, node: str) -> Manifest:
+    """A pod's body with spec.nodeName set; all other parts are shared with ``body``."""
+    return {**body, "spec": {**(body.get("spec") or {}), "nodeName": node}}
+
+
+def outcomes(message: fact_pb2.ChangeSet) -> Iterable[Outcome]:
+    """The outcomes in a change set."""
+    kinds = message.kinds
+    for item in message.outcomes:
+        subject = Key(kinds[item.kind], item.namespace, item.object)
+        yield Outcome(item.decision_id, item.name, subject, item.applied, dict(item.reasons))
+
+
+def encode_snapshot(objects: Iterable[Object], revision: int, at_ms: int, positions: Mapping[str, int]) -> bytes:
+    """The whole state as one message."""
+    message = fact_pb2.Snapshot(revision=revision, at_ms=at_ms)
+    message.positions.update(positions)
+    part, blobs, kinds = fact_pb2.ChangeSet(), BlobWriter([]), dict[str, int]()
+    for count, item in enumerate(objects):
+        if count % SNAPSHOT_PART == 0:
+            part.kinds.extend(kinds)
+            part = message.parts.add(at_ms=at_ms)
+            blobs, kinds = BlobWriter(part.blobs), {}
+        part.changes.add(
+            kind=kinds.setdefault(item.key.kind, len(kinds)),
+            namespace=item.key.namespace,
+            name=item.key.name,
+            uid=item.uid,
+            metadata=blobs.put(item.metadata or None),
+            body=blobs.put(item.body or None),
+            status=blobs.put(item.status or None),
+            fresh=True,
+            revision=item.revision,
+            spec_revision=item.spec_revision,
+        )
+    part.kinds.extend(kinds)
+    return message.SerializeToString()
+
+
+def fold_snapshot(store: Store, snapshot: fact_pb2.Snapshot) -> list[Event]:
+    """Fill an empty store from a snapshot."""
+    return [event for part in snapshot.parts for event in fold(store, part, snapshot.revision)]

@@ -1,0 +1,141 @@
+"""What every bus does, run on the double and on the real server."""
+
+import asyncio
+from collections.abc import AsyncIterator
+
+import pytest
+from bus import Bus, Entry, NoResponder, Parked, RequestFailed, StaleWriter
+
+
+async def take(reader: AsyncIterator[list[Entry]], count: int) -> list[Entry]:
+    found: list[Entry] = []
+    async with asyncio.timeout(10):
+        while len(found) < count:
+            found += await anext(reader)
+    return found
+
+
+async def test_entries_are_read_in_the_order_of_their_sequences(bus: Bus) -> None:
+    log = bus.log("fact")
+    for number in range(5):
+        assert await log.append(b"%d" % number, expected=number, message_id=f"m{number}") == number + 1
+    entries = await take(log.read(2), 3)
+    assert [(entry.sequence, entry.payload) for entry in entries] == [(3, b"2"), (4, b"3"), (5, b"4")]
+    assert await log.last() == 5
+
+
+async def test_a_reader_gets_what_is_appended_after_it_began(bus: Bus) -> None:
+    log = bus.log("fact")
+    reader = log.read(0)
+    waiting = asyncio.ensure_future(take(reader, 1))
+    await asyncio.sleep(0.05)
+    await log.append(b"x", expected=0, message_id="a", headers={"Kinds": "Pod"})
+    (entry,) = await waiting
+    assert (entry.sequence, entry.payload, entry.headers["Kinds"]) == (1, b"x", "Pod")
+
+
+async def test_a_second_writer_is_refused(bus: Bus) -> None:
+    log = bus.log("decision.gang_scheduler")
+    await log.append(b"first", expected=0, message_id="a")
+    with pytest.raises(StaleWriter) as caught:
+        await log.append(b"second", expected=0, message_id="b")
+    assert caught.value.last == 1
+
+
+async def test_the_same_message_twice_is_one_entry(bus: Bus) -> None:
+    log = bus.log("fact")
+    assert await log.append(b"x", expected=0, message_id="same") == 1
+    assert await log.append(b"x", expected=0, message_id="same") == 1
+    assert await log.last() == 1
+
+
+async def test_a_message_larger_than_a_part_is_one_entry(bus: Bus) -> None:
+    log = bus.log("fact")
+    large = bytes(range(256)) * 8192
+    last = await log.append(large, expected=0, message_id="large")
+    await log.append(b"small", expected=last, message_id="small")
+    entries = await take(log.read(0), 2)
+    assert [len(entry.payload) for entry in entries] == [len(large), 5]
+    assert entries[0].payload == large
+    assert entries[0].sequence == last
+    with pytest.raises(StaleWriter):
+        await log.append(large, expected=0, message_id="other")
+
+
+async def test_the_last_entry_of_a_topic_is_found(bus: Bus) -> None:
+    log = bus.log("decision.queue_manager")
+    assert await log.last_of("entitlements") is None
+    await log.append(b"1", expected=0, message_id="a", topic="entitlements")
+    await log.append(b"2", expected=1, message_id="b", topic="entitlements")
+    await log.append(b"3", expected=2, message_id="c")
+    found = await log.last_of("entitlements")
+    assert found is not None
+    assert (found.sequence, found.payload) == (2, b"2")
+    assert [entry.payload for entry in await take(log.read(0), 3)] == [b"1", b"2", b"3"]
+
+
+async def test_snapshots_are_found_by_the_sequence_they_stand_for(bus: Bus) -> None:
+    log = bus.log("fact")
+    assert await log.snapshot() is None
+    await log.put_snapshot(10, b"ten" * 100_000)
+    await log.put_snapshot(20, b"twenty")
+    assert await log.snapshot() == (20, b"twenty")
+    assert await log.snapshot(at_most=15) == (10, b"ten" * 100_000)
+    assert await log.snapshot(at_most=5) is None
+
+
+async def test_a_trimmed_log_goes_on_with_its_sequences(bus: Bus) -> None:
+    log = bus.log("fact")
+    for number in range(4):
+        await log.append(b"x", expected=number, message_id=f"m{number}")
+    await log.trim(3)
+    assert (await log.first(), await log.last()) == (3, 4)
+    assert [entry.sequence for entry in await take(log.read(0), 2)] == [3, 4]
+
+
+async def test_a_request_is_answered_by_who_serves_it(bus: Bus) -> None:
+    async def twice(payload: bytes) -> bytes:
+        return payload * 2
+
+    async def fail(payload: bytes) -> bytes:
+        raise ValueError("no such pod")
+
+    serving = await bus.serve("tidegate.request.a.double", twice)
+    await bus.serve("tidegate.request.a.fail", fail)
+    assert await bus.request("tidegate.request.a.double", b"ab") == b"abab"
+    with pytest.raises(RequestFailed, match="no such pod"):
+        await bus.request("tidegate.request.a.fail", b"")
+    await serving.stop()
+    with pytest.raises(NoResponder):
+        await bus.request("tidegate.request.a.double", b"ab")
+
+
+async def test_of_a_value_the_newest_counts(bus: Bus) -> None:
+    await bus.set_value("tidegate.assignment.n1", b"1")
+    await bus.set_value("tidegate.assignment.n1", b"2")
+    await bus.set_value("tidegate.assignment.n2", b"other")
+    values = bus.values("tidegate.assignment.n1")
+    async with asyncio.timeout(10):
+        assert await anext(values) == b"2"
+        later = asyncio.ensure_future(anext(values))
+        await asyncio.sleep(0.01)
+        await bus.set_value("tidegate.assignment.n1", b"3")
+        assert await later == b"3"
+
+
+async def test_a_lease_is_held_by_one_at_a_time(bus: Bus) -> None:
+    first = await bus.lease("gang_scheduler", "a", 1.0)
+    second = await bus.lease("gang_scheduler", "b", 1.0)
+    await first.wait()
+    waiting = asyncio.ensure_future(second.wait())
+    await asyncio.sleep(0.5)
+    assert not waiting.done()
+    await first.release()
+    async with asyncio.timeout(10):
+        await waiting
+    await second.release()
+
+
+async def test_parked_messages_keep_their_error(bus: Bus) -> None:
+    await bus.park(Parked(5, "gang_scheduler", "fact/7", "cannot decode", b"\x00\x01"))
+    assert await bus.parked() == [Parked(5, "gang_scheduler", "fact/7", "cannot decode", b"\x00\x01")]
