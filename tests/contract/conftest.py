@@ -5,6 +5,7 @@ from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
+
 from bus import Bus, MemoryBus
 from bus.jetstream import JetStreamBus
 from bus.server import ServerSettings, command, free_port, wait_until_open

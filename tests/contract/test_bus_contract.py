@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import AsyncIterator
 
 import pytest
+
 from bus import Bus, Entry, NoResponder, Parked, RequestFailed, StaleWriter
 
 

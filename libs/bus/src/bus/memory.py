@@ -59,7 +59,7 @@ class MemoryLog:
     async def read(self, after: int) -> AsyncIterator[list[Entry]]:
         position = after
         while True:
-            batch = self._entries[max(0, position - self._trimmed) :]
+            batch = self.entries(position)
             if batch:
                 position = batch[-1].sequence
                 yield batch
@@ -67,6 +67,10 @@ class MemoryLog:
             future: asyncio.Future[None] = asyncio.get_running_loop().create_future()
             self._waiting.append(future)
             await future
+
+    def entries(self, after: int) -> list[Entry]:
+        """What is stored behind sequence ``after`` just now."""
+        return self._entries[max(0, after - self._trimmed) :]
 
     async def put_snapshot(self, sequence: int, content: bytes) -> None:
         self._snapshots[sequence] = content
@@ -132,7 +136,9 @@ class MemoryBus:
         return self._logs.setdefault(name, MemoryLog(name))
 
     async def request(self, subject: str, payload: bytes, *, timeout: float = 5.0) -> bytes:
-        handler = self._handlers.get(subject)
+        handler = self._handlers.get(subject) or next(
+            (found for pattern, found in self._handlers.items() if "*" in pattern and _matches(pattern, subject)), None
+        )
         if handler is None:
             raise NoResponder(f"nobody answers on {subject}")
         try:

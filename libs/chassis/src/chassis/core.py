@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from collections.abc import Set as AbstractSet
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 from kube import Decision, Event, Key, Manifest, Outcome
 
@@ -39,3 +39,14 @@ class Core(Protocol):
 
     def check(self) -> list[str]:
         """The invariants of the state that do not hold, in words; empty when all is well. For tests."""
+
+
+@runtime_checkable
+class Remembering(Protocol):
+    """A core with private state that no fact tells. It is committed in the same message as the decisions it belongs to."""
+
+    def remember(self) -> bytes | None:
+        """The whole private state if it changed since the last call, else None. Called after each decide()."""
+
+    def restore(self, content: bytes) -> None:
+        """Take up the state of the last commit that had one; called before the first fold()."""

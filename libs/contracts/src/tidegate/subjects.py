@@ -9,7 +9,9 @@ SECRET = "tidegate.request.cluster_gateway.secret"
 
 def token(name: str) -> str:
     """``name`` as one subject token: letters, digits, ``-`` and ``_`` stay, all else becomes ``=`` and two hex digits."""
-    safe = (chr(byte) if (byte < 128 and chr(byte).isalnum()) or byte in b"-_" else f"={byte:02X}" for byte in name.encode())
+    safe = (
+        chr(byte) if (byte < 128 and chr(byte).isalnum()) or byte in b"-_" else f"={byte:02X}" for byte in name.encode()
+    )
     return "".join(safe)
 
 
@@ -26,6 +28,15 @@ def assignment(node: str) -> str:
 def report(node: str) -> str:
     """Where the agent of ``node`` reports."""
     return f"tidegate.report.{token(node)}"
+
+
+REPORTS = "tidegate.report.*"
+HEARTBEATS = "tidegate.heartbeat.*"
+
+
+def heartbeat(node: str) -> str:
+    """Where the agent of ``node`` shows that it lives."""
+    return f"tidegate.heartbeat.{token(node)}"
 
 
 def question(service: str, name: str) -> str:

@@ -9,9 +9,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from resources import QuantityError, parse_amounts, parse_milli, parse_quantity
-
 from kube.keys import Manifest
+from resources import QuantityError, parse_amounts, parse_milli, parse_quantity
 
 _REFERENCE = re.compile(r"\$\$|\$\(([^)]*)\)")
 _INDEXED = re.compile(r"metadata\.(labels|annotations)\['([^']+)'\]")

@@ -3,6 +3,7 @@
 from collections.abc import MutableSequence, Sequence
 
 import orjson
+
 from kube import Manifest
 
 

@@ -23,6 +23,7 @@ class Changed:
     node: str = ""
     fresh: bool = False
     removed: bool = False
+    actor: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,8 +31,6 @@ class FactSet:
     """One change set as plain data."""
 
     at_ms: int
-    actor: str = ""
-    cause: str = ""
     changes: tuple[Changed, ...] = ()
     outcomes: tuple[Outcome, ...] = ()
     positions: Mapping[str, int] = field(default_factory=dict)
@@ -39,8 +38,9 @@ class FactSet:
 
 def encode(facts: FactSet) -> bytes:
     """The message of the log for a change set."""
-    message = fact_pb2.ChangeSet(at_ms=facts.at_ms, actor=facts.actor, cause=facts.cause)
+    message = fact_pb2.ChangeSet(at_ms=facts.at_ms)
     kinds: dict[str, int] = {}
+    actors: dict[str, int] = {}
     blobs = BlobWriter(message.blobs)
     add = message.changes.add
     for change in facts.changes:
@@ -56,11 +56,13 @@ def encode(facts: FactSet) -> bytes:
             status=blobs.put(change.status),
             node=change.node,
             fresh=change.fresh,
+            actor=actors.setdefault(change.actor, len(actors)),
         )
     for outcome in facts.outcomes:
         _add_outcome(message, outcome, kinds)
     message.positions.update(facts.positions)
     message.kinds.extend(kinds)
+    message.actors.extend(actors)
     return message.SerializeToString()
 
 

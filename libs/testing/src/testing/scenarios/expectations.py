@@ -50,7 +50,7 @@ def _count(value: Any) -> Matcher:
     entry = mapping(value, SELECTORS | COUNTED | _SPREADS)
     if not entry.keys() & (COUNTED | _SPREADS):
         raise ScenarioError("it counts nothing")
-    domains = at("domains", lambda: mapping(entry.get("domains"), ("key", "n")))
+    domains = at("domains", mapping, entry.get("domains"), ("key", "n"))
     return CountMatcher(
         parse_selector(entry),
         {state: at(state, parse_range, entry[state]) for state in entry if state in COUNTED},
@@ -66,7 +66,7 @@ def _condition(entry: Manifest) -> Condition:
     given = {name: entry[name] for name in entry if name in _CONDITIONS}
     if not given:
         raise ScenarioError(f"it wants nothing; one of {', '.join(_CONDITIONS)} is needed")
-    approx = at("approx", lambda: mapping(given.get("approx"), ("value", "tolerance")))
+    approx = at("approx", mapping, given.get("approx"), ("value", "tolerance"))
     for name, number in (("min", given.get("min", 0)), ("max", given.get("max", 0)), *approx.items()):
         if nano(number) is None:
             raise ScenarioError(f"{name}: {number!r} is no number or quantity")
@@ -110,7 +110,7 @@ def _env(value: Any) -> Matcher:
     entry = mapping(value, ("pod", "select", "take", "name", "equals", "contains", "exists", "json"))
     if ("pod" in entry) == ("select" in entry):
         raise ScenarioError("it names either a pod or a select")
-    inner = at("json", lambda: mapping(entry.get("json"), ("path", *_CONDITIONS)))
+    inner = at("json", mapping, entry.get("json"), ("path", *_CONDITIONS))
     return EnvMatcher(
         _selected(entry),
         at("name", word, entry.get("name")),

@@ -180,7 +180,7 @@ class CgroupMatcher:
         if got is not None and got.strip() in self.wanted:
             return None
         return Mismatch(
-            f"cgroup {self.node} {self.path}", " or ".join(self.wanted), "no such file" if got is None else got
+            f"cgroup {self.node} {self.path}", " or ".join(self.wanted), "no such file" if got is None else got.strip()
         )
 
 

@@ -26,13 +26,13 @@ class Ref:
             f"{self.kind}/{self.name}" if self.namespace == "default" else f"{self.kind}/{self.namespace}/{self.name}"
         )
 
-    def keys(self) -> list[Key]:
+    def candidates(self) -> list[Key]:
         """The keys that it may mean, the likeliest first."""
         return [Key(info.id, self.namespace if info.namespaced else "", self.name) for info in kinds_named(self.kind)]
 
     def key(self, store: Store) -> Key:
         """The key of the object that it means: one that is there, else the likeliest."""
-        candidates = self.keys()
+        candidates = self.candidates()
         return next((key for key in candidates if store.get(key)), candidates[0])
 
 

@@ -39,7 +39,7 @@ class Selector:
             and (self.pod_group is None or _named(self.pod_group, pod.namespace, {group_of(pod)}))
             and (self.job is None or _named(self.job, pod.namespace, jobs_of(pod, store)))
             and (self.queue is None or self.queue in queues_of(pod, store))
-            and (self.owner is None or not set(self.owner.keys()).isdisjoint(owners_of(pod, store)))
+            and (self.owner is None or not set(self.owner.candidates()).isdisjoint(owners_of(pod, store)))
         )
 
 

@@ -24,7 +24,7 @@ _sym_db = _symbol_database.Default()
 
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x1btidegate/fact/v1/fact.proto\x12\x10tidegate.fact.v1\"\x9f\x02\n\tChangeSet\x12\r\n\x05\x61t_ms\x18\x01 \x01(\x03\x12\r\n\x05\x61\x63tor\x18\x02 \x01(\t\x12\r\n\x05\x63\x61use\x18\x03 \x01(\t\x12\r\n\x05kinds\x18\x04 \x03(\t\x12\r\n\x05\x62lobs\x18\x05 \x03(\x0c\x12)\n\x07\x63hanges\x18\x06 \x03(\x0b\x32\x18.tidegate.fact.v1.Change\x12+\n\x08outcomes\x18\x07 \x03(\x0b\x32\x19.tidegate.fact.v1.Outcome\x12=\n\tpositions\x18\x08 \x03(\x0b\x32*.tidegate.fact.v1.ChangeSet.PositionsEntry\x1a\x30\n\x0ePositionsEntry\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\r\n\x05value\x18\x02 \x01(\x04:\x02\x38\x01\"\xcb\x01\n\x06\x43hange\x12\x0c\n\x04kind\x18\x01 \x01(\r\x12\x11\n\tnamespace\x18\x02 \x01(\t\x12\x0c\n\x04name\x18\x03 \x01(\t\x12\x0b\n\x03uid\x18\x04 \x01(\t\x12\x0f\n\x07removed\x18\x05 \x01(\x08\x12\x10\n\x08metadata\x18\x06 \x01(\r\x12\x0c\n\x04\x62ody\x18\x07 \x01(\r\x12\x0e\n\x06status\x18\x08 \x01(\r\x12\x0c\n\x04node\x18\t \x01(\t\x12\r\n\x05\x66resh\x18\n \x01(\x08\x12\x10\n\x08revision\x18\x0b \x01(\x04\x12\x15\n\rspec_revision\x18\x0c \x01(\x04\"\xe8\x01\n\x07Outcome\x12\x13\n\x0b\x64\x65\x63ision_id\x18\x01 \x01(\t\x12\x0f\n\x07service\x18\x02 \x01(\t\x12\x0c\n\x04name\x18\x03 \x01(\t\x12\x0c\n\x04kind\x18\x04 \x01(\r\x12\x11\n\tnamespace\x18\x05 \x01(\t\x12\x0e\n\x06object\x18\x06 \x01(\t\x12\x0f\n\x07\x61pplied\x18\x07 \x01(\x08\x12\x37\n\x07reasons\x18\x08 \x03(\x0b\x32&.tidegate.fact.v1.Outcome.ReasonsEntry\x1a.\n\x0cReasonsEntry\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\r\n\x05value\x18\x02 \x01(\t:\x02\x38\x01\"\xc7\x01\n\x08Snapshot\x12\x10\n\x08revision\x18\x01 \x01(\x04\x12\r\n\x05\x61t_ms\x18\x02 \x01(\x03\x12*\n\x05parts\x18\x03 \x03(\x0b\x32\x1b.tidegate.fact.v1.ChangeSet\x12<\n\tpositions\x18\x04 \x03(\x0b\x32).tidegate.fact.v1.Snapshot.PositionsEntry\x1a\x30\n\x0ePositionsEntry\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\r\n\x05value\x18\x02 \x01(\x04:\x02\x38\x01\x62\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x1btidegate/fact/v1/fact.proto\x12\x10tidegate.fact.v1\"\x91\x02\n\tChangeSet\x12\r\n\x05\x61t_ms\x18\x01 \x01(\x03\x12\x0e\n\x06\x61\x63tors\x18\x02 \x03(\t\x12\r\n\x05kinds\x18\x04 \x03(\t\x12\r\n\x05\x62lobs\x18\x05 \x03(\x0c\x12)\n\x07\x63hanges\x18\x06 \x03(\x0b\x32\x18.tidegate.fact.v1.Change\x12+\n\x08outcomes\x18\x07 \x03(\x0b\x32\x19.tidegate.fact.v1.Outcome\x12=\n\tpositions\x18\x08 \x03(\x0b\x32*.tidegate.fact.v1.ChangeSet.PositionsEntry\x1a\x30\n\x0ePositionsEntry\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\r\n\x05value\x18\x02 \x01(\x04:\x02\x38\x01\"\xda\x01\n\x06\x43hange\x12\x0c\n\x04kind\x18\x01 \x01(\r\x12\x11\n\tnamespace\x18\x02 \x01(\t\x12\x0c\n\x04name\x18\x03 \x01(\t\x12\x0b\n\x03uid\x18\x04 \x01(\t\x12\x0f\n\x07removed\x18\x05 \x01(\x08\x12\x10\n\x08metadata\x18\x06 \x01(\r\x12\x0c\n\x04\x62ody\x18\x07 \x01(\r\x12\x0e\n\x06status\x18\x08 \x01(\r\x12\x0c\n\x04node\x18\t \x01(\t\x12\r\n\x05\x66resh\x18\n \x01(\x08\x12\x10\n\x08revision\x18\x0b \x01(\x04\x12\x15\n\rspec_revision\x18\x0c \x01(\x04\x12\r\n\x05\x61\x63tor\x18\r \x01(\r\"\xe8\x01\n\x07Outcome\x12\x13\n\x0b\x64\x65\x63ision_id\x18\x01 \x01(\t\x12\x0f\n\x07service\x18\x02 \x01(\t\x12\x0c\n\x04name\x18\x03 \x01(\t\x12\x0c\n\x04kind\x18\x04 \x01(\r\x12\x11\n\tnamespace\x18\x05 \x01(\t\x12\x0e\n\x06object\x18\x06 \x01(\t\x12\x0f\n\x07\x61pplied\x18\x07 \x01(\x08\x12\x37\n\x07reasons\x18\x08 \x03(\x0b\x32&.tidegate.fact.v1.Outcome.ReasonsEntry\x1a.\n\x0cReasonsEntry\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\r\n\x05value\x18\x02 \x01(\t:\x02\x38\x01\"\xc7\x01\n\x08Snapshot\x12\x10\n\x08revision\x18\x01 \x01(\x04\x12\r\n\x05\x61t_ms\x18\x02 \x01(\x03\x12*\n\x05parts\x18\x03 \x03(\x0b\x32\x1b.tidegate.fact.v1.ChangeSet\x12<\n\tpositions\x18\x04 \x03(\x0b\x32).tidegate.fact.v1.Snapshot.PositionsEntry\x1a\x30\n\x0ePositionsEntry\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\r\n\x05value\x18\x02 \x01(\x04:\x02\x38\x01\x62\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
@@ -38,17 +38,17 @@ if not _descriptor._USE_C_DESCRIPTORS:
   _globals['_SNAPSHOT_POSITIONSENTRY']._loaded_options = None
   _globals['_SNAPSHOT_POSITIONSENTRY']._serialized_options = b'8\001'
   _globals['_CHANGESET']._serialized_start=50
-  _globals['_CHANGESET']._serialized_end=337
-  _globals['_CHANGESET_POSITIONSENTRY']._serialized_start=289
-  _globals['_CHANGESET_POSITIONSENTRY']._serialized_end=337
-  _globals['_CHANGE']._serialized_start=340
-  _globals['_CHANGE']._serialized_end=543
-  _globals['_OUTCOME']._serialized_start=546
-  _globals['_OUTCOME']._serialized_end=778
-  _globals['_OUTCOME_REASONSENTRY']._serialized_start=732
-  _globals['_OUTCOME_REASONSENTRY']._serialized_end=778
-  _globals['_SNAPSHOT']._serialized_start=781
-  _globals['_SNAPSHOT']._serialized_end=980
-  _globals['_SNAPSHOT_POSITIONSENTRY']._serialized_start=289
-  _globals['_SNAPSHOT_POSITIONSENTRY']._serialized_end=337
+  _globals['_CHANGESET']._serialized_end=323
+  _globals['_CHANGESET_POSITIONSENTRY']._serialized_start=275
+  _globals['_CHANGESET_POSITIONSENTRY']._serialized_end=323
+  _globals['_CHANGE']._serialized_start=326
+  _globals['_CHANGE']._serialized_end=544
+  _globals['_OUTCOME']._serialized_start=547
+  _globals['_OUTCOME']._serialized_end=779
+  _globals['_OUTCOME_REASONSENTRY']._serialized_start=733
+  _globals['_OUTCOME_REASONSENTRY']._serialized_end=779
+  _globals['_SNAPSHOT']._serialized_start=782
+  _globals['_SNAPSHOT']._serialized_end=981
+  _globals['_SNAPSHOT_POSITIONSENTRY']._serialized_start=275
+  _globals['_SNAPSHOT_POSITIONSENTRY']._serialized_end=323
 # @@protoc_insertion_point(module_scope)

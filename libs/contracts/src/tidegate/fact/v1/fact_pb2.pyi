@@ -45,8 +45,7 @@ class ChangeSet(_message.Message):
         def WhichOneof(self, oneof_group: _Never) -> None: ...
 
     AT_MS_FIELD_NUMBER: _builtins.int
-    ACTOR_FIELD_NUMBER: _builtins.int
-    CAUSE_FIELD_NUMBER: _builtins.int
+    ACTORS_FIELD_NUMBER: _builtins.int
     KINDS_FIELD_NUMBER: _builtins.int
     BLOBS_FIELD_NUMBER: _builtins.int
     CHANGES_FIELD_NUMBER: _builtins.int
@@ -54,10 +53,10 @@ class ChangeSet(_message.Message):
     POSITIONS_FIELD_NUMBER: _builtins.int
     at_ms: _builtins.int
     """When it became a fact, in milliseconds since the epoch."""
-    actor: _builtins.str
-    """Who asked for it: a user, or a service of Tidegate."""
-    cause: _builtins.str
-    """The id of the request or of the report that caused it; empty where decisions did."""
+    @_builtins.property
+    def actors(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
+        """Who asked for the changes: users, services of Tidegate, nodes. The changes name them by index."""
+
     @_builtins.property
     def kinds(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
         """The kinds with group that the changes name by index."""
@@ -78,8 +77,7 @@ class ChangeSet(_message.Message):
         self,
         *,
         at_ms: _builtins.int = ...,
-        actor: _builtins.str = ...,
-        cause: _builtins.str = ...,
+        actors: _abc.Iterable[_builtins.str] | None = ...,
         kinds: _abc.Iterable[_builtins.str] | None = ...,
         blobs: _abc.Iterable[_builtins.bytes] | None = ...,
         changes: _abc.Iterable[Global___Change] | None = ...,
@@ -88,7 +86,7 @@ class ChangeSet(_message.Message):
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["actor", b"actor", "at_ms", b"at_ms", "blobs", b"blobs", "cause", b"cause", "changes", b"changes", "kinds", b"kinds", "outcomes", b"outcomes", "positions", b"positions"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["actors", b"actors", "at_ms", b"at_ms", "blobs", b"blobs", "changes", b"changes", "kinds", b"kinds", "outcomes", b"outcomes", "positions", b"positions"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -112,6 +110,7 @@ class Change(_message.Message):
     FRESH_FIELD_NUMBER: _builtins.int
     REVISION_FIELD_NUMBER: _builtins.int
     SPEC_REVISION_FIELD_NUMBER: _builtins.int
+    ACTOR_FIELD_NUMBER: _builtins.int
     kind: _builtins.int
     namespace: _builtins.str
     name: _builtins.str
@@ -130,6 +129,7 @@ class Change(_message.Message):
     revision: _builtins.int
     """In a snapshot: the revisions of the last change, and of the last one to more than the status."""
     spec_revision: _builtins.int
+    actor: _builtins.int
     def __init__(
         self,
         *,
@@ -145,10 +145,11 @@ class Change(_message.Message):
         fresh: _builtins.bool = ...,
         revision: _builtins.int = ...,
         spec_revision: _builtins.int = ...,
+        actor: _builtins.int = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["body", b"body", "fresh", b"fresh", "kind", b"kind", "metadata", b"metadata", "name", b"name", "namespace", b"namespace", "node", b"node", "removed", b"removed", "revision", b"revision", "spec_revision", b"spec_revision", "status", b"status", "uid", b"uid"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["actor", b"actor", "body", b"body", "fresh", b"fresh", "kind", b"kind", "metadata", b"metadata", "name", b"name", "namespace", b"namespace", "node", b"node", "removed", b"removed", "revision", b"revision", "spec_revision", b"spec_revision", "status", b"status", "uid", b"uid"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

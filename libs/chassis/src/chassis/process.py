@@ -1,0 +1,117 @@
+"""The life of a service's process: connect, start its parts in one task group, say when it is ready, stop in order."""
+
+import asyncio
+import logging
+import os
+import signal
+import sys
+from collections.abc import Awaitable, Callable, Coroutine, Sequence
+from dataclasses import dataclass, field
+from typing import TypeVar
+
+from prometheus_client import start_http_server
+
+from bus.jetstream import JetStreamBus
+from chassis import logs
+from chassis.clock import Clock, SystemClock
+from chassis.measures import Measures
+from chassis.rpc_server import Add, RpcServer
+from chassis.settings import ServiceSettings, SettingsError, read
+from chassis.tracing import Tracer, make_tracer
+
+log = logging.getLogger(__name__)
+S = TypeVar("S", bound=ServiceSettings)
+
+
+@dataclass(slots=True)
+class Parts:
+    """What a service is made of: endless tasks by name, events that are set when each part is ready, gRPC services.
+
+    ``stopping`` is called, in order, before the tasks are cancelled.
+    """
+
+    tasks: dict[str, Coroutine[object, object, None]] = field(default_factory=dict)
+    ready: Sequence[asyncio.Event] = ()
+    rpc: Sequence[Add] = ()
+    rpc_names: Sequence[str] = ()
+    stopping: Sequence[Callable[[], Awaitable[None]]] = ()
+
+
+@dataclass(slots=True)
+class Context:
+    """What a service is given to make its parts from."""
+
+    bus: JetStreamBus
+    clock: Clock
+    measures: Measures
+    tracer: Tracer
+
+
+def run(service: str, settings_class: type[S], build: Callable[[S, Context], Awaitable[Parts]]) -> None:
+    """The main program of a service: read the settings, run until a signal or a failed part; exits the process."""
+    try:
+        settings = read(settings_class, sys.argv[1:], os.environ)
+    except SettingsError as error:
+        raise SystemExit(f"{service}: {error}") from None
+    logs.configure(service, settings.log_level)
+    try:
+        asyncio.run(_serve(service, settings, build))
+    except* _Stopped:
+        log.info("stopped")
+    except* SystemExit as group:
+        raise SystemExit(str(group.exceptions[0])) from None
+
+
+class _Stopped(Exception):
+    """A signal asked the process to stop."""
+
+
+async def _serve(service: str, settings: S, build: Callable[[S, Context], Awaitable[Parts]]) -> None:
+    loop, stop = asyncio.get_running_loop(), asyncio.Event()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        loop.add_signal_handler(number, stop.set)
+    measures = Measures(service)
+    tracer = make_tracer(service, settings.trace, settings.data_dir)
+    bus = await JetStreamBus.connect(settings.nats_url, service, token=settings.nats_token or None)
+    parts = await build(settings, Context(bus, SystemClock(), measures, tracer))
+    server = RpcServer(f"127.0.0.1:{settings.health_port}", parts.rpc_names, parts.rpc)
+    await server.start()
+    if settings.metrics_port:
+        start_http_server(settings.metrics_port, "127.0.0.1", measures.registry)
+    log.info("started", extra={"pid": os.getpid(), "port": server.port})
+    try:
+        async with asyncio.TaskGroup() as tasks:
+            for name, work in parts.tasks.items():
+                tasks.create_task(_endless(name, work), name=name)
+            tasks.create_task(_watch_readiness(parts.ready, bus, server), name="readiness")
+            tasks.create_task(_until(stop, parts), name="signals")
+    finally:
+        await server.stop()
+        await bus.close()
+        tracer.close()
+
+
+async def _endless(name: str, work: Coroutine[object, object, None]) -> None:
+    await work
+    raise RuntimeError(f"{name} ended though it should go on for ever")
+
+
+async def _until(stop: asyncio.Event, parts: Parts) -> None:
+    await stop.wait()
+    for stopping in parts.stopping:
+        await stopping()
+    raise _Stopped
+
+
+async def _watch_readiness(ready: Sequence[asyncio.Event], bus: JetStreamBus, server: RpcServer) -> None:
+    """Ready while every part is and the bus is connected."""
+    shown = False
+    for event in ready:
+        await event.wait()
+    while True:
+        now = bus.ping().connected and all(event.is_set() for event in ready)
+        if now != shown:
+            await server.set_ready(now)
+            log.info("ready" if now else "not_ready")
+            shown = now
+        await asyncio.sleep(1.0)

@@ -1,0 +1,234 @@
+"""One term of leadership of a deciding service.
+
+It begins with an entry in the service's own log; from then on every commit expects that log's last sequence, so a
+predecessor that still runs is refused by the bus. It ends with the first commit that is refused.
+"""
+
+import asyncio
+import logging
+import time
+
+import orjson
+
+from bus import Bus, Entry, Log, Parked, Subscription
+from bus.ports import Handler
+from chassis.clock import Clock
+from chassis.core import Core, Remembering
+from chassis.fact_fold import FactFold, load, relevant
+from chassis.in_flight import InFlight
+from chassis.log_reader import Inbox, follow
+from chassis.measures import Measures
+from kube import Decision
+from tidegate import subjects
+from tidegate.codec.decisions import CommitHead, decode_commit, encode_commit
+from tidegate.decision.v1 import decision_pb2
+
+log = logging.getLogger(__name__)
+
+FACTS = "facts"
+LONGEST_SLEEP_MS = 60_000
+"""A deadline is looked at again after this long at most: the machine's clock may have jumped meanwhile."""
+
+TOPICS = {"EntitlementsComputed": "entitlements"}
+"""Decisions of which a reader that starts later needs only the newest, with the topic that finds it."""
+
+STATE = "state"
+"""The topic of commits that carry private state."""
+
+
+class Term:
+    """A core of its own, how far it has read everything, and what it has decided without an outcome yet."""
+
+    def __init__(
+        self,
+        service: str,
+        core: Core,
+        bus: Bus,
+        clock: Clock,
+        inputs: tuple[str, ...],
+        queries: tuple[str, ...],
+        holder: str,
+        measures: Measures,
+        gate: asyncio.Event,
+    ) -> None:
+        self.service, self.core, self.measures, self._gate = service, core, measures, gate
+        self._bus, self._clock, self._inputs, self._queries, self._holder = bus, clock, inputs, queries, holder
+        self._log = bus.log(subjects.decisions(service))
+        self._facts = bus.log(subjects.FACTS)
+        self._inbox = Inbox()
+        self._readers: list[asyncio.Task[None]] = []
+        self._serving: list[Subscription] = []
+        self._timer: asyncio.TimerHandle | None = None
+        self.fold = FactFold()
+        self.in_flight = InFlight()
+        self.heard: dict[str, int] = {}
+        self._goals: dict[str, int] = {}
+        self._last = self._epoch = self._count = 0
+
+    async def begin(self) -> None:
+        """Claim the log, then read everything: snapshot, facts, other services, own decisions without outcome."""
+        decided_on = await self._claim()
+        await self._restore()
+        self.fold, events = await load(self._facts, decided_on)
+        self.core.fold(events, self.fold.at_ms)
+        for service in self._inputs:
+            await self._listen_to(service)
+        goal = await self._facts.last()
+        self._follow(FACTS, self._facts, self.fold.revision)
+        while self.fold.revision < goal or any(self.heard[name] < self._goals[name] for name in self._inputs):
+            await self._inbox.wait()
+            self._take()
+        await self._recall()
+        for name in self._queries:
+            subject = subjects.question(self.service, name)
+            self._serving.append(await self._bus.serve(subject, self._answer(name)))
+
+    async def go_on(self) -> None:
+        """Decide, commit, wait; until the bus refuses a commit."""
+        while True:
+            await self._decide()
+            self._arm()
+            await self._inbox.wait()
+            await self._gate.wait()
+            for reader in self._readers:
+                if reader.done():
+                    reader.result()
+            self._take()
+
+    async def end(self) -> None:
+        """Stop reading and answering."""
+        for reader in self._readers:
+            reader.cancel()
+        await asyncio.gather(*self._readers, return_exceptions=True)
+        for serving in self._serving:
+            await serving.stop()
+        if self._timer is not None:
+            self._timer.cancel()
+
+    async def _claim(self) -> int | None:
+        """Start the term in the log; what the predecessor had read when it decided last, if there was one."""
+        self._last = await self._log.last()
+        decided_on = None
+        if self._last >= await self._log.first():
+            (*_, newest) = await anext(self._log.read(self._last - 1))
+            decided_on = decision_pb2.Commit.FromString(newest.payload).decided_on
+        self._epoch = self._last + 1
+        head = CommitHead(self.service, self._epoch, decided_on or 0, self._clock.now(), leader_started=True)
+        message_id = f"{self.service}/{self._epoch}/started/{self._holder}"
+        self._last = await self._log.append(encode_commit(head, ()), expected=self._last, message_id=message_id)
+        return decided_on
+
+    async def _restore(self) -> None:
+        if isinstance(self.core, Remembering):
+            entry = await self._log.last_of(STATE)
+            if entry is not None:
+                self.core.restore(decision_pb2.Commit.FromString(entry.payload).private_state)
+
+    async def _listen_to(self, service: str) -> None:
+        source = self._bus.log(subjects.decisions(service))
+        after = self._goals[service] = await source.last()
+        for topic in TOPICS.values():
+            entry = await source.last_of(topic)
+            if entry is not None:
+                after = min(after, entry.sequence - 1)
+        self.heard[service] = after
+        self._follow(service, source, after)
+
+    def _follow(self, name: str, source: Log, after: int) -> None:
+        reading = follow(self._inbox, name, source, after)
+        task = asyncio.create_task(reading, name=f"{self.service} reads {name}")
+        task.add_done_callback(lambda _: self._inbox.wake())
+        self._readers.append(task)
+
+    async def _recall(self) -> None:
+        """Own decisions that have no outcome yet count as done."""
+        position = max(self.fold.positions.get(self.service, 0), await self._log.first() - 1)
+        reader = self._log.read(position)
+        while position < self._last:
+            for entry in await anext(reader):
+                position = entry.sequence
+                for decision_id, decision in decode_commit(decision_pb2.Commit.FromString(entry.payload)):
+                    self._assume(decision_id, decision)
+
+    def _assume(self, decision_id: str, decision: Decision) -> None:
+        self.in_flight.add(decision_id, decision)
+        self.core.assume(decision_id, decision)
+
+    def _take(self) -> None:
+        for source, entry in self._inbox.take():
+            try:
+                if source == FACTS:
+                    self._take_fact(entry)
+                else:
+                    self._take_decisions(source, entry)
+            except Exception as error:
+                self._park(source, entry, error)
+
+    def _take_fact(self, entry: Entry) -> None:
+        folded = self.fold.take(entry)
+        if folded is None:
+            return
+        self.measures.facts.inc()
+        if folded.events:
+            self.core.fold(folded.events, folded.at_ms)
+        for outcome in relevant(folded.outcomes, self.service):
+            if self.in_flight.settle(outcome, self._clock.now()):
+                self.measures.outcomes.labels(outcome.name, str(outcome.applied).lower()).inc()
+            self.core.settle(outcome)
+
+    def _take_decisions(self, source: str, entry: Entry) -> None:
+        self.heard[source] = max(self.heard[source], entry.sequence)
+        for _, decision in decode_commit(decision_pb2.Commit.FromString(entry.payload)):
+            self.core.hear(source, decision)
+
+    def _park(self, source: str, entry: Entry, error: Exception) -> None:
+        log.exception("message_parked", extra={"service": self.service, "source": f"{source}/{entry.sequence}"})
+        self.measures.parked.inc()
+        where, text = f"{source}/{entry.sequence}", f"{type(error).__name__}: {error}"
+        parked = Parked(self._clock.now(), self.service, where, text, entry.payload)
+        self._readers.append(asyncio.create_task(self._bus.park(parked), name=f"{self.service} parks {where}"))
+
+    async def _decide(self) -> None:
+        now = self._clock.now()
+        self.in_flight.wake(now)
+        started = time.perf_counter()
+        decisions = self.core.decide(now, self.in_flight)
+        private = self.core.remember() if isinstance(self.core, Remembering) else None
+        self.measures.decide_seconds.observe(time.perf_counter() - started)
+        if decisions or private is not None:
+            await self._commit(decisions, private, now)
+        self.measures.revision.set(self.fold.revision)
+        self.measures.in_flight.set(len(self.in_flight))
+
+    async def _commit(self, decisions: list[Decision], private: bytes | None, now: int) -> None:
+        numbered: list[tuple[str, Decision]] = []
+        for decision in decisions:
+            self._count += 1
+            numbered.append((f"{self.service}/{self._epoch}/{self._count}", decision))
+            self.measures.decisions.labels(decision.name).inc()
+        head = CommitHead(self.service, self._epoch, self.fold.revision, now, dict(self.heard))
+        payload = encode_commit(head, numbered, private or b"")
+        for decision_id, decision in numbered:
+            self._assume(decision_id, decision)
+        topics = [TOPICS[decision.name] for decision in decisions if decision.name in TOPICS]
+        topic = STATE if private is not None else (topics[0] if topics else "")
+        message_id = f"{self.service}/{self._epoch}/commit/{self._last + 1}"
+        started = time.perf_counter()
+        self._last = await self._log.append(payload, expected=self._last, message_id=message_id, topic=topic)
+        self.measures.commit_seconds.observe(time.perf_counter() - started)
+
+    def _arm(self) -> None:
+        """Set the alarm for the next time something is due without a fact."""
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+        due = [when for when in (self.core.deadline(), self.in_flight.deadline()) if when is not None]
+        if due:
+            delay_ms = min(LONGEST_SLEEP_MS, max(1, min(due) - self._clock.now()))
+            self._timer = asyncio.get_running_loop().call_later(delay_ms / 1000, self._inbox.wake)
+
+    def _answer(self, name: str) -> Handler:
+        async def answer(payload: bytes) -> bytes:
+            return orjson.dumps(self.core.query(name, orjson.loads(payload)), option=orjson.OPT_NON_STR_KEYS)
+
+        return answer

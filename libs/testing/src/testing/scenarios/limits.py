@@ -1,0 +1,94 @@
+"""The hard limits on what pods hold: a node's allocatable, the caps of queues and elastic quotas at every ancestor."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from kube import Key, Store
+from resources import Amounts
+from testing.scenarios.footprint import amounts, footprint
+from testing.scenarios.membership import QUOTA_NAME, QUOTA_PARENT, is_finished, mark, node_of, pods_of, queue_of
+
+NODE = "Node"
+QUEUE = "Queue.scheduling.volcano.sh"
+QUOTA = "ElasticQuota.scheduling.sigs.k8s.io"
+_TITLES = {NODE: "node", QUEUE: "queue", QUOTA: "quota"}
+
+
+@dataclass(frozen=True, slots=True)
+class Charge:
+    """What one bound pod that has not ended holds, and where it is charged."""
+
+    uid: str
+    pod: str
+    amounts: Amounts
+    node: str
+    queue: str
+    """Its Volcano queue; "" where it is charged to an elastic quota."""
+    quota: str
+    leaving: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Limit:
+    """How much may be held of one node, queue or quota. ``below`` are the names that are charged to it."""
+
+    key: Key
+    amounts: Amounts
+    below: frozenset[str]
+
+    @property
+    def title(self) -> str:
+        return f"{_TITLES[self.key.kind]} {self.key.name}"
+
+    @property
+    def complete(self) -> bool:
+        """Whether a resource that the limit does not name is not there at all, instead of without limit."""
+        return self.key.kind == NODE
+
+    def charged(self, charges: Iterable[Charge]) -> list[Charge]:
+        """Those that count against it. A pod that is leaving holds its node, but no longer its queue."""
+        if self.key.kind == NODE:
+            return [charge for charge in charges if charge.node in self.below]
+        if self.key.kind == QUEUE:
+            return [charge for charge in charges if charge.queue in self.below and not charge.leaving]
+        return [charge for charge in charges if charge.quota in self.below and not charge.leaving]
+
+
+def charges_of(store: Store) -> list[Charge]:
+    """Every bound pod that has not ended, by namespace and name."""
+    return [
+        Charge(
+            pod.uid,
+            pod.name,
+            footprint(pod),
+            node_of(pod),
+            "" if mark(pod, QUOTA_NAME) else queue_of(pod, store),
+            mark(pod, QUOTA_NAME),
+            pod.deleting,
+        )
+        for pod in pods_of(store)
+        if node_of(pod) and not is_finished(pod)
+    ]
+
+
+def limits_of(store: Store) -> list[Limit]:
+    """Every limit that is set, by kind and name."""
+    queues = {key.name: str(queue.spec.get("parent") or "") for key, queue in store.of_kind(QUEUE).items()}
+    quotas = {key.name: quota.labels.get(QUOTA_PARENT, "") for key, quota in store.of_kind(QUOTA).items()}
+    set_here = [
+        *((key, node.status.get("allocatable"), frozenset({key.name})) for key, node in store.of_kind(NODE).items()),
+        *((key, queue.spec.get("capability"), _below(key.name, queues)) for key, queue in store.of_kind(QUEUE).items()),
+        *((key, quota.spec.get("max"), _below(key.name, quotas)) for key, quota in store.of_kind(QUOTA).items()),
+    ]
+    return sorted((Limit(key, amounts(most), below) for key, most, below in set_here if most), key=lambda one: one.key)
+
+
+def _below(name: str, parents: dict[str, str]) -> frozenset[str]:
+    """``name`` and all that have it as an ancestor; a circle of parents ends where it began."""
+    found = {name}
+    grown = True
+    while grown:
+        more = {child for child, parent in parents.items() if parent in found} - found
+        found |= more
+        grown = bool(more)
+    return frozenset(found)

@@ -1,0 +1,212 @@
+"""Writing for users: complete, check, and hand to the cluster gateway; what came together goes together."""
+
+import asyncio
+import uuid
+from collections import deque
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import orjson
+
+from admission.domain.admit import admit, admit_delete
+from admission.domain.errors import FieldError, Rejected
+from admission.domain.overlay import Overlay
+from admission.domain.updating import updated
+from admission.view import View
+from bus import Bus, BusError
+from kube import Key, Manifest, Object, UnknownKind, from_manifest, key_of
+from tidegate import subjects
+from tidegate.gateway.v1 import gateway_pb2
+
+TRIES = 20
+MOST_OBJECTS = 2_000
+"""Objects in one write: more that wait go into the next."""
+
+
+class Unavailable(Exception):
+    """The cluster gateway did not answer; whether it was done is unknown. Asking again is safe."""
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """One thing that a user wants: an object stored (``manifest``), or the object of ``delete`` gone."""
+
+    manifest: Manifest | None = None
+    delete: Key | None = None
+    grace_seconds: int | None = None
+    create_only: bool = False
+
+
+@dataclass(slots=True)
+class Result:
+    """What became of it: ``created``, ``configured``, ``unchanged``, ``deleted`` or ``refused`` with the errors."""
+
+    key: Key
+    outcome: str
+    errors: tuple[FieldError, ...] = ()
+    warnings: tuple[str, ...] = ()
+    message: str = ""
+    uid: str = ""
+
+
+@dataclass(slots=True)
+class Job:
+    """Changes of one request, waiting for their results."""
+
+    actor: str
+    changes: Sequence[Change]
+    done: "asyncio.Future[tuple[list[Result], int]]"
+    results: list[Result] = field(default_factory=list)
+
+
+class Applier:
+    """Takes requests one batch after the other; while one is on its way the next gathers."""
+
+    def __init__(self, bus: Bus, view: View) -> None:
+        self._bus, self._view = bus, view
+        self._waiting: deque[Job] = deque()
+        self._wake = asyncio.Event()
+
+    async def apply(self, actor: str, changes: Sequence[Change]) -> tuple[list[Result], int]:
+        """The results, in order, and a revision that holds all of it. Raises Unavailable."""
+        done: asyncio.Future[tuple[list[Result], int]] = asyncio.get_running_loop().create_future()
+        self._waiting.append(Job(actor, changes, done))
+        self._wake.set()
+        return await done
+
+    def dry_run(self, changes: Sequence[Change]) -> list[Result]:
+        """What apply would answer, without writing anything."""
+        job = Job("", changes, asyncio.get_running_loop().create_future())
+        self._prepare([job])
+        job.done.cancel()
+        return job.results
+
+    async def run(self) -> None:
+        """Serve the waiting requests for ever."""
+        await self._view.ready.wait()
+        while True:
+            await self._wake.wait()
+            self._wake.clear()
+            while self._waiting:
+                await self._serve(self._next_batch())
+
+    def _next_batch(self) -> list[Job]:
+        """Requests of one user that wait, oldest first."""
+        jobs = [self._waiting.popleft()]
+        count = len(jobs[0].changes)
+        while self._waiting and self._waiting[0].actor == jobs[0].actor and count < MOST_OBJECTS:
+            jobs.append(self._waiting.popleft())
+            count += len(jobs[-1].changes)
+        return jobs
+
+    async def _serve(self, jobs: list[Job]) -> None:
+        request_id = uuid.uuid4().hex
+        try:
+            for _ in range(TRIES):
+                writes = self._prepare(jobs)
+                if not writes:
+                    return self._answer(jobs, self._view.revision)
+                request = gateway_pb2.WriteRequest(id=request_id, actor=jobs[0].actor, writes=writes)
+                reply = await self._send(request)
+                if not reply.error:
+                    await self._view.reach(reply.revision)
+                    return self._answer(jobs, reply.revision)
+                await self._view.reach(reply.conflict_revision)
+            raise Unavailable("the objects kept changing while they were written; try again")
+        except Exception as error:
+            for job in jobs:
+                if not job.done.done():
+                    job.done.set_exception(error)
+        return None
+
+    async def _send(self, request: gateway_pb2.WriteRequest) -> gateway_pb2.WriteReply:
+        payload = request.SerializeToString()
+        for attempt in range(TRIES):
+            try:
+                answer = await self._bus.request(subjects.WRITE, payload, timeout=10.0)
+                return gateway_pb2.WriteReply.FromString(answer)
+            except BusError as error:
+                last = error
+                await asyncio.sleep(min(1.0, 0.05 * 2**attempt))
+        raise Unavailable(f"the cluster gateway does not answer: {last}")
+
+    def _answer(self, jobs: list[Job], revision: int) -> None:
+        for job in jobs:
+            for result in job.results:
+                found = self._view.store.get(result.key)
+                result.uid = found.uid if found is not None else ""
+            if not job.done.done():
+                job.done.set_result((job.results, revision))
+
+    def _prepare(self, jobs: list[Job]) -> list[gateway_pb2.Write]:
+        """Check everything against the present state and what came before it in the batch."""
+        world = Overlay(self._view.store)
+        writes: list[gateway_pb2.Write] = []
+        for job in jobs:
+            job.results = [self._prepare_one(change, world, writes) for change in job.changes]
+        return writes
+
+    def _prepare_one(self, change: Change, world: Overlay, writes: list[gateway_pb2.Write]) -> Result:
+        key = change.delete or Key("", "", "")
+        try:
+            if change.delete is not None:
+                return self._prepare_delete(change, change.delete, world, writes)
+            manifest = _named(change.manifest or {})
+            key = key_of(manifest)
+            return self._prepare_write(key, manifest, change, world, writes)
+        except UnknownKind as error:
+            return Result(key, "refused", (FieldError("kind", manifest.get("kind"), str(error)),), message=str(error))
+        except Rejected as rejected:
+            return Result(key, "refused", rejected.errors, message=str(rejected))
+
+    def _prepare_delete(self, change: Change, key: Key, world: Overlay, writes: list[gateway_pb2.Write]) -> Result:
+        old = world.get(key)
+        if old is None:
+            return Result(key, "refused", message=f"{key} not found")
+        admit_delete(old, world)
+        writes.append(
+            gateway_pb2.Write(
+                delete=True,
+                kind=key.kind,
+                namespace=key.namespace,
+                name=key.name,
+                force=True,
+                grace_seconds=change.grace_seconds,
+            )
+        )
+        world.remove(key)
+        return Result(key, "deleted")
+
+    def _prepare_write(
+        self, key: Key, manifest: Manifest, change: Change, world: Overlay, writes: list[gateway_pb2.Write]
+    ) -> Result:
+        old = world.get(key)
+        if old is not None and change.create_only:
+            raise Rejected(str(key), (FieldError("metadata.name", key.name, "exists already"),))
+        admitted = admit(updated(manifest, old), old, world)
+        new = from_manifest(admitted.manifest, uid=old.uid if old else "")
+        if old is not None and new.body == old.body and _same_metadata(new, old):
+            return Result(key, "unchanged", warnings=admitted.warnings)
+        writes.append(
+            gateway_pb2.Write(
+                kind=key.kind,
+                namespace=key.namespace,
+                name=key.name,
+                manifest=orjson.dumps(admitted.manifest),
+                expected_revision=world.base_revision(key),
+            )
+        )
+        world.put(new)
+        return Result(key, "configured" if old is not None else "created", warnings=admitted.warnings)
+
+
+def _same_metadata(new: Object, old: Object) -> bool:
+    return all(new.metadata.get(name) == old.metadata.get(name) for name in new.metadata)
+
+
+def _named(manifest: Manifest) -> Manifest:
+    """A manifest with a name: one with generateName gets a fresh one."""
+    metadata = manifest.get("metadata") or {}
+    if isinstance(metadata, dict) and not metadata.get("name") and metadata.get("generateName"):
+        return {**manifest, "metadata": {**metadata, "name": f"{metadata['generateName']}{uuid.uuid4().hex[:5]}"}}
+    return manifest

@@ -1,0 +1,97 @@
+"""What may enter, and in what form: one request after the other, against the objects that there are.
+
+A manifest is read by the shape of its kind, filled in, and checked; it comes out complete, or with everything that is
+wrong with it. The rules of each kind are in ``rules.RULES``.
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from admission.domain.errors import FieldError, Rejected
+from admission.domain.object_meta import check_metadata, default_namespace
+from admission.domain.rules import RULES, UNRULED, Rules
+from admission.domain.shapes import Reading, copied
+from admission.domain.world import Review, World
+from kube import KINDS, Key, Manifest, Object, UnknownKind, key_of
+
+__all__ = ["Admitted", "World", "admit", "admit_delete"]
+
+# What the cluster says about an object, which a user's update neither changes nor drops.
+KEPT_METADATA = ("creationTimestamp", "deletionTimestamp", "deletionGracePeriodSeconds", "generation")
+KEPT_IF_LEFT_OUT = ("ownerReferences", "finalizers")
+
+
+@dataclass(frozen=True, slots=True)
+class Admitted:
+    """A manifest that may be stored as it is, and what its author should know."""
+
+    manifest: Manifest
+    warnings: tuple[str, ...] = ()
+
+
+def admit(manifest: Manifest, old: Object | None, world: World) -> Admitted:
+    """Let an object in, or a new version of ``old``; ``manifest`` stays untouched.
+
+    Raises Rejected with every wrong field.
+    """
+    key = _key(manifest)
+    rules = RULES.get(key.kind, UNRULED)
+    reading = Reading()
+    review = Review(
+        key, reading.read("", rules.shape, {**manifest, "metadata": manifest.get("metadata") or {}}), old, world
+    )
+    _refuse(key, reading.errors)
+    _prepare(review, rules)
+    for fill_in in rules.defaults:
+        fill_in(review)
+    _refuse(key, [*check_metadata(review, rules.name), *(error for check in rules.checks for error in check(review))])
+    warnings = [*_unknown(reading.unknown), *_version(manifest, key)]
+    for warn in rules.warnings:
+        warnings += warn(review)
+    return Admitted(review.manifest, tuple(warnings))
+
+
+def admit_delete(old: Object, world: World) -> None:
+    """Let ``old`` be deleted; raises Rejected with every reason why it may not."""
+    rules = RULES.get(old.kind, UNRULED)
+    errors = [error for check in rules.deletes for error in check(old, world)]
+    if errors:
+        raise Rejected(f"the deletion of {old.key}", errors)
+
+
+def _key(manifest: Manifest) -> Key:
+    if not isinstance(manifest.get("metadata") or {}, dict):
+        raise Rejected("the object", [FieldError("metadata", manifest["metadata"], "must be a mapping of fields")])
+    try:
+        return key_of(manifest)
+    except UnknownKind as error:
+        raise Rejected("the object", [FieldError("kind", manifest.get("kind"), str(error))]) from None
+
+
+def _prepare(review: Review, rules: Rules) -> None:
+    """Namespace and what only the cluster says: the status, and of an update the life of the object so far."""
+    default_namespace(review)
+    for name in ("resourceVersion", "uid", "managedFields", *KEPT_METADATA):
+        review.metadata.pop(name, None)
+    if rules is not UNRULED:
+        review.manifest.pop("status", None)
+    if review.old is not None:
+        kept = [*KEPT_METADATA, *(name for name in KEPT_IF_LEFT_OUT if name not in review.metadata)]
+        review.metadata.update(
+            {name: copied(review.old.metadata[name]) for name in kept if name in review.old.metadata}
+        )
+
+
+def _refuse(key: Key, errors: Iterable[FieldError]) -> None:
+    told = {str(error): error for error in errors}
+    if told:
+        raise Rejected(str(key), told.values())
+
+
+def _unknown(paths: Iterable[str]) -> list[str]:
+    return [f"{path}: unknown field; it is kept and has no effect" for path in paths]
+
+
+def _version(manifest: Manifest, key: Key) -> list[str]:
+    given, served = manifest.get("apiVersion"), KINDS[key.kind].api_version
+    return [] if given == served else [f"apiVersion: {given} is taken for {served}"]

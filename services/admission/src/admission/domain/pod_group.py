@@ -1,0 +1,92 @@
+"""Pod groups: how many pods have to start together, in which queue, how close to each other."""
+
+from collections.abc import Iterable
+
+from admission.domain import names
+from admission.domain.errors import FieldError
+from admission.domain.network_topology import NETWORK_TOPOLOGY, check_topology, default_topology
+from admission.domain.priority import warn_missing_class
+from admission.domain.quantities import check_amounts
+from admission.domain.queue_choice import DEFAULT, NAMESPACE_QUEUE, check_queue, choose_queue
+from admission.domain.selectors import SELECTOR, check_selector
+from admission.domain.shapes import AMOUNTS, TEXT, TEXTS, WHOLE, ListOf, MapOf, closed, fields, within
+from admission.domain.world import Review
+
+POD_GROUP_SPEC = closed(
+    minMember=WHOLE,
+    minTaskMember=MapOf(WHOLE),
+    queue=TEXT,
+    priorityClassName=TEXT,
+    minResources=AMOUNTS,
+    networkTopology=NETWORK_TOPOLOGY,
+    subGroupPolicy=ListOf(
+        closed(
+            name=TEXT,
+            networkTopology=NETWORK_TOPOLOGY,
+            subGroupSize=WHOLE,
+            minSubGroups=WHOLE,
+            labelSelector=SELECTOR,
+            matchLabelKeys=TEXTS,
+        )
+    ),
+)
+COSCHEDULING_SPEC = fields(minMember=WHOLE, scheduleTimeoutSeconds=WHOLE, minResources=AMOUNTS)
+
+
+def default_pod_group(review: Review) -> None:
+    """At least one member, the queue of its namespace, hard topology, sub-groups of one."""
+    spec = review.spec
+    spec.setdefault("minMember", 1)
+    default_topology(spec)
+    for policy in spec.get("subGroupPolicy") or []:
+        policy.setdefault("subGroupSize", 1)
+        policy.setdefault("minSubGroups", 0)
+        default_topology(policy)
+    if not spec.get("queue"):
+        spec["queue"] = choose_queue(review)
+    elif spec["queue"] == DEFAULT and review.creating:
+        # Clients fill in `default` themselves, so it counts as no choice where the namespace has made one.
+        spec["queue"] = review.namespace_annotation(NAMESPACE_QUEUE) or DEFAULT
+
+
+def check_pod_group(review: Review) -> Iterable[FieldError]:
+    """Minima are no negative numbers, sub-groups have sizes and names, and the queue takes the group."""
+    spec = review.spec
+    yield from within("spec.minMember", spec["minMember"], 0)
+    for role, minimum in (spec.get("minTaskMember") or {}).items():
+        yield from within(f"spec.minTaskMember.{role}", minimum, 0)
+    yield from check_amounts("spec.minResources", spec.get("minResources"))
+    yield from check_topology("spec", spec)
+    yield from _check_sub_groups(review)
+    if review.creating or review.before("spec", "queue") != spec["queue"]:
+        yield from check_queue("spec.queue", review, spec["queue"])
+
+
+def _check_sub_groups(review: Review) -> Iterable[FieldError]:
+    policies = review.spec.get("subGroupPolicy") or []
+    for index, policy in enumerate(policies):
+        where = f"spec.subGroupPolicy[{index}]"
+        if not policy.get("name"):
+            yield FieldError(f"{where}.name", None, "is required; give the sub-groups a name")
+        yield from within(f"{where}.subGroupSize", policy["subGroupSize"], 1)
+        yield from within(f"{where}.minSubGroups", policy["minSubGroups"], 0)
+        yield from check_topology(where, policy)
+        yield from check_selector(f"{where}.labelSelector", policy.get("labelSelector"))
+    given = [policy.get("name") or "" for policy in policies]
+    yield from names.distinct("spec.subGroupPolicy[{}].name", given, "sub-group policies")
+
+
+def warn_pod_group(review: Review) -> Iterable[str]:
+    return warn_missing_class("spec.priorityClassName", review.world, review.spec.get("priorityClassName"))
+
+
+def default_coscheduling_group(review: Review) -> None:
+    """A group of the scheduler plugins has at least one member."""
+    review.spec.setdefault("minMember", 1)
+
+
+def check_coscheduling_group(review: Review) -> Iterable[FieldError]:
+    spec = review.spec
+    yield from within("spec.minMember", spec["minMember"], 0)
+    yield from within("spec.scheduleTimeoutSeconds", spec.get("scheduleTimeoutSeconds"), 0)
+    yield from check_amounts("spec.minResources", spec.get("minResources"))

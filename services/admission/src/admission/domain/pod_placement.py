@@ -1,0 +1,101 @@
+"""Where a pod may run, as its user says: node selector, affinity, tolerations, spread."""
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from admission.domain import names
+from admission.domain.errors import FieldError
+from admission.domain.selectors import SELECTOR, check_expression, check_selector
+from admission.domain.shapes import EITHER, TEXT, TEXTS, WHOLE, ListOf, fields, one_of, within
+
+_EXPRESSIONS = ListOf(fields(key=TEXT, operator=TEXT, values=TEXTS))
+_NODE_TERM = fields(matchExpressions=_EXPRESSIONS, matchFields=_EXPRESSIONS)
+_POD_TERM = fields(
+    labelSelector=SELECTOR, topologyKey=TEXT, namespaces=TEXTS, namespaceSelector=SELECTOR, matchLabelKeys=TEXTS
+)
+_POD_TERMS = fields(
+    requiredDuringSchedulingIgnoredDuringExecution=ListOf(_POD_TERM),
+    preferredDuringSchedulingIgnoredDuringExecution=ListOf(fields(weight=WHOLE, podAffinityTerm=_POD_TERM)),
+)
+AFFINITY = fields(
+    nodeAffinity=fields(
+        requiredDuringSchedulingIgnoredDuringExecution=fields(nodeSelectorTerms=ListOf(_NODE_TERM)),
+        preferredDuringSchedulingIgnoredDuringExecution=ListOf(fields(weight=WHOLE, preference=_NODE_TERM)),
+    ),
+    podAffinity=_POD_TERMS,
+    podAntiAffinity=_POD_TERMS,
+)
+TOLERATION = fields(key=TEXT, operator=TEXT, value=TEXT, effect=TEXT, tolerationSeconds=WHOLE)
+SPREAD = fields(
+    maxSkew=WHOLE, topologyKey=TEXT, whenUnsatisfiable=TEXT, labelSelector=SELECTOR, minDomains=WHOLE,
+    nodeAffinityPolicy=EITHER,
+)  # fmt: skip
+
+REQUIRED, PREFERRED = (f"{how}DuringSchedulingIgnoredDuringExecution" for how in ("required", "preferred"))
+EFFECTS = ("NoSchedule", "PreferNoSchedule", "NoExecute")
+NODE_OPERATORS = ("In", "NotIn", "Exists", "DoesNotExist", "Gt", "Lt")
+
+
+def check_placement(path: str, spec: Mapping[str, Any]) -> Iterable[FieldError]:
+    """Every rule of a pod spec about where it may run."""
+    yield from names.labels(f"{path}.nodeSelector", spec.get("nodeSelector") or {})
+    for index, wanted in enumerate(spec.get("tolerations") or []):
+        yield from check_toleration(f"{path}.tolerations[{index}]", wanted)
+    affinity = spec.get("affinity") or {}
+    yield from _check_node_affinity(f"{path}.affinity.nodeAffinity", affinity.get("nodeAffinity") or {})
+    for name in ("podAffinity", "podAntiAffinity"):
+        yield from _check_pod_affinity(f"{path}.affinity.{name}", affinity.get(name) or {})
+    for index, spread in enumerate(spec.get("topologySpreadConstraints") or []):
+        yield from _check_spread(f"{path}.topologySpreadConstraints[{index}]", spread)
+
+
+def check_toleration(path: str, wanted: Mapping[str, Any]) -> Iterable[FieldError]:
+    """One toleration: ``Exists`` has no value, and a missing key needs ``Exists``."""
+    operator = wanted.get("operator") or "Equal"
+    yield from one_of(f"{path}.operator", operator, ("Equal", "Exists"))
+    yield from one_of(f"{path}.effect", wanted.get("effect") or None, EFFECTS)
+    if operator == "Exists" and wanted.get("value"):
+        yield FieldError(f"{path}.value", wanted["value"], "must be empty with operator Exists")
+    if not wanted.get("key") and operator != "Exists":
+        yield FieldError(f"{path}.key", None, "is required with operator Equal; use Exists to tolerate every taint")
+
+
+def _check_node_affinity(path: str, affinity: Mapping[str, Any]) -> Iterable[FieldError]:
+    required = affinity.get(REQUIRED)
+    if required is not None and not required.get("nodeSelectorTerms"):
+        yield FieldError(f"{path}.{REQUIRED}.nodeSelectorTerms", None, "must name at least one term")
+    for index, term in enumerate((required or {}).get("nodeSelectorTerms") or []):
+        yield from _check_node_term(f"{path}.{REQUIRED}.nodeSelectorTerms[{index}]", term)
+    for index, wish in enumerate(affinity.get(PREFERRED) or []):
+        where = f"{path}.{PREFERRED}[{index}]"
+        yield from within(f"{where}.weight", wish.get("weight", 0), 1, 100)
+        yield from _check_node_term(f"{where}.preference", wish.get("preference") or {})
+
+
+def _check_node_term(path: str, term: Mapping[str, Any]) -> Iterable[FieldError]:
+    for index, wanted in enumerate(term.get("matchExpressions") or []):
+        yield from check_expression(f"{path}.matchExpressions[{index}]", wanted, NODE_OPERATORS)
+
+
+def _check_pod_affinity(path: str, affinity: Mapping[str, Any]) -> Iterable[FieldError]:
+    for index, term in enumerate(affinity.get(REQUIRED) or []):
+        yield from _check_pod_term(f"{path}.{REQUIRED}[{index}]", term)
+    for index, wish in enumerate(affinity.get(PREFERRED) or []):
+        where = f"{path}.{PREFERRED}[{index}]"
+        yield from within(f"{where}.weight", wish.get("weight", 0), 1, 100)
+        yield from _check_pod_term(f"{where}.podAffinityTerm", wish.get("podAffinityTerm") or {})
+
+
+def _check_pod_term(path: str, term: Mapping[str, Any]) -> Iterable[FieldError]:
+    if not term.get("topologyKey"):
+        yield FieldError(f"{path}.topologyKey", None, "is required; name the node label that makes a domain")
+    yield from check_selector(f"{path}.labelSelector", term.get("labelSelector"))
+
+
+def _check_spread(path: str, spread: Mapping[str, Any]) -> Iterable[FieldError]:
+    yield from within(f"{path}.maxSkew", spread.get("maxSkew", 0), 1)
+    if not spread.get("topologyKey"):
+        yield FieldError(f"{path}.topologyKey", None, "is required; name the node label that makes a domain")
+    wanted = spread.get("whenUnsatisfiable") or ""
+    yield from one_of(f"{path}.whenUnsatisfiable", wanted, ("DoNotSchedule", "ScheduleAnyway"))
+    yield from check_selector(f"{path}.labelSelector", spread.get("labelSelector"))

@@ -1,0 +1,106 @@
+"""What a pod is made from: the spec that pods and the templates of all kinds of jobs share."""
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from admission.domain import names
+from admission.domain.containers import CONTAINER, check_containers, default_container
+from admission.domain.errors import FieldError
+from admission.domain.object_meta import TEMPLATE_METADATA
+from admission.domain.pod_placement import AFFINITY, SPREAD, TOLERATION, check_placement
+from admission.domain.quantities import check_amounts
+from admission.domain.shapes import AMOUNTS, TEXT, TEXT_MAP, TRUTH, WHOLE, ListOf, fields, one_of, within
+from kube import Manifest
+
+POD_SPEC = fields(
+    containers=ListOf(CONTAINER),
+    initContainers=ListOf(CONTAINER),
+    volumes=ListOf(fields(name=TEXT)),
+    restartPolicy=TEXT,
+    nodeSelector=TEXT_MAP,
+    nodeName=TEXT,
+    schedulerName=TEXT,
+    priorityClassName=TEXT,
+    priority=WHOLE,
+    preemptionPolicy=TEXT,
+    hostNetwork=TRUTH,
+    hostname=TEXT,
+    subdomain=TEXT,
+    dnsPolicy=TEXT,
+    serviceAccountName=TEXT,
+    overhead=AMOUNTS,
+    activeDeadlineSeconds=WHOLE,
+    terminationGracePeriodSeconds=WHOLE,
+    schedulingGates=ListOf(fields(name=TEXT)),
+    tolerations=ListOf(TOLERATION),
+    affinity=AFFINITY,
+    topologySpreadConstraints=ListOf(SPREAD),
+    resources=fields(requests=AMOUNTS, limits=AMOUNTS),
+)
+POD_TEMPLATE = fields(metadata=TEMPLATE_METADATA, spec=POD_SPEC)
+
+RESTART_POLICIES = ("Always", "OnFailure", "Never")
+FINISHING = ("OnFailure", "Never")
+
+
+def default_pod_spec(spec: Manifest, restart_policy: str | None = None) -> None:
+    """Fill in what Kubernetes fills in; ``restart_policy`` where none is given, nothing if it is None."""
+    if restart_policy:
+        spec.setdefault("restartPolicy", restart_policy)
+    host_network = bool(spec.get("hostNetwork"))
+    for container in (spec.get("initContainers") or []) + (spec.get("containers") or []):
+        default_container(container, host_network=host_network)
+    for wanted in spec.get("tolerations") or []:
+        wanted.setdefault("operator", "Equal")
+
+
+def default_template(template: Manifest, restart_policy: str | None = None) -> None:
+    """The defaults of the pod spec of ``template``; a missing spec is left to the checks."""
+    spec = template.get("spec")
+    if spec:
+        default_pod_spec(spec, restart_policy)
+
+
+def check_pod_spec(
+    path: str,
+    spec: Mapping[str, Any],
+    restart_policies: Iterable[str] = RESTART_POLICIES,
+    more_volumes: Iterable[str] = (),
+) -> Iterable[FieldError]:
+    """All that must hold for the spec of a pod; ``more_volumes`` are those that its owner adds."""
+    volumes = [volume.get("name") or "" for volume in spec.get("volumes") or []]
+    yield from check_containers(path, spec, [*volumes, *more_volumes])
+    yield from _check_volumes(f"{path}.volumes", volumes)
+    yield from one_of(f"{path}.restartPolicy", spec.get("restartPolicy"), restart_policies)
+    yield from within(f"{path}.activeDeadlineSeconds", spec.get("activeDeadlineSeconds"), 1)
+    yield from within(f"{path}.terminationGracePeriodSeconds", spec.get("terminationGracePeriodSeconds"), 0)
+    yield from check_amounts(f"{path}.overhead", spec.get("overhead"))
+    for name in ("hostname", "subdomain"):
+        if spec.get(name):
+            yield from names.dns_label(f"{path}.{name}", spec[name])
+    gates = [gate.get("name") or "" for gate in spec.get("schedulingGates") or []]
+    for index, gate in enumerate(gates):
+        yield from names.qualified_name(f"{path}.schedulingGates[{index}].name", gate)
+    yield from names.distinct(f"{path}.schedulingGates[{{}}].name", gates, "scheduling gates")
+    yield from check_placement(path, spec)
+
+
+def check_template(
+    path: str,
+    template: Mapping[str, Any] | None,
+    restart_policies: Iterable[str] = RESTART_POLICIES,
+    more_volumes: Iterable[str] = (),
+) -> Iterable[FieldError]:
+    """A template has a pod spec that holds, and labels that are labels."""
+    if not template or not template.get("spec"):
+        yield FieldError(f"{path}.spec", None, "is required; describe the pod and its containers")
+        return
+    metadata = template.get("metadata") or {}
+    yield from names.labels(f"{path}.metadata.labels", metadata.get("labels") or {})
+    yield from check_pod_spec(f"{path}.spec", template["spec"], restart_policies, more_volumes)
+
+
+def _check_volumes(path: str, given: list[str]) -> Iterable[FieldError]:
+    for index, name in enumerate(given):
+        yield from names.dns_label(f"{path}[{index}].name", name)
+    yield from names.distinct(f"{path}[{{}}].name", given, "volumes")

@@ -1,0 +1,133 @@
+"""Workloads of Kubernetes itself: Deployment, ReplicaSet, StatefulSet, DaemonSet and batch/v1 Job."""
+
+from collections.abc import Iterable
+
+from admission.domain.changes import fixed
+from admission.domain.errors import FieldError
+from admission.domain.pod_template import FINISHING, POD_TEMPLATE, check_template, default_template
+from admission.domain.selectors import SELECTOR, check_selector, matches
+from admission.domain.shapes import ANYTHING, EITHER, TEXT, TRUTH, WHOLE, ListOf, copied, fields, one_of, within
+from admission.domain.world import Review
+from kube import Manifest
+
+WORKLOAD_SPEC = fields(
+    replicas=WHOLE,
+    selector=SELECTOR,
+    template=POD_TEMPLATE,
+    minReadySeconds=WHOLE,
+    revisionHistoryLimit=WHOLE,
+    progressDeadlineSeconds=WHOLE,
+    paused=TRUTH,
+    strategy=fields(type=TEXT, rollingUpdate=fields(maxSurge=EITHER, maxUnavailable=EITHER)),
+    serviceName=TEXT,
+    podManagementPolicy=TEXT,
+    volumeClaimTemplates=ListOf(fields(metadata=fields(name=TEXT), spec=ANYTHING)),
+)
+BATCH_JOB_SPEC = fields(
+    parallelism=WHOLE,
+    completions=WHOLE,
+    backoffLimit=WHOLE,
+    backoffLimitPerIndex=WHOLE,
+    activeDeadlineSeconds=WHOLE,
+    ttlSecondsAfterFinished=WHOLE,
+    completionMode=TEXT,
+    suspend=TRUTH,
+    manualSelector=TRUTH,
+    template=POD_TEMPLATE,
+    selector=SELECTOR,
+)
+WAY_OUT = "delete it and create it anew"
+
+
+def default_workload(review: Review) -> None:
+    """One replica, pods that always restart."""
+    review.spec.setdefault("replicas", 1)
+    default_template(review.spec.get("template") or {}, "Always")
+
+
+def default_deployment(review: Review) -> None:
+    """A rolling update with a quarter more and a quarter fewer pods."""
+    default_workload(review)
+    spec = review.spec
+    strategy = spec.setdefault("strategy", {})
+    strategy.setdefault("type", "RollingUpdate")
+    if strategy["type"] == "RollingUpdate":
+        rolling = strategy.setdefault("rollingUpdate", {})
+        rolling.setdefault("maxSurge", "25%")
+        rolling.setdefault("maxUnavailable", "25%")
+    spec.setdefault("revisionHistoryLimit", 10)
+    spec.setdefault("progressDeadlineSeconds", 600)
+
+
+def default_stateful_set(review: Review) -> None:
+    default_workload(review)
+    review.spec.setdefault("podManagementPolicy", "OrderedReady")
+
+
+def default_daemon_set(review: Review) -> None:
+    default_template(review.spec.get("template") or {}, "Always")
+
+
+def check_workload(review: Review) -> Iterable[FieldError]:
+    """The selector is not empty, matches the template, and stays; numbers are not negative."""
+    spec = review.spec
+    yield from within("spec.replicas", spec.get("replicas"), 0)
+    yield from within("spec.minReadySeconds", spec.get("minReadySeconds"), 0)
+    yield from one_of("spec.strategy.type", (spec.get("strategy") or {}).get("type"), ("RollingUpdate", "Recreate"))
+    claims = [(claim.get("metadata") or {}).get("name") or "" for claim in spec.get("volumeClaimTemplates") or []]
+    yield from check_template("spec.template", spec.get("template"), ("Always",), claims)
+    selector = spec.get("selector") or {}
+    yield from check_selector("spec.selector", selector)
+    labels = ((spec.get("template") or {}).get("metadata") or {}).get("labels") or {}
+    if not selector.get("matchLabels") and not selector.get("matchExpressions"):
+        yield FieldError("spec.selector", None, "is required; select the labels of the template")
+    elif not matches(selector, labels):
+        yield FieldError("spec.template.metadata.labels", labels, "must match spec.selector; give the pods its labels")
+    if review.old is not None:
+        yield from fixed("spec.selector", review.before("spec", "selector"), selector, WAY_OUT)
+
+
+def default_batch_job(review: Review) -> None:
+    default_batch_job_spec(review.spec)
+
+
+def default_batch_job_spec(spec: Manifest) -> None:
+    """One pod, six retries; a job that says how many run at a time but not how many in all stops when one succeeds."""
+    if "parallelism" not in spec and "completions" not in spec:
+        spec["completions"] = 1
+    spec.setdefault("parallelism", 1)
+    spec.setdefault("backoffLimit", 6)
+    spec.setdefault("completionMode", "NonIndexed")
+    spec.setdefault("suspend", False)
+    default_template(spec.get("template") or {})
+
+
+def check_batch_job(review: Review) -> Iterable[FieldError]:
+    """The spec holds; of a job that exists neither the number of completions nor the pods may change."""
+    yield from check_batch_job_spec("spec", review.spec)
+    if review.old is None:
+        return
+    old = copied(review.old.spec)
+    default_batch_job_spec(old)
+    for name in ("completions", "completionMode"):
+        yield from fixed(f"spec.{name}", old.get(name), review.spec.get(name), WAY_OUT)
+    if not old.get("suspend"):
+        way_out = f"suspend the job first, or {WAY_OUT}"
+        yield from fixed("spec.template", old.get("template"), review.spec.get("template"), way_out)
+
+
+def check_batch_job_spec(path: str, spec: Manifest) -> Iterable[FieldError]:
+    """Numbers are not negative, pods end, and an indexed job says how many indexes it has."""
+    for name in (
+        "parallelism", "completions", "backoffLimit", "activeDeadlineSeconds", "ttlSecondsAfterFinished",
+        "backoffLimitPerIndex",
+    ):  # fmt: skip
+        yield from within(f"{path}.{name}", spec.get(name), 0)
+    yield from one_of(f"{path}.completionMode", spec.get("completionMode"), ("NonIndexed", "Indexed"))
+    if spec.get("completionMode") == "Indexed" and "completions" not in spec:
+        yield FieldError(f"{path}.completions", None, "is required with completionMode Indexed")
+    yield from check_template(f"{path}.template", spec.get("template"), FINISHING)
+    pod = (spec.get("template") or {}).get("spec")
+    if pod and "restartPolicy" not in pod:
+        rule = f"is required; pods of a job have to end, so say {' or '.join(FINISHING)}"
+        yield FieldError(f"{path}.template.spec.restartPolicy", None, rule)

@@ -1,0 +1,75 @@
+"""Admission's own fold of the facts: what reads and watches are answered from, and what writes are checked against."""
+
+import asyncio
+from collections import deque
+from collections.abc import AsyncIterator
+
+from bus import Bus
+from chassis.fact_fold import FactFold, load
+from kube import Event, Store
+from tidegate import subjects
+
+KEPT_CHANGES = 20_000
+"""How many change sets are kept in memory for watches that begin at an older revision."""
+
+
+class GoneRevision(Exception):
+    """A watch asked for a revision that is no longer kept: list again, and watch from there."""
+
+
+class View:
+    """The state as of ``revision``, and the changes that led to it."""
+
+    def __init__(self, bus: Bus) -> None:
+        self._log = bus.log(subjects.FACTS)
+        self._fold = FactFold()
+        self._changes: deque[tuple[int, list[Event]]] = deque(maxlen=KEPT_CHANGES)
+        self._grown = asyncio.Event()
+        self.ready = asyncio.Event()
+
+    @property
+    def store(self) -> Store:
+        return self._fold.store
+
+    @property
+    def revision(self) -> int:
+        return self._fold.revision
+
+    @property
+    def positions(self) -> dict[str, int]:
+        return self._fold.positions
+
+    async def run(self) -> None:
+        """Follow the log for ever."""
+        self._fold, _ = await load(self._log)
+        goal = await self._log.last()
+        if self.revision >= goal:
+            self.ready.set()
+        async for entries in self._log.read(self.revision):
+            for entry in entries:
+                folded = self._fold.take(entry)
+                if folded is not None:
+                    self._changes.append((folded.revision, folded.events))
+            grown, self._grown = self._grown, asyncio.Event()
+            grown.set()
+            if self.revision >= goal:
+                self.ready.set()
+
+    async def reach(self, revision: int) -> None:
+        """Return once the state holds ``revision``."""
+        while self.revision < revision:
+            await self._grown.wait()
+
+    async def changes(self, after: int) -> AsyncIterator[tuple[int, list[Event]]]:
+        """Every change set behind revision ``after``, then new ones. Raises GoneRevision."""
+        position = after
+        while True:
+            oldest = self._changes[0][0] if self._changes else self.revision + 1
+            if position + 1 < oldest and position < self.revision:
+                raise GoneRevision(f"revision {position} is no longer kept; the oldest is {oldest}")
+            fresh = [item for item in self._changes if item[0] > position] if position < self.revision else []
+            for revision, events in fresh:
+                yield revision, events
+                position = revision
+            if not fresh:
+                await self._grown.wait()

@@ -1,0 +1,1 @@
+"""``tidegate sim``: run scenarios against the whole system in virtual time."""

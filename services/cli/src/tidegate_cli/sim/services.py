@@ -1,0 +1,62 @@
+"""The deciding services as a policy sets them up: what each is made of, by name."""
+
+import asyncio
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+from bus import Bus
+from chassis import Clock, Decider
+from gang_scheduler.domain.core import SchedulerCore
+from job_controller.domain.core import JobCore
+from kube import Manifest
+from queue_manager.domain.core import QueueCore
+from queue_manager.domain.policy import QueuePolicy
+
+ROLES: Mapping[str, tuple[str, ...]] = {
+    "scheduler": ("gang_scheduler", "queue_manager"),
+    "controllers": ("job_controller",),
+    "autoscaler": (),
+    "agents": (),
+    "all": ("job_controller", "queue_manager", "gang_scheduler"),
+}
+"""Which services a part of the system stands for, as scenarios name the parts."""
+
+Make = Callable[[Bus, Clock, asyncio.Event], Decider]
+
+
+@dataclass(frozen=True, slots=True)
+class Policy:
+    """The choices of a scenario that services of today can follow."""
+
+    queues: QueuePolicy
+    placement: str
+
+    @classmethod
+    def of(cls, policy: Manifest) -> "Policy":
+        """Read a scenario's ``policy``; raises ValueError for a choice that there is not."""
+        overcommit = policy.get("overcommit")
+        queueing = str(policy.get("queueing", "proportion"))
+        queues = QueuePolicy(
+            overcommit=None if overcommit is None else str(overcommit),
+            queueing=queueing,
+            strict_fifo=policy.get("ordering") == "strict-fifo",
+        )
+        return cls(queues, str(policy.get("placement", "binpack")))
+
+
+def deciders(policy: Policy) -> dict[str, Make]:
+    """How to make each deciding service."""
+    return {
+        "job_controller": lambda bus, clock, gate: Decider("job_controller", JobCore, bus, clock, gate=gate),
+        "queue_manager": lambda bus, clock, gate: Decider(
+            "queue_manager", lambda: QueueCore(policy.queues), bus, clock, gate=gate
+        ),
+        "gang_scheduler": lambda bus, clock, gate: Decider(
+            "gang_scheduler",
+            lambda: SchedulerCore(placement=policy.placement),
+            bus,
+            clock,
+            inputs=("queue_manager",),
+            gate=gate,
+        ),
+    }

@@ -1,0 +1,258 @@
+"""The whole system in one event loop, in virtual time: the same services, cores and gateway, on the bus in memory."""
+
+import asyncio
+import itertools
+from collections.abc import Coroutine, Sequence
+from typing import TypeVar
+
+from admission.applier import Applier, Change
+from admission.view import View
+from bus import MemoryBus
+from chassis import Decider, LoopClock
+from chassis.virtual_time import VirtualLoop
+from cluster_gateway.domain.cluster import Cluster
+from cluster_gateway.domain.reports import node_state, pod_status
+from cluster_gateway.domain.simulated_nodes import SimulationSettings, ended_status, running_status
+from cluster_gateway.gateway import Gateway
+from cluster_gateway.secrets import MemorySecrets
+from cluster_gateway.settings import GatewaySettings
+from kube import Key, Manifest, Object, Store, from_manifest, merge, parse_duration, rfc3339
+from testing.scenarios.target import MetricSample, NodeUsage, PodReport
+from tidegate_cli.sim.evictions import Evictions
+from tidegate_cli.sim.explanations import environment_of, message_of
+from tidegate_cli.sim.services import ROLES, Policy, deciders
+
+T = TypeVar("T")
+
+
+class World:
+    """A running system that a scenario drives. While the user and the nodes speak, nobody reacts; then all do."""
+
+    def __init__(self, policy: Manifest, simulate: Manifest, seed: int = 0) -> None:
+        self._loop = VirtualLoop()
+        asyncio.set_event_loop(self._loop)
+        self._bus, self._clock, self._policy = MemoryBus(), LoopClock(), Policy.of(policy)
+        self._settings = GatewaySettings(simulation=_simulation(simulate))
+        self._uids = itertools.count(1)
+        self._secrets = MemorySecrets()
+        self._seed = seed
+        self._gate = asyncio.Event()
+        self._tasks: dict[str, asyncio.Task[None]] = {}
+        self._deciders: dict[str, Decider] = {}
+        try:
+            self._start_everything()
+        except BaseException:
+            self.close()
+            raise
+        self._evictions = Evictions(self._bus)
+
+    # --- what the harness asks for -------------------------------------------------------------------------------
+
+    def now(self) -> int:
+        return self._loop.now_ms
+
+    def apply(self, manifests: Sequence[Manifest]) -> list[str | None]:
+        results, _ = self._do(self._applier.apply("user", [Change(manifest) for manifest in manifests]))
+        return [result.message if result.outcome == "refused" else None for result in results]
+
+    def delete(self, key: Key) -> str | None:
+        (result,), _ = self._do(self._applier.apply("user", [Change(delete=key)]))
+        return result.message if result.outcome == "refused" else None
+
+    def put_nodes(self, manifests: Sequence[Manifest]) -> None:
+        self._enact(lambda cluster: [_put(cluster, manifest) for manifest in manifests])
+
+    def seed(self, manifests: Sequence[Manifest]) -> None:
+        self._enact(lambda cluster: [_put(cluster, manifest) for manifest in manifests])
+
+    def patch_node(self, name: str, change: Manifest) -> None:
+        def patch(cluster: Cluster) -> None:
+            node = cluster.store.objects[Key("Node", "", name)]
+            cluster.actor = f"node/{name}"
+            rest = {part: value for part, value in change.items() if part not in ("metadata", "status")}
+            metadata = merge(node.metadata, change.get("metadata") or {})
+            node = cluster.replace(node, metadata, merge(node.body, rest))
+            node_state(cluster, name, {}, change.get("status") or {})
+
+        self._enact(patch)
+
+    def delete_node(self, name: str) -> None:
+        self._enact(lambda cluster: cluster.delete(cluster.store.objects[Key("Node", "", name)]))
+
+    def set_pod(self, namespace: str, name: str, report: PodReport) -> None:
+        key = Key("Pod", namespace, name)
+        pod = self.store().get(key)
+        node = pod.spec.get("nodeName") if pod is not None else None
+        if pod is None or not node:
+            raise LookupError(f"pod {namespace}/{name} is {'not bound' if pod else 'not there'}: no node reports of it")
+        status = _reported(pod, report, self.now())
+        self._enact(lambda cluster: pod_status(cluster, node, key, pod.uid, status))
+
+    def sample_usage(self, node: str, usage: NodeUsage) -> None:
+        """Nothing in the product reads usage yet."""
+
+    def sample_metrics(self, samples: Sequence[MetricSample]) -> None:
+        """Nothing in the product reads metrics yet."""
+
+    def advance(self, ms: int) -> None:
+        self.settle()
+        self._loop.advance(ms)
+
+    def settle(self) -> None:
+        self._hold(False)
+        self._loop.settle()
+        self._check_tasks()
+
+    def restart(self, roles: Sequence[str]) -> None:
+        self.settle()
+        for role in roles:
+            if role == "all":
+                self._restart_everything()
+            else:
+                for name in ROLES[role]:
+                    self._stop(name)
+                    self._start_decider(name)
+        self.settle()
+
+    def store(self) -> Store:
+        return self._view.store
+
+    def evictions(self) -> list[tuple[str, str]]:
+        return self._evictions.ordered()
+
+    def environment(self, pod: Object) -> dict[str, str]:
+        return environment_of(pod, self.store(), self._secrets)
+
+    def replicas(self, key: Key) -> int | None:
+        found = self.store().get(key)
+        return None if found is None else int(found.spec["replicas"]) if "replicas" in found.spec else None
+
+    def traffic(self, key: Key) -> dict[str, int]:
+        return {}
+
+    def cgroup(self, node: str, path: str) -> str | None:
+        return None
+
+    def pod_message(self, pod: Object) -> str:
+        return message_of(pod, self.store())
+
+    def violations(self) -> list[str]:
+        cores = {name: decider.term.core for name, decider in self._deciders.items() if decider.term is not None}
+        return [f"{name}: {text}" for name, core in sorted(cores.items()) for text in core.check()]
+
+    def close(self) -> None:
+        for task in asyncio.all_tasks(self._loop):
+            task.cancel()
+        self._loop.settle()
+        self._loop.close()
+        asyncio.set_event_loop(None)
+
+    # --- the parts -----------------------------------------------------------------------------------------------
+
+    def _start_gateway(self) -> None:
+        self._gateway = Gateway(self._bus, self._clock, self._settings, self._secrets, self._new_uid)
+        self._spawn("cluster_gateway", self._gateway.run())
+
+    def _start_admission(self) -> None:
+        self._view = View(self._bus)
+        self._applier = Applier(self._bus, self._view)
+        self._spawn("view", self._view.run())
+        self._spawn("applier", self._applier.run())
+
+    def _start_decider(self, name: str) -> None:
+        self._deciders[name] = deciders(self._policy)[name](self._bus, self._clock, self._gate)
+        self._spawn(name, self._deciders[name].run())
+
+    def _restart_everything(self) -> None:
+        for name in list(self._tasks):
+            self._stop(name)
+        self._start_everything()
+
+    def _start_everything(self) -> None:
+        self._start_gateway()
+        self._start_admission()
+        for name in ROLES["all"]:
+            self._start_decider(name)
+        self.settle()
+
+    def _spawn(self, name: str, work: Coroutine[object, object, None]) -> None:
+        self._tasks[name] = self._loop.create_task(work, name=name)
+
+    def _stop(self, name: str) -> None:
+        self._tasks.pop(name).cancel()
+        self._loop.settle()
+
+    def _new_uid(self) -> str:
+        """Uids that are the same in each run of one seed."""
+        return f"00000000-0000-4000-{self._seed % 0x10000:04x}-{next(self._uids):012x}"
+
+    def _hold(self, held: bool) -> None:
+        self._gateway.local.held = held
+        if held:
+            self._gate.clear()
+        else:
+            self._gate.set()
+            self._gateway.wake()
+
+    def _do(self, work: Coroutine[object, object, T]) -> T:
+        """Let one thing happen while nobody else reacts."""
+        self._hold(True)
+        task = self._loop.create_task(work)
+        self._loop.settle()
+        self._check_tasks()
+        if not task.done():
+            task.cancel()
+            raise TimeoutError("the system did not answer at this instant")
+        return task.result()
+
+    def _enact(self, action: object) -> None:
+        self._do(self._gateway.enact(lambda cluster: action(cluster)))  # type: ignore[operator]
+
+    def _check_tasks(self) -> None:
+        for name, task in self._tasks.items():
+            if task.done() and not task.cancelled():
+                task.result()
+                raise RuntimeError(f"{name} has ended")
+
+
+def open_world(policy: Manifest, simulate: Manifest, seed: int = 0) -> World:
+    """A new world for one scenario."""
+    return World(policy, simulate, seed)
+
+
+def _simulation(simulate: Manifest) -> SimulationSettings:
+    start = simulate.get("podStart", "0s")
+    return SimulationSettings(
+        pod_start_ms=None if start == "manual" else parse_duration(str(start)),
+        termination_ms=parse_duration(str(simulate.get("termination", "0s"))),
+        all_nodes=True,
+    )
+
+
+def _put(cluster: Cluster, manifest: Manifest) -> None:
+    item = from_manifest(manifest)
+    cluster.actor = "cluster"
+    old = cluster.store.get(item.key)
+    if old is None:
+        cluster.create(item.key, item.metadata, item.body, item.status)
+    else:
+        cluster.set_status(cluster.replace(old, {**old.metadata, **item.metadata}, item.body), item.status)
+
+
+def _reported(pod: Object, report: PodReport, now: int) -> Manifest:
+    """The status that a node gives when it says this of a pod."""
+    if report.phase in ("Succeeded", "Failed"):
+        code = report.exit_code if report.exit_code is not None else (0 if report.phase == "Succeeded" else 1)
+        reason = report.reason or ("Completed" if report.phase == "Succeeded" else "Error")
+        status = ended_status(pod, report.phase, code, reason, now)
+        return {**status, "reason": report.reason} if report.reason else status
+    names = [container.get("name", "") for container in pod.spec.get("containers") or ()]
+    before = pod.status.get("containerStatuses") or [{}]
+    ready = bool(before[0].get("ready")) if report.ready is None else report.ready
+    restarts = before[0].get("restartCount", 0) if report.restarts is None else report.restarts
+    status = running_status(names, ready, str(pod.status.get("startTime") or rfc3339(now)), restarts)
+    for condition in status["conditions"]:
+        condition["lastTransitionTime"] = rfc3339(now)
+    if report.phase is None:
+        status["phase"] = pod.status.get("phase", "Pending")
+    return status

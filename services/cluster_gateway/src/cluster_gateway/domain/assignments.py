@@ -1,0 +1,95 @@
+"""What each node's agent has to know: its pods, the ConfigMaps that they name, and the names of their peers."""
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+
+from cluster_gateway.domain.host_names import host_entries
+from kube import Event, Key, Manifest, Object, Store
+
+
+@dataclass(frozen=True, slots=True)
+class NodeAssignment:
+    """All that the agent of one node is told, whole each time."""
+
+    node: str
+    pods: tuple[Manifest, ...]
+    config_maps: Mapping[str, Manifest]
+    hosts: tuple[tuple[str, str, tuple[str, ...]], ...]
+
+
+@dataclass(slots=True)
+class Assignments:
+    """Which pods are on which node, and whose agents have something new to hear."""
+
+    store: Store
+    _pods: dict[str, dict[Key, None]] = field(default_factory=dict)
+    _changed: dict[str, None] = field(default_factory=dict)
+
+    def fold(self, events: Iterable[Event]) -> None:
+        """Note what happened to pods, and to what they name."""
+        for event in events:
+            kind = event.key.kind
+            if kind == "Pod":
+                self._fold_pod(event)
+            elif kind in ("ConfigMap", "Service"):
+                self._touch_namespace(event.key.namespace)
+            elif kind == "Node" and event.new is not None and event.old is None:
+                self._changed[event.key.name] = None
+
+    def take(self) -> list[str]:
+        """The nodes whose assignment changed since the last call."""
+        changed, self._changed = self._changed, {}
+        return list(changed)
+
+    def of(self, node: str) -> NodeAssignment:
+        """The assignment of ``node`` as it stands."""
+        pods = [self.store.objects[key] for key in sorted(self._pods.get(node, {}))]
+        namespaces = sorted({pod.namespace for pod in pods})
+        hosts = tuple(
+            (namespace, address, names)
+            for namespace in namespaces
+            for address, names in host_entries(self.store, namespace)
+        )
+        return NodeAssignment(node, tuple(pod.manifest() for pod in pods), self._config_maps(pods), hosts)
+
+    def _fold_pod(self, event: Event) -> None:
+        before = event.old.spec.get("nodeName") if event.old else None
+        after = event.new.spec.get("nodeName") if event.new else None
+        if before and before != after:
+            self._pods.get(before, {}).pop(event.key, None)
+            self._changed[before] = None
+        if event.new is None or not after:
+            return
+        self._pods.setdefault(after, {})[event.key] = None
+        old = event.old
+        if old is None or before != after or old.uid != event.new.uid or old.metadata is not event.new.metadata:
+            self._changed[after] = None
+        if old is None or before != after:
+            self._touch_namespace(event.key.namespace)
+
+    def _touch_namespace(self, namespace: str) -> None:
+        """Peers have to learn a new name, or pods a new ConfigMap."""
+        for node, pods in self._pods.items():
+            if any(key.namespace == namespace for key in pods):
+                self._changed[node] = None
+
+    def _config_maps(self, pods: Iterable[Object]) -> dict[str, Manifest]:
+        found: dict[str, Manifest] = {}
+        for pod in pods:
+            for name in _named_config_maps(pod.spec):
+                config = self.store.get(Key("ConfigMap", pod.namespace, name))
+                if config is not None:
+                    found[f"{pod.namespace}/{name}"] = config.body
+        return found
+
+
+def _named_config_maps(spec: Manifest) -> Iterator[str]:
+    for container in (*(spec.get("containers") or ()), *(spec.get("initContainers") or ())):
+        for source in container.get("envFrom") or ():
+            yield str((source.get("configMapRef") or {}).get("name", ""))
+        for variable in container.get("env") or ():
+            yield str(((variable.get("valueFrom") or {}).get("configMapKeyRef") or {}).get("name", ""))
+    for volume in spec.get("volumes") or ():
+        yield str((volume.get("configMap") or {}).get("name", ""))
+        for source in (volume.get("projected") or {}).get("sources") or ():
+            yield str((source.get("configMap") or {}).get("name", ""))

@@ -1,0 +1,27 @@
+"""What a new cluster begins with."""
+
+from cluster_gateway.domain.cluster import Cluster
+from kube import Key, Manifest
+
+_NAMESPACES = ("default", "kube-system")
+_PRIORITIES = {"system-cluster-critical": 2_000_000_000, "system-node-critical": 2_000_001_000}
+_QUEUES: dict[str, Manifest] = {
+    "root": {"weight": 1, "reclaimable": False},
+    "default": {"weight": 1, "reclaimable": True, "parent": "root"},
+}
+
+
+def bootstrap(cluster: Cluster) -> None:
+    """Make what is not there yet: the namespaces, queues and priority classes that every cluster has."""
+    cluster.actor = "cluster_gateway"
+    for namespace in _NAMESPACES:
+        _ensure(cluster, Key("Namespace", "", namespace), {}, {"phase": "Active"})
+    for name, value in _PRIORITIES.items():
+        _ensure(cluster, Key("PriorityClass.scheduling.k8s.io", "", name), {"value": value}, {})
+    for name, spec in _QUEUES.items():
+        _ensure(cluster, Key("Queue.scheduling.volcano.sh", "", name), {"spec": spec}, {"state": "Open"})
+
+
+def _ensure(cluster: Cluster, key: Key, body: Manifest, status: Manifest) -> None:
+    if cluster.store.get(key) is None:
+        cluster.create(key, {}, body, status)

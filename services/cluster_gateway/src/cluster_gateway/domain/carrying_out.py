@@ -1,0 +1,175 @@
+"""Carrying out a decision: whole, or not at all with the reason."""
+
+import json
+from collections.abc import Callable
+
+from cluster_gateway.domain.cluster import Cluster
+from cluster_gateway.domain.ownership import refusal
+from kube import Decision, Key, Manifest, Mutation, Object, Outcome, Verb, merge, rfc3339
+
+DEVICES = "tidegate.dev/devices"
+ENDED = ("Succeeded", "Failed")
+
+
+def carry_out(cluster: Cluster, service: str, decision_id: str, decision: Decision, decided_on: int) -> Outcome:
+    """Apply ``decision`` if all that it touches is as it was at ``decided_on``; what came of it."""
+    reasons = _objections(cluster, service, decision, decided_on)
+    if not reasons:
+        cluster.actor = service
+        for mutation in decision.mutations:
+            _APPLY[mutation.verb](cluster, mutation, decision)
+    return Outcome(decision_id, decision.name, decision.subject, not reasons, reasons)
+
+
+def _objections(cluster: Cluster, service: str, decision: Decision, decided_on: int) -> dict[str, str]:
+    reasons: dict[str, str] = {}
+    if decision.subject_uid:
+        subject = cluster.store.get(decision.subject)
+        if subject is None or subject.uid != decision.subject_uid:
+            return {str(decision.subject): "is gone"}
+        if subject.spec_revision > decided_on:
+            return {str(decision.subject): f"changed at revision {subject.spec_revision}, decided on {decided_on}"}
+    for mutation in decision.mutations:
+        reason = refusal(service, mutation.verb, mutation.key.kind) or _CHECK[mutation.verb](
+            cluster, mutation, decided_on
+        )
+        if reason:
+            reasons[str(mutation.key)] = reason
+    return reasons
+
+
+def _present(cluster: Cluster, mutation: Mutation) -> Object | None:
+    found = cluster.store.get(mutation.key)
+    return found if found is not None and (not mutation.uid or found.uid == mutation.uid) else None
+
+
+def _check_create(cluster: Cluster, mutation: Mutation, decided_on: int) -> str:
+    there = cluster.store.get(mutation.key)
+    if there is None:
+        namespace = cluster.store.get(Key("Namespace", "", mutation.key.namespace))
+        return "its namespace is being deleted" if namespace is not None and namespace.deleting else ""
+    if _owner_uid((mutation.manifest or {}).get("metadata") or {}) == _owner_uid(there.metadata):
+        return "is still being deleted" if there.deleting else ""
+    return "is there already and belongs to somebody else"
+
+
+def _owner_uid(metadata: Manifest) -> str:
+    owners = metadata.get("ownerReferences") or [{}]
+    return str(next((owner for owner in owners if owner.get("controller")), owners[0]).get("uid", ""))
+
+
+def _check_present(cluster: Cluster, mutation: Mutation, decided_on: int) -> str:
+    return "" if _present(cluster, mutation) is not None else "is gone"
+
+
+def _check_nothing(cluster: Cluster, mutation: Mutation, decided_on: int) -> str:
+    """To delete what is gone is done already."""
+    return ""
+
+
+def _check_bind(cluster: Cluster, mutation: Mutation, decided_on: int) -> str:
+    pod = _present(cluster, mutation)
+    if pod is None or pod.deleting:
+        return "is gone" if pod is None else "is being deleted"
+    if pod.spec.get("nodeName"):
+        return f"is bound to {pod.spec['nodeName']} already"
+    if pod.spec_revision > decided_on:
+        return f"changed at revision {pod.spec_revision}, decided on {decided_on}"
+    node = cluster.store.get(Key("Node", "", mutation.node))
+    if node is None or node.deleting:
+        return f"node {mutation.node} is gone"
+    changed = cluster.node_revisions.get(mutation.node, node.revision)
+    return (
+        f"node {mutation.node} changed at revision {changed}, decided on {decided_on}" if changed > decided_on else ""
+    )
+
+
+_CHECK: dict[Verb, Callable[[Cluster, Mutation, int], str]] = {
+    Verb.CREATE: _check_create,
+    Verb.PATCH: _check_present,
+    Verb.STATUS: _check_present,
+    Verb.DELETE: _check_nothing,
+    Verb.BIND: _check_bind,
+    Verb.EVICT: _check_nothing,
+}
+
+
+def perform(cluster: Cluster, mutation: Mutation, actor: str) -> None:
+    """Do what a built-in controller of the cluster wants; what cannot be done any more is left."""
+    cluster.actor = actor
+    if not _CHECK[mutation.verb](cluster, mutation, cluster.revision):
+        _APPLY[mutation.verb](cluster, mutation, Decision("", mutation.key))
+
+
+def _create(cluster: Cluster, mutation: Mutation, decision: Decision) -> None:
+    if cluster.store.get(mutation.key) is not None:
+        return
+    manifest = mutation.manifest or {}
+    body = {name: part for name, part in manifest.items() if name not in ("apiVersion", "kind", "metadata", "status")}
+    metadata = {
+        name: part
+        for name, part in (manifest.get("metadata") or {}).items()
+        if name not in ("name", "namespace", "uid", "resourceVersion")
+    }
+    status = manifest.get("status") or (_PENDING if mutation.key.kind == "Pod" else {})
+    cluster.create(mutation.key, metadata, body, status)
+
+
+_PENDING: Manifest = {"phase": "Pending"}
+
+
+def _patch(cluster: Cluster, mutation: Mutation, decision: Decision) -> None:
+    item = _present(cluster, mutation)
+    if item is None:
+        return
+    patch = dict(mutation.patch or {})
+    metadata = merge(item.metadata, patch.pop("metadata", None) or {})
+    cluster.replace(item, metadata, merge(item.body, patch))
+
+
+def _status(cluster: Cluster, mutation: Mutation, decision: Decision) -> None:
+    item = _present(cluster, mutation)
+    if item is not None and mutation.patch:
+        cluster.set_status(item, mutation.patch)
+
+
+def _delete(cluster: Cluster, mutation: Mutation, decision: Decision) -> None:
+    item = _present(cluster, mutation)
+    if item is not None:
+        cluster.delete(item, mutation.grace_seconds)
+
+
+def _bind(cluster: Cluster, mutation: Mutation, decision: Decision) -> None:
+    pod = _present(cluster, mutation)
+    if pod is None:
+        return
+    metadata = pod.metadata
+    if mutation.devices:
+        chosen = {DEVICES: json.dumps(mutation.devices, separators=(",", ":"), sort_keys=True)}
+        metadata = {**metadata, "annotations": {**pod.annotations, **chosen}}
+    bound = cluster.bind(pod, mutation.node, metadata)
+    cluster.set_status(bound, cluster.scheduled())
+
+
+def _evict(cluster: Cluster, mutation: Mutation, decision: Decision) -> None:
+    pod = _present(cluster, mutation)
+    if pod is None or pod.deleting:
+        return
+    condition = {
+        "type": "DisruptionTarget",
+        "status": "True",
+        "reason": decision.reason,
+        "message": decision.message,
+        "lastTransitionTime": rfc3339(cluster.now),
+    }
+    cluster.delete(cluster.set_status(pod, {"conditions": [condition]}), mutation.grace_seconds)
+
+
+_APPLY: dict[Verb, Callable[[Cluster, Mutation, Decision], None]] = {
+    Verb.CREATE: _create,
+    Verb.PATCH: _patch,
+    Verb.STATUS: _status,
+    Verb.DELETE: _delete,
+    Verb.BIND: _bind,
+    Verb.EVICT: _evict,
+}

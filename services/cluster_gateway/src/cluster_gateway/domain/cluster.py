@@ -1,0 +1,177 @@
+"""The objects of a cluster that keeps them itself, and the elementary things that can happen to one.
+
+Everything that happens is noted twice: in the draft of the next change set, and as events for those who react to it
+inside the cluster (built-in controllers, simulated nodes, assignments).
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from cluster_gateway.domain.draft import Draft
+from kube import Event, Key, Manifest, Object, Store, merge, rfc3339
+
+DEFAULT_GRACE_SECONDS = 30
+
+
+@dataclass(slots=True)
+class Cluster:
+    """``revision`` is that of the change set being gathered, ``now`` the time of what happens (ms since the epoch)."""
+
+    new_uid: Callable[[], str]
+    store: Store = field(default_factory=Store)
+    draft: Draft = field(default_factory=Draft)
+    revision: int = 0
+    now: int = 0
+    actor: str = ""
+    events: list[Event] = field(default_factory=list)
+    node_revisions: dict[str, int] = field(default_factory=dict)
+    """By node: the revision of the last change that can make a placement on it wrong."""
+    _merged: dict[tuple[int, int], tuple[Manifest, Manifest, Manifest]] = field(default_factory=dict)
+
+    _scheduled: tuple[str, Manifest] = ("", {})
+
+    def scheduled(self) -> Manifest:
+        """The status patch of a pod that gets its node now: one object for all that are bound at one time."""
+        at = rfc3339(self.now)
+        if self._scheduled[0] != at:
+            condition = {"type": "PodScheduled", "status": "True", "reason": "Bound", "lastTransitionTime": at}
+            self._scheduled = (at, {"conditions": [condition]})
+        return self._scheduled[1]
+
+    def take_events(self) -> list[Event]:
+        """What happened since the last call."""
+        events, self.events = self.events, []
+        self._merged.clear()
+        return events
+
+    def create(self, key: Key, metadata: Manifest, body: Manifest, status: Manifest) -> Object:
+        """Store a new object; it gets its uid and creation time here."""
+        self._ensure_namespace(key)
+        stamped = {"creationTimestamp": rfc3339(self.now), "generation": 1, **metadata}
+        item = Object(key, self.new_uid(), stamped, body, status, self.revision, self.revision)
+        self._note(self.store.put(item))
+        self.draft.created(item, self.actor)
+        return item
+
+    def replace(self, old: Object, metadata: Manifest, body: Manifest) -> Object:
+        """Store a new version of what a user wrote; the generation counts changes of the body."""
+        if metadata == old.metadata and body == old.body:
+            return old
+        if body != old.body:
+            metadata = {**metadata, "generation": int(old.metadata.get("generation", 0)) + 1}
+        new = old.changed(metadata=metadata, body=body, revision=self.revision, spec_revision=self.revision)
+        self._note(self.store.put(new))
+        self.draft.changed(new, self.actor, metadata=True, body=body != old.body)
+        return new if not self._finalized(new) else self._gone(new)
+
+    def set_status(self, old: Object, patch: Manifest) -> Object:
+        """Lay a merge patch over the status. Objects that share a status and get the same patch share the result."""
+        memo = self._merged.get((id(old.status), id(patch)))
+        if memo is None:
+            memo = (merge(old.status, patch), old.status, patch)
+            self._merged[id(old.status), id(patch)] = memo
+        status = memo[0]
+        if status == old.status:
+            return old
+        new = Object(old.key, old.uid, old.metadata, old.body, status, self.revision, old.spec_revision)
+        self._note(self.store.put(new))
+        self.draft.changed(new, self.actor, status=True)
+        return new
+
+    def bind(self, pod: Object, node: str, metadata: Manifest) -> Object:
+        """Give a pod its node; ``metadata`` is the pod's own, with what the binding adds."""
+        body = {**pod.body, "spec": {**pod.spec, "nodeName": node}}
+        new = Object(pod.key, pod.uid, metadata, body, pod.status, self.revision, self.revision)
+        self._note(self.store.put(new))
+        self.draft.bound(new, node, self.actor)
+        if metadata is not pod.metadata:
+            self.draft.changed(new, self.actor, metadata=True)
+        return new
+
+    def delete(self, item: Object, grace_seconds: int | None = None) -> None:
+        """Delete an object and what it owns; one that has to end first is only marked."""
+        if item.metadata.get("finalizers") or (item.kind == "Pod" and self._runs(item)):
+            if item.deleting and grace_seconds is None:
+                return
+            self._mark_deleted(item, grace_seconds)
+        elif item.kind == "Namespace" and any(key.namespace == item.name for key in self.store.objects):
+            if not item.deleting:
+                self._mark_deleted(item, 0)
+        else:
+            self._gone(item)
+
+    def gone(self, item: Object) -> None:
+        """The object has ended: it is no more."""
+        self._gone(item)
+
+    def _gone(self, item: Object) -> Object:
+        gone = self.store.remove(item.key)
+        if gone is not None:
+            self._note(gone)
+            self.draft.removed(item, self.actor)
+            for child in self.store.owned_by(item.uid):
+                if not self._has_other_owner(child, item.uid):
+                    self.delete(child)
+        return item
+
+    def _mark_deleted(self, item: Object, grace_seconds: int | None) -> None:
+        grace = grace_seconds
+        if grace is None:
+            grace = int(item.spec.get("terminationGracePeriodSeconds", DEFAULT_GRACE_SECONDS))
+        marked = {
+            **item.metadata,
+            "deletionTimestamp": rfc3339(self.now + grace * 1000),
+            "deletionGracePeriodSeconds": grace,
+        }
+        new = item.changed(metadata=marked, revision=self.revision, spec_revision=self.revision)
+        self._note(self.store.put(new))
+        self.draft.changed(new, self.actor, metadata=True)
+
+    def _runs(self, pod: Object) -> bool:
+        """Whether a node has to end the pod before it can be gone."""
+        node = pod.spec.get("nodeName")
+        if not node or pod.status.get("phase") in ("Succeeded", "Failed"):
+            return False
+        return self.store.get(Key("Node", "", node)) is not None
+
+    def _has_other_owner(self, child: Object, uid: str) -> bool:
+        owners = [owner.get("uid") for owner in child.metadata.get("ownerReferences") or ()]
+        return any(item.uid in owners for item in map(self._by_reference(child), owners) if item and item.uid != uid)
+
+    def _by_reference(self, child: Object) -> Callable[[str], Object | None]:
+        from kube import kind_id
+
+        by_uid: dict[str, Object] = {}
+        for owner in child.metadata.get("ownerReferences") or ():
+            kind = kind_id(str(owner.get("apiVersion") or ""), str(owner.get("kind") or ""))
+            for namespace in (child.namespace, ""):
+                found = self.store.get(Key(kind, namespace, str(owner.get("name"))))
+                if found is not None and found.uid == owner.get("uid"):
+                    by_uid[found.uid] = found
+        return by_uid.get
+
+    @staticmethod
+    def _finalized(item: Object) -> bool:
+        return item.deleting and item.kind not in ("Pod", "Namespace") and not item.metadata.get("finalizers")
+
+    def _ensure_namespace(self, key: Key) -> None:
+        if key.namespace and self.store.get(Key("Namespace", "", key.namespace)) is None:
+            self.create(Key("Namespace", "", key.namespace), {}, {}, {"phase": "Active"})
+
+    def _note(self, event: Event) -> None:
+        self.events.append(event)
+        if event.key.kind == "Node":
+            self._note_node(event)
+
+    def _note_node(self, event: Event) -> None:
+        name = event.key.name
+        if event.new is None:
+            self.node_revisions.pop(name, None)
+        elif event.old is None or matters_to_placement(event.old) != matters_to_placement(event.new):
+            self.node_revisions[name] = self.revision
+
+
+def matters_to_placement(node: Object) -> tuple[object, ...]:
+    """What of a node a placement rests on."""
+    ready = next((c.get("status") for c in node.status.get("conditions") or () if c.get("type") == "Ready"), None)
+    return (node.uid, node.labels, node.spec, node.status.get("allocatable"), ready, node.deleting)

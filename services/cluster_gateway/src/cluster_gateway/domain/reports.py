@@ -1,0 +1,43 @@
+"""What nodes say: the states of their pods, pods that have ended for good, inventory."""
+
+from cluster_gateway.domain.cluster import Cluster
+from kube import Key, Manifest, Object, merge
+
+ORDER = {"": 0, "Pending": 0, "Running": 1, "Succeeded": 2, "Failed": 2}
+
+
+def pod_status(cluster: Cluster, node: str, key: Key, uid: str, status: Manifest) -> bool:
+    """Take the status that ``node`` reports of a pod; False when it is not that node's pod (any more).
+
+    An old report that comes late cannot bring a finished pod back: a phase never goes backwards.
+    """
+    pod = cluster.store.get(key)
+    if pod is None or pod.uid != uid or pod.spec.get("nodeName") != node:
+        return False
+    if ORDER.get(str(status.get("phase", "")), 0) < ORDER.get(str(pod.status.get("phase", "")), 0):
+        return True
+    cluster.actor = f"node/{node}"
+    cluster.set_status(pod, status)
+    return True
+
+
+def pod_gone(cluster: Cluster, node: str, pod: Object) -> None:
+    """The processes of a deleted pod have all ended."""
+    if pod.deleting and pod.spec.get("nodeName") == node:
+        cluster.actor = f"node/{node}"
+        cluster.gone(pod)
+
+
+def node_state(cluster: Cluster, name: str, metadata: Manifest, status: Manifest) -> None:
+    """A node registers, or reports what of it changed."""
+    cluster.actor = f"node/{name}"
+    key = Key("Node", "", name)
+    node = cluster.store.get(key)
+    if node is None:
+        labels = {"kubernetes.io/hostname": name}
+        cluster.create(key, merge({"labels": labels}, metadata), {"spec": {}}, status)
+        return
+    if metadata:
+        node = cluster.replace(node, merge(node.metadata, metadata), node.body)
+    if status:
+        cluster.set_status(node, status)

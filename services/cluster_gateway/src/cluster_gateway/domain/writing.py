@@ -1,0 +1,84 @@
+"""What users write: objects that admission has checked, stored if they are still what the writer saw."""
+
+from dataclasses import dataclass
+
+from cluster_gateway.domain.cluster import Cluster
+from kube import Key, Manifest, Object
+
+IDENTITY = ("name", "namespace", "uid", "resourceVersion")
+KEPT = ("creationTimestamp", "generation", "deletionTimestamp", "deletionGracePeriodSeconds")
+"""Metadata that the cluster keeps, whatever a user writes."""
+
+
+class Conflict(Exception):
+    """The object is not what the writer saw. ``revision`` is that of its last change, or the present one if it is gone."""
+
+    def __init__(self, key: Key, revision: int, text: str) -> None:
+        super().__init__(f"{key} {text}")
+        self.revision = revision
+
+
+@dataclass(frozen=True, slots=True)
+class Write:
+    """One object to be stored (``manifest``) or deleted (None).
+
+    ``expected`` is the revision that the writer saw, 0 for an object that must not exist, None for whatever is there.
+    """
+
+    key: Key
+    manifest: Manifest | None
+    expected: int | None = None
+    grace_seconds: int | None = None
+
+
+def check(cluster: Cluster, write: Write) -> None:
+    """Raise Conflict when the object is not as the writer saw it."""
+    there = cluster.store.get(write.key)
+    if write.expected is None:
+        return
+    if there is None and write.expected:
+        raise Conflict(write.key, cluster.revision - 1, "was deleted meanwhile")
+    if there is not None and there.spec_revision > write.expected:
+        text = "exists already" if not write.expected else "was changed meanwhile"
+        raise Conflict(write.key, there.spec_revision, text)
+
+
+def store(cluster: Cluster, write: Write, actor: str) -> None:
+    """Do what was checked."""
+    cluster.actor = actor
+    there = cluster.store.get(write.key)
+    if write.manifest is None:
+        if there is not None:
+            cluster.delete(there, write.grace_seconds)
+        return
+    metadata = {name: part for name, part in (write.manifest.get("metadata") or {}).items() if name not in IDENTITY}
+    body = {
+        name: part for name, part in write.manifest.items() if name not in ("apiVersion", "kind", "metadata", "status")
+    }
+    if there is None:
+        status = write.manifest.get("status") or first_status(write.key.kind)
+        cluster.create(write.key, {name: part for name, part in metadata.items() if name not in KEPT}, body, status)
+    else:
+        kept = {name: there.metadata[name] for name in KEPT if name in there.metadata}
+        cluster.replace(there, {**_without(metadata), **kept}, _with_binding(there, body))
+
+
+def _without(metadata: Manifest) -> Manifest:
+    return {name: part for name, part in metadata.items() if name not in KEPT}
+
+
+def _with_binding(pod: Object, body: Manifest) -> Manifest:
+    """A user's version of a bound pod keeps the node: that field is the scheduler's."""
+    node = pod.spec.get("nodeName") if pod.kind == "Pod" else None
+    if not node or (body.get("spec") or {}).get("nodeName") == node:
+        return body
+    return {**body, "spec": {**(body.get("spec") or {}), "nodeName": node}}
+
+
+_PENDING: Manifest = {"phase": "Pending"}
+_ACTIVE: Manifest = {"phase": "Active"}
+
+
+def first_status(kind: str) -> Manifest:
+    """The status that an object begins with."""
+    return _PENDING if kind == "Pod" else _ACTIVE if kind == "Namespace" else {}

@@ -1,0 +1,268 @@
+"""The shell of the cluster gateway: gathers what has come, lets the cluster take it, writes one change set, answers.
+
+While one change set is on its way to the log, the next gathers. Nothing is answered before it is stored. All state is
+rebuilt from the log: a gateway that is killed at any moment has promised nothing that is not in it.
+"""
+
+import asyncio
+import logging
+from collections.abc import Callable
+
+import orjson
+
+from bus import Bus, Parked, StaleWriter, Subscription
+from chassis.clock import Clock
+from chassis.fact_fold import load
+from chassis.measures import Measures
+from cluster_gateway.batch import Batch
+from cluster_gateway.domain.cluster import Cluster
+from cluster_gateway.inbox import Decided, Enactment, NodeReport, Request, WorkInbox
+from cluster_gateway.local_cluster import LocalCluster
+from cluster_gateway.secrets import Secrets
+from cluster_gateway.settings import GatewaySettings
+from tidegate import subjects
+from tidegate.codec import facts
+from tidegate.decision.v1 import decision_pb2
+from tidegate.gateway.v1 import gateway_pb2
+from tidegate.node.v1 import node_pb2
+
+log = logging.getLogger(__name__)
+
+
+class Gateway:
+    """The only writer of facts, for a cluster that keeps its objects itself (drivers `local` and `simulated`)."""
+
+    def __init__(
+        self,
+        bus: Bus,
+        clock: Clock,
+        settings: GatewaySettings,
+        secrets: Secrets,
+        new_uid: Callable[[], str],
+        *,
+        holder: str = "only",
+        measures: Measures | None = None,
+    ) -> None:
+        self._bus, self._clock, self._settings, self._holder = bus, clock, settings, holder
+        self._facts = bus.log(subjects.FACTS)
+        self._inbox = WorkInbox()
+        self._measures = measures or Measures("cluster_gateway")
+        self.local = LocalCluster(settings, secrets, new_uid)
+        self._positions: dict[str, int] = {}
+        self._epochs: dict[str, int] = {}
+        self._last = self._snapshot_at = self._count = 0
+        self._tasks: list[asyncio.Task[None]] = []
+        self._serving: list[Subscription] = []
+        self._timer: asyncio.TimerHandle | None = None
+        self._seen: dict[str, int] = {}
+        self.ready = asyncio.Event()
+
+    async def run(self) -> None:
+        """Take the lease, rebuild the state, then serve until the log refuses a write or the task is cancelled."""
+        lease = await self._bus.lease("cluster_gateway", self._holder)
+        await lease.wait()
+        try:
+            await self._begin()
+            self.ready.set()
+            while True:
+                await self._inbox.wait()
+                await self._cycle()
+        except StaleWriter as stale:
+            raise SystemExit(f"another gateway writes the facts: {stale}") from stale
+        finally:
+            self.ready.clear()
+            await self._end()
+            await lease.release()
+
+    async def _begin(self) -> None:
+        fold, _ = await load(self._facts)
+        goal = await self._facts.last()
+        if fold.revision < goal:
+            async for entries in self._facts.read(fold.revision):
+                for entry in entries:
+                    fold.take(entry)
+                if fold.revision >= goal:
+                    break
+        self._last, self._positions, self._snapshot_at = goal, dict(fold.positions), fold.revision
+        self.local.start(fold.store, self._clock.now(), self._last + 1)
+        self._seen = self.local.agents(self._clock.now())
+        await self._write(Batch())
+        for service in self._settings.services:
+            self._follow(service)
+        serve = self._bus.serve
+        self._serving += [
+            await serve(subjects.WRITE, self._on_write),
+            await serve(subjects.SECRET, self._on_secret),
+            await serve(subjects.REPORTS, self._on_report),
+            await self._bus.listen(subjects.HEARTBEATS, self._on_heartbeat),
+        ]
+        self._arm()
+
+    async def enact(self, action: Callable[[Cluster], None]) -> None:
+        """Let the cluster side bring something about; returns once it is a fact."""
+        reply: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self._inbox.put(Enactment(action, reply))
+        await reply
+
+    def wake(self) -> None:
+        """Look again whether something is due."""
+        self._inbox.wake()
+
+    async def _end(self) -> None:
+        for task in self._tasks:
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+        for serving in self._serving:
+            await serving.stop()
+        if self._timer is not None:
+            self._timer.cancel()
+
+    def _follow(self, service: str) -> None:
+        async def follow() -> None:
+            source = self._bus.log(subjects.decisions(service))
+            async for entries in source.read(self._positions.get(service, 0)):
+                for entry in entries:
+                    self._inbox.put(Decided(service, entry))
+
+        task = asyncio.create_task(follow(), name=f"gateway reads {service}")
+        task.add_done_callback(lambda _: self._inbox.wake())
+        self._tasks.append(task)
+
+    async def _on_write(self, payload: bytes) -> bytes:
+        reply: asyncio.Future[gateway_pb2.WriteReply] = asyncio.get_running_loop().create_future()
+        self._inbox.put(Request(gateway_pb2.WriteRequest.FromString(payload), reply))
+        return (await reply).SerializeToString()
+
+    async def _on_report(self, payload: bytes) -> bytes:
+        reply: asyncio.Future[node_pb2.ReportReply] = asyncio.get_running_loop().create_future()
+        self._inbox.put(NodeReport(node_pb2.Report.FromString(payload), reply))
+        return (await reply).SerializeToString()
+
+    async def _on_secret(self, payload: bytes) -> bytes:
+        request = node_pb2.SecretRequest.FromString(payload)
+        data = self.local.secret_for(request.node, request.namespace, request.name)
+        return node_pb2.SecretReply(found=data is not None, data=dict(data or {})).SerializeToString()
+
+    def _on_heartbeat(self, payload: bytes) -> None:
+        node = payload.decode()
+        self._seen[node] = self._clock.now()
+        if self.local.is_silent(node):
+            self._inbox.wake()
+
+    async def _cycle(self) -> None:
+        for task in self._tasks:
+            if task.done():
+                task.result()
+        batch = Batch()
+        self.local.begin(self._clock.now(), self._last + 1)
+        while self.local.edits < self._settings.most_edits:
+            work = self._inbox.next()
+            if work is None:
+                break
+            match work:
+                case Request():
+                    batch.replies.append((work.reply, self.local.write(work.message)))
+                case NodeReport():
+                    self._seen[work.message.node] = self._clock.now()
+                    batch.reports.append((work.reply, self.local.report(work.message)))
+                case Enactment():
+                    work.action(self.local.cluster)
+                    batch.enacted.append(work.reply)
+                case Decided():
+                    await self._take_commit(work, batch)
+        else:
+            self._inbox.wake()
+        self.local.watch_nodes(self._seen, self._clock.now())
+        await self._write(batch)
+        self._arm()
+
+    async def _take_commit(self, work: Decided, batch: Batch) -> None:
+        service, entry = work.service, work.entry
+        if entry.sequence <= self._positions.get(service, 0):
+            return
+        try:
+            commit = decision_pb2.Commit.FromString(entry.payload)
+            if commit.leader_started:
+                self._epochs[service] = commit.epoch
+            batch.outcomes += self.local.carry_out(service, commit, stale=commit.epoch < self._epochs.get(service, 0))
+        except Exception as error:
+            log.exception("message_parked", extra={"service": service, "sequence": entry.sequence})
+            self._measures.parked.inc()
+            text = f"{type(error).__name__}: {error}"
+            where = f"decision.{service}/{entry.sequence}"
+            await self._bus.park(Parked(self._clock.now(), "cluster_gateway", where, text, entry.payload))
+        self._positions[service] = entry.sequence
+        batch.positions[service] = entry.sequence
+
+    async def _write(self, batch: Batch) -> None:
+        """Let the cluster react, store what happened, answer, and tell the nodes."""
+        edits = self.local.react()
+        if edits or batch.outcomes:
+            changes = tuple(
+                facts.Changed(
+                    edit.key,
+                    edit.uid,
+                    edit.metadata,
+                    edit.body,
+                    edit.status,
+                    edit.node,
+                    edit.fresh,
+                    edit.removed,
+                    edit.actor,
+                )
+                for edit in edits
+            )
+            payload = facts.encode(
+                facts.FactSet(self._clock.now(), changes, tuple(batch.outcomes), dict(self._positions))
+            )
+            self._count += 1
+            message_id = f"fact/{self._holder}/{self._last + 1}/{self._count}"
+            self._last = await self._facts.append(payload, expected=self._last, message_id=message_id)
+            self._measures.facts.inc()
+            self._measures.revision.set(self._last)
+        for write_reply, written in batch.replies:
+            written.revision = self._last if not written.error else 0
+            if not write_reply.done():
+                write_reply.set_result(written)
+        for report_reply, stored in batch.reports:
+            stored.revision = self._last
+            if not report_reply.done():
+                report_reply.set_result(stored)
+        for enacted in batch.enacted:
+            if not enacted.done():
+                enacted.set_result(None)
+        await self._assign()
+        if self._last - self._snapshot_at >= self._settings.snapshot_entries:
+            await self.snapshot()
+
+    async def _assign(self) -> None:
+        for assignment in self.local.changed_assignments():
+            message = node_pb2.Assignment(
+                node=assignment.node,
+                revision=self._last,
+                pods=[orjson.dumps(pod) for pod in assignment.pods],
+                config_maps={name: orjson.dumps(body) for name, body in assignment.config_maps.items()},
+                hosts=[
+                    node_pb2.HostEntry(namespace=namespace, address=address, names=names)
+                    for namespace, address, names in assignment.hosts
+                ],
+            )
+            await self._bus.set_value(subjects.assignment(assignment.node), message.SerializeToString())
+
+    async def snapshot(self) -> None:
+        """Keep the whole state as of the last change set, and drop history that is older than anybody needs."""
+        objects = list(self.local.store.objects.values())
+        content = facts.encode_snapshot(objects, self._last, self._clock.now(), self._positions)
+        await self._facts.put_snapshot(self._last, content)
+        self._snapshot_at = self._last
+        if self._last > self._settings.history_entries:
+            await self._facts.trim(self._last - self._settings.history_entries)
+
+    def _arm(self) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+        due = self.local.deadline(self._seen)
+        if due is not None:
+            delay_ms = min(60_000, max(1, due - self._clock.now()))
+            self._timer = asyncio.get_running_loop().call_later(delay_ms / 1000, self._inbox.wake)

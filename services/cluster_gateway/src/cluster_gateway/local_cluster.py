@@ -1,0 +1,228 @@
+"""A cluster without Kubernetes: objects, built-in controllers, simulated nodes, addresses and assignments together.
+
+It is the port's side for the drivers `local` and `simulated`: messages in, edits out; it knows no bus and no clock.
+"""
+
+import base64
+import binascii
+from collections.abc import Callable, Iterator, Mapping, Sequence
+
+import orjson
+
+from cluster_gateway.domain.addresses import Addresses
+from cluster_gateway.domain.assignments import Assignments, NodeAssignment
+from cluster_gateway.domain.bootstrap import bootstrap
+from cluster_gateway.domain.carrying_out import carry_out, perform
+from cluster_gateway.domain.cluster import Cluster
+from cluster_gateway.domain.controllers import Controllers
+from cluster_gateway.domain.draft import Edit
+from cluster_gateway.domain.node_life import NodeLife
+from cluster_gateway.domain.reports import node_state, pod_gone, pod_status
+from cluster_gateway.domain.simulated_nodes import SimulatedNodes
+from cluster_gateway.domain.writing import Conflict, Write, check, store
+from cluster_gateway.secrets import GENERATE, SSH_KEYPAIR, Secrets, ssh_keypair
+from cluster_gateway.settings import GatewaySettings
+from kube import Event, Key, Object, Outcome, Store
+from tidegate.codec.decisions import decode_commit
+from tidegate.decision.v1 import decision_pb2
+from tidegate.gateway.v1 import gateway_pb2
+from tidegate.node.v1 import node_pb2
+
+HIDDEN = ""
+"""What stands in the facts for a value of a Secret."""
+
+MOST_TURNS = 10_000
+"""Built-in controllers that still find work after this many turns at one instant are taken to go in a circle."""
+
+
+class LocalCluster:
+    """Everything that happens inside the cluster between two change sets."""
+
+    def __init__(self, settings: GatewaySettings, secrets: Secrets, new_uid: Callable[[], str]) -> None:
+        self._settings, self._secrets, self._new_uid = settings, secrets, new_uid
+        self.held = False
+        """While set, facts are stored but nothing in the cluster reacts to them."""
+        self.start(Store(), 0, 1)
+
+    @property
+    def store(self) -> Store:
+        return self.cluster.store
+
+    @property
+    def edits(self) -> int:
+        """How many edits the change set that is being gathered has."""
+        return len(self.cluster.draft.edits)
+
+    def start(self, loaded: Store, now: int, revision: int) -> None:
+        """Begin from the state that the log tells."""
+        self.cluster = Cluster(self._new_uid, loaded)
+        self._controllers = Controllers(loaded)
+        self._simulated = SimulatedNodes(self.cluster, self._settings.simulation)
+        self._addresses, self._assignments = Addresses(), Assignments(loaded)
+        self._nodes = NodeLife(self._settings.node_silence_seconds * 1000, self._simulated.is_simulated)
+        self._uids: dict[str, Key] = {}
+        self._done: dict[str, None] = {}
+        self.begin(now, revision)
+        self._fold([Event(None, item) for item in loaded.objects.values()])
+        if now:
+            bootstrap(self.cluster)
+
+    def begin(self, now: int, revision: int) -> None:
+        """The next change set: ``revision`` is the sequence that it will have."""
+        self.cluster.now, self.cluster.revision = now, revision
+
+    def write(self, request: gateway_pb2.WriteRequest) -> gateway_pb2.WriteReply:
+        """A user's write, all or nothing of it."""
+        if request.id and request.id in self._done:
+            return gateway_pb2.WriteReply()
+        writes = [_write(item) for item in request.writes]
+        try:
+            for write in writes:
+                check(self.cluster, write)
+        except Conflict as conflict:
+            return gateway_pb2.WriteReply(error=str(conflict), conflict_revision=conflict.revision)
+        for write in writes:
+            store(self.cluster, write, request.actor)
+        self._remember(request.id)
+        return gateway_pb2.WriteReply()
+
+    def _remember(self, request_id: str) -> None:
+        self._done[request_id] = None
+        if len(self._done) > 10_000:
+            del self._done[next(iter(self._done))]
+
+    def report(self, message: node_pb2.Report) -> node_pb2.ReportReply:
+        """What a node says."""
+        if message.node_status or message.node_metadata:
+            metadata = orjson.loads(message.node_metadata) if message.node_metadata else {}
+            status = orjson.loads(message.node_status) if message.node_status else {}
+            node_state(self.cluster, message.node, metadata, status)
+        for pod in message.pods:
+            key = Key("Pod", pod.namespace, pod.name)
+            pod_status(self.cluster, message.node, key, pod.uid, orjson.loads(pod.status))
+        for uid in message.gone:
+            gone = self.store.get(self._uids.get(uid, Key("", "", "")))
+            if gone is not None and gone.uid == uid:
+                pod_gone(self.cluster, message.node, gone)
+        return node_pb2.ReportReply()
+
+    def carry_out(self, service: str, commit: decision_pb2.Commit, *, stale: bool) -> list[Outcome]:
+        """The decisions of one commit, each whole or refused."""
+        outcomes = []
+        for decision_id, decision in decode_commit(commit):
+            if stale:
+                reasons = {"": f"epoch {commit.epoch} of {service} is over"}
+                outcomes.append(Outcome(decision_id, decision.name, decision.subject, False, reasons))
+            else:
+                outcomes.append(carry_out(self.cluster, service, decision_id, decision, commit.decided_on))
+        return outcomes
+
+    def react(self) -> Sequence[Edit]:
+        """Let all that lives in the cluster react until nothing is left to do at this instant; the edits of it all."""
+        for _ in range(MOST_TURNS):
+            events = self.cluster.take_events()
+            self._fold(events)
+            self._hide_secrets(events)
+            self._give_addresses(events)
+            if not self.held:
+                self._simulated.act(self.cluster.now)
+                for mutation in self._controllers.act(self.cluster.now):
+                    perform(self.cluster, mutation, "cluster_gateway")
+            if not self.cluster.events:
+                return self.cluster.draft.take()
+        raise RuntimeError(f"the cluster's controllers found work {MOST_TURNS} times at one instant")
+
+    def watch_nodes(self, seen: Mapping[str, int], now: int) -> None:
+        """Mark nodes whose agent is silent, and those that are heard again."""
+        for node, patch in self._nodes.changes(self.store, seen, now):
+            self.cluster.actor = "cluster_gateway"
+            self.cluster.set_status(node, patch)
+
+    def agents(self, now: int) -> dict[str, int]:
+        """The nodes that have an agent, each as heard just now."""
+        return self._nodes.first_seen(self.store, now)
+
+    def is_silent(self, node: str) -> bool:
+        """Whether ``node`` was marked for its silence."""
+        return self._nodes.is_marked(self.store, node)
+
+    def deadline(self, seen: Mapping[str, int]) -> int | None:
+        """When something is due without anybody asking."""
+        due = (self._controllers.deadline(), self._simulated.deadline(), self._nodes.deadline(self.store, seen))
+        return min((when for when in due if when is not None), default=None)
+
+    def changed_assignments(self) -> Iterator[NodeAssignment]:
+        """The assignments that agents have to hear of."""
+        for node in self._assignments.take():
+            if not self._simulated.is_simulated(node):
+                yield self._assignments.of(node)
+
+    def secret_for(self, node: str, namespace: str, name: str) -> Mapping[str, bytes] | None:
+        """A Secret's values, for a node that runs a pod of its namespace."""
+        if any(pod["metadata"].get("namespace") == namespace for pod in self._assignments.of(node).pods):
+            return self._secrets.get(Key("Secret", namespace, name))
+        return None
+
+    def _fold(self, events: Sequence[Event]) -> None:
+        if not events:
+            return
+        self._controllers.fold(events, self.cluster.now)
+        self._simulated.fold(events, self.cluster.now)
+        self._addresses.fold(events)
+        self._assignments.fold(events)
+        for event in events:
+            if event.key.kind == "Pod":
+                if event.old is not None and (event.new is None or event.new.uid != event.old.uid):
+                    self._uids.pop(event.old.uid, None)
+                if event.new is not None:
+                    self._uids[event.new.uid] = event.key
+
+    def _give_addresses(self, events: Sequence[Event]) -> None:
+        for event in events:
+            pod = event.new
+            if event.key.kind != "Pod" or pod is None or not pod.spec.get("nodeName") or pod.status.get("podIP"):
+                continue
+            current = self.store.get(pod.key)
+            if current is not None and not self._simulated.is_simulated(pod.spec["nodeName"]):
+                address = self._addresses.give(pod.uid)
+                self.cluster.set_status(current, {"podIP": address, "podIPs": [{"ip": address}]})
+
+    def _hide_secrets(self, events: Sequence[Event]) -> None:
+        """Take the values out of Secrets before they become facts."""
+        for event in events:
+            if event.key.kind != "Secret":
+                continue
+            if event.new is None:
+                self._secrets.drop(event.key)
+                continue
+            current = self.store.get(event.key)
+            known = self._secrets.get(event.key) or {}
+            data = _values(current, known) if current is not None else {}
+            if current is not None and current.annotations.get(GENERATE) == SSH_KEYPAIR:
+                data |= {} if "id_rsa" in known else ssh_keypair()
+            if current is not None and data:
+                self._secrets.put(event.key, data)
+                names = dict.fromkeys(sorted({*(current.body.get("data") or {}), *data}), HIDDEN)
+                body = {name: part for name, part in current.body.items() if name != "stringData"}
+                self.cluster.replace(current, current.metadata, {**body, "data": names})
+
+
+def _values(secret: Object, known: Mapping[str, bytes]) -> dict[str, bytes]:
+    """The values that a Secret's manifest brings; a hidden one that is known already stays as it is."""
+    values: dict[str, bytes] = {}
+    for name, text in (secret.body.get("data") or {}).items():
+        if isinstance(text, str) and not (text == HIDDEN and name in known):
+            try:
+                values[name] = base64.b64decode(text, validate=True)
+            except binascii.Error:
+                values[name] = text.encode()
+    for name, text in (secret.body.get("stringData") or {}).items():
+        values[name] = str(text).encode()
+    return values
+
+
+def _write(item: gateway_pb2.Write) -> Write:
+    key = Key(item.kind, item.namespace, item.name)
+    manifest = None if item.delete else orjson.loads(item.manifest)
+    grace = item.grace_seconds if item.HasField("grace_seconds") else None
+    return Write(key, manifest, None if item.force else item.expected_revision, grace)

@@ -1,0 +1,54 @@
+"""Wiring: settings → gateway → process."""
+
+import uuid
+from dataclasses import dataclass, replace
+
+from chassis.process import Context, Parts, run
+from chassis.settings import ServiceSettings
+from cluster_gateway.gateway import Gateway
+from cluster_gateway.secrets import FileSecrets
+from cluster_gateway.settings import GatewaySettings
+from cluster_gateway.simulated_fleet import Fleet, declare
+from kube import parse_duration
+
+
+@dataclass(frozen=True, slots=True)
+class Settings(ServiceSettings):
+    """``sim_nodes`` simulated nodes of ``sim_cpu``, ``sim_memory`` and ``sim_gpus`` live beside those that have an agent."""
+
+    sim_nodes: int = 0
+    sim_cpu: str = "32"
+    sim_memory: str = "128Gi"
+    sim_gpus: int = 0
+    sim_pod_start: str = "0s"
+    snapshot_entries: int = 5_000
+
+
+async def build(settings: Settings, context: Context) -> Parts:
+    """The parts of the service."""
+    base = GatewaySettings(snapshot_entries=settings.snapshot_entries)
+    simulation = replace(base.simulation, pod_start_ms=parse_duration(settings.sim_pod_start))
+    gateway = Gateway(
+        context.bus,
+        context.clock,
+        replace(base, simulation=simulation),
+        FileSecrets(settings.data_dir / "secrets"),
+        lambda: str(uuid.uuid4()),
+        holder=settings.holder,
+        measures=context.measures,
+    )
+    fleet = Fleet(settings.sim_nodes, settings.sim_cpu, settings.sim_memory, settings.sim_gpus)
+    return Parts(
+        tasks={"gateway": gateway.run(), "fleet": declare(gateway, fleet)},
+        ready=(gateway.ready,),
+        stopping=(gateway.snapshot,),
+    )
+
+
+def main() -> None:
+    """Run the service until it is told to stop."""
+    run("cluster_gateway", Settings, build)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,22 @@
+"""What the cluster gateway is told when it starts."""
+
+from dataclasses import dataclass, field
+
+from cluster_gateway.domain.simulated_nodes import SimulationSettings
+
+DECIDING_SERVICES = ("job_controller", "queue_manager", "gang_scheduler")
+
+
+@dataclass(frozen=True, slots=True)
+class GatewaySettings:
+    """``services`` are those whose decisions are carried out. A snapshot is written every ``snapshot_entries`` change sets.
+
+    ``history_entries`` is how much of the log is kept behind the newest snapshot, for replay and for explanations.
+    """
+
+    services: tuple[str, ...] = DECIDING_SERVICES
+    simulation: SimulationSettings = field(default_factory=SimulationSettings)
+    snapshot_entries: int = 5_000
+    history_entries: int = 50_000
+    most_edits: int = 4_000
+    node_silence_seconds: int = 40

@@ -1,0 +1,1 @@
+"""Where, and at whose cost?"""

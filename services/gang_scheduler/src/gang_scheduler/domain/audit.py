@@ -1,0 +1,101 @@
+"""The invariants of the scheduler's state, for tests: the books balance, and rebuilding them gives the same."""
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from gang_scheduler.domain.cluster import Cluster
+from gang_scheduler.domain.groups import Group
+from gang_scheduler.domain.pod_record import Standing, standing_of
+from kube import Event
+
+
+def audit(cluster: Cluster) -> list[str]:
+    """What does not hold, in words; empty when all is well."""
+    return [*_overfull_nodes(cluster), *_wrong_standings(cluster), *_differences(cluster, rebuilt(cluster))]
+
+
+def rebuilt(cluster: Cluster) -> Cluster:
+    """A cluster folded anew from the newest versions of all objects, with the same assumptions."""
+    copy = Cluster(cluster.schedulers, cluster.placement)
+    copy.room.ledger.queues = {}
+    if cluster.room.ledger.queues is not None:
+        copy.room.ledger.hear(cluster.room.ledger.queues)
+    copy.classes.update(cluster.classes)
+    copy.room.ledger.created.update(cluster.room.ledger.created)
+    copy.room.neighbours.namespaces.update(cluster.room.neighbours.namespaces)
+    copy.adopt_namespaces(cluster)
+    objects = [*cluster.nodes.values(), *(g.pod_group for g in cluster.groups.values() if g.pod_group)]
+    copy.fold(Event(None, item) for item in objects)
+    copy.fold(Event(None, record.pod) for record in cluster.pods.values())
+    for record in cluster.pods.values():
+        if record.assumed:
+            copy.assume([copy.pods[record.key]], record.node)
+    return copy
+
+
+def _overfull_nodes(cluster: Cluster) -> Iterator[str]:
+    """Nodes that decisions on their way would overfill. What is bound already may exceed a node that shrank."""
+    table = cluster.room.table
+    assumed = {record.slot for record in cluster.pods.values() if record.assumed and record.slot >= 0}
+    for name, slot in sorted(table.slots.items()):
+        over = table.used[:, slot] > table.allocatable[:, slot]
+        asked = {row for r in cluster.pods.values() if r.slot == slot and r.assumed for row in r.shape.rows}
+        for resource, row in table.resources.rows.items():
+            if slot in assumed and row in asked and over[row]:
+                yield f"node {name}: {table.used[row, slot]} of {table.allocatable[row, slot]} {resource} used"
+
+
+def _wrong_standings(cluster: Cluster) -> Iterator[str]:
+    for group in cluster.groups.values():
+        counts = [0] * len(Standing)
+        for record in group.members.values():
+            counts[standing_of(record)] += 1
+        if counts != group.counts:
+            yield f"{group.name}: members stand {counts}, counted are {group.counts}"
+        waiting = {record.key for record in group.members.values() if record.standing is Standing.PENDING}
+        if waiting != group.pending.keys():
+            yield f"{group.name}: {sorted(waiting)} wait, noted are {sorted(group.pending)}"
+        yield from _half_started(group)
+
+
+def _half_started(group: Group) -> Iterator[str]:
+    """A gang all of whose placed members are only assumed is being started: it needs its whole minimum."""
+    live = [record for record in group.members.values() if record.node or record.standing is Standing.SUCCEEDED]
+    if not live or group.terms is None or any(not record.assumed for record in live):
+        return
+    if len(live) < group.terms.min_member:
+        yield f"{group.name}: {len(live)} members are placed, {group.terms.min_member} are needed at once"
+
+
+def _differences(cluster: Cluster, other: Cluster) -> Iterator[str]:
+    for name in sorted(cluster.room.table.slots.keys() | other.room.table.slots.keys()):
+        mine, theirs = _used(cluster, name), _used(other, name)
+        if mine != theirs:
+            yield f"node {name}: {mine} is counted, rebuilt it is {theirs}"
+    ledger, anew = cluster.room.ledger, other.room.ledger
+    for queue in sorted(ledger.used.keys() | anew.used.keys()):
+        mine, theirs = _nonzero(ledger.used.get(queue, {})), _nonzero(anew.used.get(queue, {}))
+        if mine != theirs:
+            yield f"queue {queue}: {mine} is charged, rebuilt it is {theirs}"
+    for term, census in cluster.room.neighbours.sets.items():
+        twin = other.room.neighbours.sets.get(term)
+        if twin is None or int(census.counts.sum()) != int(twin.counts.sum()) or census.users != twin.users:
+            yield f"pods with {term}: {census.counts.sum()} are counted, rebuilt it is another number"
+    for group in cluster.groups.values():
+        twin_group = other.groups.get(group.id)
+        if twin_group is None or twin_group.queue != group.queue or twin_group.counts != group.counts:
+            yield f"{group.name}: rebuilt it is another group"
+
+
+def _used(cluster: Cluster, node: str) -> dict[str, int]:
+    table = cluster.room.table
+    slot = table.slots.get(node)
+    if slot is None:
+        return {}
+    rows = table.resources.rows.items()
+    return _nonzero({name: int(table.used[row, slot]) for name, row in rows if row < len(table.used)})
+
+
+def _nonzero(amounts: dict[str, int]) -> dict[str, int]:
+    return {name: int(np.int64(amount)) for name, amount in amounts.items() if amount}

@@ -1,0 +1,219 @@
+"""The core of gang_scheduler: facts and entitlements in, bindings and explanations out."""
+
+from collections.abc import Iterator, Sequence
+from collections.abc import Set as AbstractSet
+from dataclasses import dataclass, field
+
+from gang_scheduler.domain import decisions
+from gang_scheduler.domain.attempt import Wake
+from gang_scheduler.domain.audit import audit
+from gang_scheduler.domain.cluster import Cluster
+from gang_scheduler.domain.entitlement import entitlements
+from gang_scheduler.domain.explain import Explanation
+from gang_scheduler.domain.gang_terms import GroupId
+from gang_scheduler.domain.groups import Group
+from gang_scheduler.domain.inquiry import explain
+from gang_scheduler.domain.pod_record import PodRecord
+from gang_scheduler.domain.scoring import Placement
+from gang_scheduler.domain.trial import Trial
+from gang_scheduler.domain.turns import Pass, Turn, wake_of
+from gang_scheduler.domain.waiting_line import Unit, WaitingLine
+from kube import Decision, Event, Key, Manifest, Outcome, Verb
+
+SERVED = frozenset({"tidegate", "volcano", "", "default-scheduler", "koord-scheduler"})
+"""The scheduler names whose pods are placed here."""
+
+
+@dataclass(slots=True)
+class SchedulerCore:
+    """Where pods go. State is what facts, entitlements and decisions on their way make it; deciding leaves it as it was."""
+
+    schedulers: frozenset[str] = SERVED
+    placement: Placement = Placement.BINPACK
+    cluster: Cluster = field(init=False)
+    line: WaitingLine = field(default_factory=WaitingLine)
+    explanations: dict[Unit, Explanation] = field(default_factory=dict)
+    """What the units that wait were last told."""
+
+    assumed: dict[str, tuple[Key, list[PodRecord]]] = field(default_factory=dict)
+    """By decision without an outcome: its subject and the pods that it binds."""
+
+    _withheld: dict[GroupId, None] = field(default_factory=dict)
+    _units: dict[GroupId, Unit] = field(default_factory=dict)
+    _bundles: dict[GroupId, dict[Unit, None]] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self.cluster = Cluster(self.schedulers, Placement(self.placement))
+
+    def fold(self, events: Sequence[Event], now: int) -> None:
+        """Take in what one change set changed."""
+        self.cluster.fold(events)
+
+    def hear(self, service: str, decision: Decision) -> None:
+        """Take in the entitlements of the queues. Until the first ones were heard nothing is placed."""
+        if decision.name == "EntitlementsComputed":
+            self.cluster.room.ledger.hear(entitlements(decision.payload or {}))
+
+    def assume(self, decision_id: str, decision: Decision) -> None:
+        """Count the bindings of an own decision as done."""
+        records: list[PodRecord] = []
+        for batch, node in self._batches(decision):
+            self.cluster.assume(batch, node)
+            records.extend(batch)
+        self.assumed[decision_id] = (decision.subject, records)
+
+    def settle(self, outcome: Outcome) -> None:
+        """Take back what was assumed and did not become a fact."""
+        subject, records = self.assumed.pop(outcome.decision_id, (outcome.subject, []))
+        for record in records:
+            if record.assumed and self.cluster.pods.get(record.key) is record:
+                self.cluster.unassume(record)
+        gang = self._gang_of(subject)
+        if gang is not None:
+            self.cluster.touched[gang] = None
+
+    def decide(self, now: int, in_flight: AbstractSet[Key]) -> list[Decision]:
+        """Place whoever can be placed, and tell the others why they wait."""
+        cluster = self.cluster
+        if cluster.room.ledger.queues is None:
+            return []
+        touched = self._take_touched(in_flight)
+        cluster.room.ledger.supply = cluster.room.table.totals()
+        self.line.wake(cluster.room, self._strict_queue)
+        cluster.room.ledger.released.clear()
+        trial = Trial(cluster.room)
+        turns = Pass(cluster, trial)
+        turns.run([unit for unit in self.line.ready if not self._busy(unit, in_flight)])
+        waits = {
+            turn.unit: wake_of(turn, [cluster.room.class_of(r) for r in turn.blocked])
+            for turn in turns.turns.values()
+            if turn.block
+        }
+        trial.rollback(0)
+        made = list(self._decisions(turns, touched, now))
+        for turn in turns.turns.values():
+            self._park(turn, waits)
+        self.line.seen(cluster.room)
+        return made
+
+    def deadline(self) -> int | None:
+        """Nothing here depends on the time alone."""
+        return None
+
+    def query(self, name: str, arguments: Manifest) -> Manifest:
+        """Answer ``explain`` for a pod, a PodGroup or a job's group; raises KeyError for another question."""
+        if name != "explain":
+            raise KeyError(name)
+        return explain(self.cluster, self.explanations, arguments)
+
+    def check(self) -> list[str]:
+        """The invariants that do not hold, in words."""
+        return audit(self.cluster)
+
+    def _take_touched(self, in_flight: AbstractSet[Key]) -> list[Group]:
+        """The groups that changed, lined up; those with a decision on its way stay for later."""
+        touched: list[Group] = []
+        withheld: dict[GroupId, None] = {}
+        for gang in {**self._withheld, **self.cluster.touched}:
+            group = self.cluster.groups.get(gang)
+            self._line_up(gang, group)
+            if group is None:
+                continue
+            if group.key in in_flight:
+                withheld[gang] = None
+            else:
+                touched.append(group)
+        self.cluster.touched.clear()
+        self._withheld = withheld
+        return touched
+
+    def _line_up(self, gang: GroupId, group: Group | None) -> None:
+        """The unit of a gang waits if any of its gangs has members to place and was let in."""
+        for bundle in self._bundles.get(gang, ()):
+            if bundle in self.line:
+                self.line.renew(bundle)
+        before = self._units.pop(gang, None)
+        unit = group.bundle() if group else None
+        if before is not None and before != unit:
+            self._leave(before)
+        if group is None or unit is None:
+            return
+        self._units[gang] = unit
+        self._note_bundle(unit)
+        members = [self.cluster.groups.get(item) for item in unit]
+        if any(item and item.pending and item.let_in for item in members):
+            self.line.renew(unit)
+        else:
+            self._leave(unit)
+
+    def _note_bundle(self, unit: Unit) -> None:
+        """A change of any gang of a bundle is one of the bundle."""
+        if len(unit) > 1:
+            for gang in unit:
+                self._bundles.setdefault(gang, {})[unit] = None
+
+    def _leave(self, unit: Unit) -> None:
+        self.line.leave(unit)
+        self.explanations.pop(unit, None)
+
+    def _busy(self, unit: Unit, in_flight: AbstractSet[Key]) -> bool:
+        if not in_flight:
+            return False
+        groups = (self.cluster.groups.get(gang) for gang in unit)
+        return any(group is not None and group.key in in_flight for group in groups)
+
+    def _strict_queue(self, unit: Unit) -> str | None:
+        group = self.cluster.groups.get(unit[0])
+        return group.queue if group and self.cluster.room.ledger.strict(group.queue) else None
+
+    def _decisions(self, turns: Pass, touched: list[Group], now: int) -> Iterator[Decision]:
+        names = self.cluster.room.table.names
+        said: set[GroupId] = set()
+        for turn in turns.turns.values():
+            if turn.steps:
+                yield decisions.placed(turn, names, now)
+            elif turn.block is None or (words := decisions.explained(turn, now)) is None:
+                continue
+            else:
+                yield words
+            said.update(turn.unit)
+        for group in touched:
+            if group.id not in said and group.pod_group is not None:
+                turn_of_group = turns.turns.get(self._units.get(group.id, ()))
+                block = turn_of_group.block if turn_of_group else None
+                status = decisions.observed(group, now, block.explanation if block else None)
+                if status is not None:
+                    yield status
+
+    def _park(self, turn: Turn, waits: dict[Unit, Wake]) -> None:
+        """A unit that found no place waits; one with a decision comes back with its outcome."""
+        if turn.block is None:
+            self._leave(turn.unit)
+            return
+        self.explanations[turn.unit] = turn.block.explanation
+        self.line.park(turn.unit, waits[turn.unit], self._strict_queue(turn.unit))
+
+    def _batches(self, decision: Decision) -> Iterator[tuple[list[PodRecord], str]]:
+        """The pods that a decision binds and that are still to be bound, by node, shape and gang."""
+        batch: list[PodRecord] = []
+        node = ""
+        for mutation in decision.mutations:
+            record = self.cluster.pods.get(mutation.key) if mutation.verb is Verb.BIND else None
+            if record is None or record.pod.uid != mutation.uid or record.node:
+                continue
+            if batch and (
+                mutation.node != node or record.shape is not batch[0].shape or record.group is not batch[0].group
+            ):
+                yield batch, node
+                batch = []
+            node = mutation.node
+            batch.append(record)
+        if batch:
+            yield batch, node
+
+    def _gang_of(self, subject: Key) -> GroupId | None:
+        record = self.cluster.pods.get(subject)
+        if record is not None:
+            return record.group.id
+        gang = GroupId("gang", subject.namespace, subject.name)
+        return gang if gang in self.cluster.groups else None

@@ -1,0 +1,86 @@
+"""From what a pass found to decisions: bindings, the words for those who wait, and the statuses of groups."""
+
+from collections.abc import Sequence
+
+from gang_scheduler.domain.explain import Explanation
+from gang_scheduler.domain.groups import Group
+from gang_scheduler.domain.pod_record import PodRecord
+from gang_scheduler.domain.statuses import group_patch, pod_patch, scheduled_condition, waiting_condition
+from gang_scheduler.domain.trial import Step
+from gang_scheduler.domain.turns import Turn
+from kube import Decision, Manifest, Mutation, Verb
+
+
+def placed(turn: Turn, names: Sequence[str], now: int) -> Decision:
+    """Bind what the unit was given in this pass; ``names`` are the nodes by slot."""
+    count: dict[Group, int] = {}
+    mutations: list[Mutation] = []
+    for step in turn.steps:
+        mutations.extend(_binds(step, names[step.slot], now))
+        group = step.records[0].group
+        count[group] = count.get(group, 0) + len(step.records)
+    for group, placed_now in count.items():
+        mutations.extend(_status_of(group, group_patch(group, now, placed=placed_now)))
+    lead = subject_of(turn.groups)
+    total = sum(count.values())
+    if turn.started:
+        title = " and ".join(group.name for group in turn.started)
+        message = (
+            f"{total} pods of {title} are bound at once"
+            if total > 1
+            else f"pod {turn.steps[0].records[0].key.name} is bound"
+        )
+        return Decision("GangPlaced", lead.key, lead.uid, "MinimumPlaced", message, tuple(mutations))
+    message = f"{total} more pods of {lead.name} are bound"
+    return Decision("SurplusPlaced", lead.key, lead.uid, "RoomForMore", message, tuple(mutations))
+
+
+def explained(turn: Turn, now: int) -> Decision | None:
+    """Tell the groups and the pods of a unit why they wait; None when they have been told so."""
+    assert turn.block is not None
+    explanation = turn.block.explanation
+    condition = waiting_condition(explanation, now)
+    mutations: list[Mutation] = []
+    blocked = {id(record) for record in turn.blocked}
+    for group in turn.groups:
+        if not group.let_in:
+            continue
+        mutations.extend(_status_of(group, group_patch(group, now, explanation=explanation)))
+        for record in group.waiting():
+            if id(record) in blocked:
+                mutations.extend(_pod_status(record, pod_patch(record, explanation, condition)))
+    if not mutations:
+        return None
+    lead = subject_of(turn.groups)
+    return Decision("WaitExplained", lead.key, lead.uid, str(explanation.reason), explanation.message, tuple(mutations))
+
+
+def observed(group: Group, now: int, explanation: Explanation | None) -> Decision | None:
+    """The status of a group follows its pods."""
+    mutations = _status_of(group, group_patch(group, now, explanation=explanation))
+    if not mutations:
+        return None
+    message = f"{group.name}: {group.live} of its pods are bound or done"
+    return Decision("GangObserved", group.key, group.uid, "PodsChanged", message, tuple(mutations))
+
+
+def subject_of(groups: Sequence[Group]) -> Group:
+    """The group that a decision about a unit names: the first by name."""
+    return groups[0]
+
+
+def _binds(step: Step, node: str, now: int) -> list[Mutation]:
+    found: list[Mutation] = []
+    for record in step.records:
+        found.append(Mutation(Verb.BIND, record.key, record.pod.uid, None, None, node))
+        if record.pod.status.get("conditions"):
+            found.extend(_pod_status(record, scheduled_condition(record, now)))
+    return found
+
+
+def _status_of(group: Group, patch: Manifest) -> list[Mutation]:
+    return [Mutation(Verb.STATUS, group.key, group.uid, None, patch)] if patch else []
+
+
+def _pod_status(record: PodRecord, patch: Manifest) -> list[Mutation]:
+    return [Mutation(Verb.STATUS, record.key, record.pod.uid, None, patch)] if patch else []

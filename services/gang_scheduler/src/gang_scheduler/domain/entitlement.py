@@ -1,0 +1,48 @@
+"""What the queue manager says of one queue: its place in the tree, its share and its limits."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from resources import Amounts
+
+
+@dataclass(frozen=True, slots=True)
+class Entitlement:
+    """Amounts as in ``resources``; ``capability`` names only the resources that are capped."""
+
+    name: str
+    parent: str = ""
+    priority: int = 0
+    open: bool = True
+    strict_fifo: bool = False
+    deserved: Amounts = field(default_factory=dict)
+    guarantee: Amounts = field(default_factory=dict)
+    capability: Amounts = field(default_factory=dict)
+
+    @property
+    def limits(self) -> tuple[Any, ...]:
+        """All that decides whether something may start, as opposed to who goes first."""
+        return self.parent, self.open, self.strict_fifo, self.guarantee, self.capability
+
+
+def entitlements(payload: Mapping[str, Any]) -> dict[str, Entitlement]:
+    """The queues of an EntitlementsComputed decision, by name."""
+    return {name: _entitlement(name, item) for name, item in sorted((payload.get("queues") or {}).items())}
+
+
+def _entitlement(name: str, item: Mapping[str, Any]) -> Entitlement:
+    return Entitlement(
+        name,
+        str(item.get("parent") or ""),
+        int(item.get("priority") or 0),
+        bool(item.get("open", True)),
+        bool(item.get("strict_fifo")),
+        _amounts(item.get("deserved")),
+        _amounts(item.get("guarantee")),
+        _amounts(item.get("capability")),
+    )
+
+
+def _amounts(item: Mapping[str, Any] | None) -> Amounts:
+    return {str(name): int(amount) for name, amount in (item or {}).items()}

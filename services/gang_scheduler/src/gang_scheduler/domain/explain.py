@@ -1,0 +1,149 @@
+"""Why something waits, in words with names and numbers: which rule keeps how many nodes out, what is needed and what is there."""
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from enum import StrEnum
+from functools import lru_cache
+
+import numpy as np
+
+from gang_scheduler.domain.filters import static_filters
+from gang_scheduler.domain.pod_record import PodRecord
+from gang_scheduler.domain.room import Room
+from gang_scheduler.domain.vectors import Ints, Mask
+from kube import Manifest
+from resources.amounts import format_amount
+
+
+class Reason(StrEnum):
+    """Why a gang waits."""
+
+    NOT_ENOUGH_RESOURCES = "NotEnoughResources"
+    NO_NODE_MATCHES = "NoNodeMatches"
+    NEVER_FITS = "NeverFits"
+    NOT_ENOUGH_PODS = "NotEnoughTasks"
+    QUEUE_CAPABILITY = "QueueCapability"
+    QUEUE_CLOSED = "QueueClosed"
+    QUEUE_MISSING = "QueueMissing"
+    GUARANTEED_TO_OTHERS = "GuaranteedToOthers"
+    BEHIND_HEAD = "BehindHeadOfQueue"
+    GROUP_MISSING = "PodGroupMissing"
+    BUNDLE_INCOMPLETE = "BundleIncomplete"
+    BAD_REQUESTS = "BadRequests"
+
+
+@dataclass(frozen=True, slots=True)
+class Explanation:
+    """``message`` is for people. Its ``signature`` leaves out what changes all the time: two of one signature say the same."""
+
+    reason: Reason
+    message: str
+    detail: Manifest = field(default_factory=dict)
+
+    @property
+    def signature(self) -> str:
+        return signature(self.message)
+
+
+@lru_cache(maxsize=4096)
+def signature(message: str) -> str:
+    """A message without its numbers and without what stands in parentheses."""
+    return re.sub(r"\d[\w.]*", "#", re.sub(r"\([^()]*\)", "", message))
+
+
+@dataclass(frozen=True, slots=True)
+class NodeReport:
+    """How a pod fares on all nodes: ``filters`` says how many nodes fail first at what."""
+
+    nodes: int
+    filters: tuple[tuple[str, int], ...]
+    short: tuple[Manifest, ...]
+    """For every resource that is too little somewhere: its name, what is needed, the most that is free, and where."""
+
+    matching: int
+    """How many nodes pass every rule but room."""
+
+    @property
+    def fitting(self) -> int:
+        return self.nodes - sum(count for _, count in self.filters)
+
+    @property
+    def reason(self) -> Reason:
+        return Reason.NOT_ENOUGH_RESOURCES if self.short else Reason.NO_NODE_MATCHES
+
+    def sentence(self, pod: str) -> str:
+        """``0/3 nodes can take pod g-0: 3 have too little cpu (needs 2, most free 1500m on n1)``."""
+        if not self.nodes:
+            return f"0/0 nodes can take pod {pod}: the cluster has no nodes"
+        parts = [f"{count} {_for_one(phrase) if count == 1 else phrase}" for phrase, count in self.filters]
+        return f"{self.fitting}/{self.nodes} nodes can take pod {pod}" + (f": {'; '.join(parts)}" if parts else "")
+
+
+def node_report(room: Room, record: PodRecord) -> NodeReport:
+    """How ``record`` fares on all nodes as the books stand."""
+    table = room.table
+    left = table.exists.copy()
+    nodes = int(np.count_nonzero(left))
+    counts: list[tuple[str, int]] = []
+    for phrase, mask in static_filters(record.shape.rules, table):
+        _sieve(counts, phrase, left, mask)
+    for phrase, mask in room.coupling_masks(record):
+        _sieve(counts, phrase, left, mask)
+    matching = int(np.count_nonzero(left))
+    short: list[Manifest] = []
+    for name, need, phrase, mask in _room_filters(room, record, left.copy()):
+        before = len(counts)
+        _sieve(counts, phrase, left, mask)
+        if len(counts) > before:
+            short.append({"resource": name, "need": format_amount(name, need), "phrase": phrase})
+    return NodeReport(nodes, tuple(counts), tuple(short), matching)
+
+
+def too_large(room: Room, record: PodRecord) -> str:
+    """Why no node could take the pod even if nothing ran there; "" when one could, or when no node matches at all."""
+    view = room.view(record)
+    if not view.mask.any() or view.largest_possible() > 0:
+        return ""
+    table, shape = room.table, record.shape
+    parts = []
+    for name, row, need in zip(shape.requests, table.rows_for(shape), shape.needs, strict=True):
+        most = np.where(view.mask, table.allocatable[row], -1)
+        slot = _first_largest(most, table.rank())
+        if most[slot] < need:
+            have = format_amount(name, int(most[slot]))
+            parts.append(
+                f"{name} (needs {format_amount(name, shape.requests[name])}, the largest node {table.names[slot]} has {have})"
+            )
+    if not parts:
+        return f"pod {record.key.name} is too large for every node in one resource or another, so it can never start"
+    return f"pod {record.key.name} is larger than every node in {' and '.join(parts)}, so it can never start"
+
+
+def _room_filters(room: Room, record: PodRecord, left: Mask) -> Iterator[tuple[str, int, str, Mask]]:
+    table, shape = room.table, record.shape
+    for (name, amount), row, need in zip(shape.requests.items(), table.rows_for(shape), shape.needs, strict=True):
+        free = np.maximum(table.allocatable[row] - table.used[row], 0)
+        slot = _first_largest(np.where(left, free, -1), table.rank())
+        where = f", most free {format_amount(name, int(free[slot]))} on {table.names[slot]}" if left.any() else ""
+        yield name, amount, f"have too little {name} (needs {format_amount(name, amount)}{where})", free >= need
+
+
+def _first_largest(amounts: Ints, rank: Ints) -> int:
+    largest = np.flatnonzero(amounts == amounts.max())
+    return int(largest[rank[largest].argmin()])
+
+
+def _sieve(counts: list[tuple[str, int]], phrase: str, left: Mask, mask: Mask) -> None:
+    """Take out of ``left`` what ``mask`` does not pass, and note how many that were."""
+    out = int(np.count_nonzero(left & ~mask))
+    if out:
+        counts.append((phrase, out))
+        left &= mask
+
+
+def _for_one(phrase: str) -> str:
+    for many, one in (("have ", "has "), ("are ", "is "), ("lack ", "lacks "), ("do not ", "does not ")):
+        if phrase.startswith(many):
+            return one + phrase.removeprefix(many)
+    return phrase

@@ -1,0 +1,90 @@
+"""Placing members together: all of them, or as many as there is room for.
+
+The plain rule is one pod after the other, each on the best node that passes every rule and has room. Copies of one shape
+that do not care about each other are placed node by node instead, which comes to the same when packing: the node that
+took one copy stays the best until it is full. Of several shapes the one that fits the fewest nodes goes first.
+"""
+
+from collections.abc import Sequence
+
+from gang_scheduler.domain.pod_record import PodRecord
+from gang_scheduler.domain.rearrangement import place_coupled
+from gang_scheduler.domain.room import Room
+from gang_scheduler.domain.scoring import Placement
+from gang_scheduler.domain.shape_view import NO_NODE
+from gang_scheduler.domain.trial import Trial
+
+Batch = list[PodRecord]
+"""Pods of one gang and one class."""
+
+
+def place_all(trial: Trial, records: Sequence[PodRecord]) -> PodRecord | None:
+    """Place every one of ``records``; returns the first for which there is no room (others may be placed then)."""
+    batches = by_scarcity(trial.room, records)
+    for batch in batches:
+        if trial.room.view(batch[0]).total < len(batch):
+            return batch[0]
+    for batch in batches:
+        if place_batch(trial, batch) < len(batch):
+            return _first_unplaced(batch)
+    return None
+
+
+def place_some(trial: Trial, records: Sequence[PodRecord], enough: int) -> int:
+    """Place up to ``enough`` of ``records``, the most abundant shapes last; returns how many."""
+    placed = 0
+    for batch in by_scarcity(trial.room, records):
+        placed += place_batch(trial, batch[: enough - placed])
+        if placed >= enough:
+            break
+    return placed
+
+
+def by_scarcity(room: Room, records: Sequence[PodRecord]) -> list[Batch]:
+    """The records in batches; the shape that fits the fewest nodes first, of such the one with the fewest places."""
+    batches: dict[object, Batch] = {}
+    for record in records:
+        batches.setdefault((record.group.id, room.class_of(record)), []).append(record)
+    found = list(batches.values())
+    if len(found) > 1:
+        views = {id(batch): room.view(batch[0]) for batch in found}
+        found.sort(key=lambda batch: (views[id(batch)].fitting_nodes(), views[id(batch)].total, batch[0].order))
+    return found
+
+
+def place_batch(trial: Trial, batch: Batch) -> int:
+    """Place as many copies as there is room for; returns how many. They are the first of the batch."""
+    if not batch:
+        return 0
+    if trial.room.coupled(batch[0]):
+        return place_coupled(trial, batch)
+    if trial.room.placement is Placement.SPREAD:
+        return _one_by_one(trial, batch)
+    return _fill(trial, batch)
+
+
+def _fill(trial: Trial, batch: Batch) -> int:
+    view = trial.room.view(batch[0])
+    done = 0
+    while done < len(batch):
+        slot = view.best()
+        if slot == NO_NODE:
+            break
+        count = min(int(view.copies[slot]), len(batch) - done)
+        trial.place(batch[done : done + count], slot)
+        view.close(slot)
+        done += count
+    return done
+
+
+def _one_by_one(trial: Trial, batch: Batch) -> int:
+    for done, record in enumerate(batch):
+        slot = trial.room.view(record).best()
+        if slot == NO_NODE:
+            return done
+        trial.place([record], slot)
+    return len(batch)
+
+
+def _first_unplaced(batch: Batch) -> PodRecord:
+    return next(record for record in batch if record.slot < 0)

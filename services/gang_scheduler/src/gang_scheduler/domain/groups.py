@@ -1,0 +1,142 @@
+"""Gangs as they are now: their PodGroup, their members and how many of them stand where."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from gang_scheduler.domain.gang_terms import ALONE, VOLCANO_GROUP, GangTerms, GroupId, terms_of_group, terms_of_pod
+from gang_scheduler.domain.pod_record import LIVE, PodRecord, Standing
+from kube import Key, Object
+
+
+@dataclass(slots=True, eq=False)
+class Group:
+    """A gang, or a pod without one. ``terms`` is None while a gang is named by pods but described nowhere."""
+
+    id: GroupId
+    pod_group: Object | None = None
+    members: dict[Key, PodRecord] = field(default_factory=dict)
+    pending: dict[Key, PodRecord] = field(default_factory=dict)
+    counts: list[int] = field(default_factory=lambda: [0] * len(Standing))
+    terms: GangTerms | None = None
+    queue: str = ""
+    blocked_for: str = ""
+    """The signature of what it was last told to wait for."""
+
+    _priority: int | None = None
+
+    @property
+    def key(self) -> Key:
+        """The object that decisions about the group name: its PodGroup, else its first member."""
+        if self.pod_group is not None:
+            return self.pod_group.key
+        return min(self.members) if self.members else Key("Pod", self.id.namespace, self.id.name)
+
+    @property
+    def uid(self) -> str:
+        """The uid of ``key``."""
+        if self.pod_group is not None:
+            return self.pod_group.uid
+        return self.members[min(self.members)].pod.uid if self.members else ""
+
+    @property
+    def name(self) -> str:
+        return self.id.name
+
+    @property
+    def started(self) -> bool:
+        """Whether a member is bound, running or has succeeded."""
+        return any(self.counts[standing] for standing in LIVE)
+
+    @property
+    def live(self) -> int:
+        """How many members count towards the minimum."""
+        return sum(self.counts[standing] for standing in LIVE)
+
+    @property
+    def phase(self) -> str:
+        """The phase of its PodGroup."""
+        return str(self.pod_group.status.get("phase") or "") if self.pod_group else ""
+
+    @property
+    def let_in(self) -> bool:
+        """Whether its queue has let it in; what has no Volcano PodGroup needs no leave."""
+        if self.pod_group is None or self.pod_group.kind != VOLCANO_GROUP:
+            return True
+        return self.phase not in ("", "Pending")
+
+    @property
+    def created(self) -> str:
+        if self.pod_group is not None:
+            return self.pod_group.created
+        return min((record.pod.created for record in self.members.values()), default="")
+
+    def priority(self, classes: Mapping[str, int]) -> int:
+        """The value of its priority class, else the highest priority of its members."""
+        if self._priority is None:
+            by_class = classes.get(self.terms.priority_class) if self.terms else None
+            members = (record.form.priority for record in self.members.values())
+            self._priority = max(members, default=0) if by_class is None else by_class
+        return self._priority
+
+    def bundle(self) -> tuple[GroupId, ...]:
+        """The gangs that start together with it, itself included."""
+        return (self.terms.bundle if self.terms else ()) or (self.id,)
+
+    def put(self, record: PodRecord, standing: Standing) -> None:
+        """A member joins, or its standing changes."""
+        if record.key in self.members:
+            self._uncount(record)
+        else:
+            self.members[record.key] = record
+            self._priority = None
+            if self.pod_group is None:
+                self.renew()
+        record.standing = standing
+        self.counts[standing] += 1
+        if standing is Standing.PENDING:
+            self.pending[record.key] = record
+
+    def drop(self, record: PodRecord) -> None:
+        """A member leaves."""
+        del self.members[record.key]
+        self._uncount(record)
+        self._priority = None
+        if self.pod_group is None:
+            self.renew()
+
+    def describe(self, pod_group: Object | None) -> None:
+        """Its PodGroup came, changed or went."""
+        unchanged = (
+            pod_group is not None
+            and self.pod_group is not None
+            and pod_group.body is self.pod_group.body
+            and pod_group.metadata is self.pod_group.metadata
+        )
+        self.pod_group = pod_group
+        if not unchanged:
+            self.renew()
+
+    def renew(self) -> None:
+        """Read the terms again."""
+        self._priority = None
+        if self.id.kind == "pod":
+            self.terms = ALONE
+        elif self.pod_group is not None:
+            self.terms = terms_of_group(self.pod_group)
+        else:
+            stated = [terms_of_pod(self.members[key].pod) for key in sorted(self.members)]
+            known = [terms for terms in stated if terms is not None]
+            self.terms = known[0] if known else None
+
+    def priority_changed(self) -> None:
+        """The priority of a member, or of a class, may be another one."""
+        self._priority = None
+
+    def waiting(self) -> list[PodRecord]:
+        """The pending members in their order."""
+        return sorted(self.pending.values(), key=lambda record: record.order)
+
+    def _uncount(self, record: PodRecord) -> None:
+        self.counts[record.standing] -= 1
+        if record.standing is Standing.PENDING:
+            del self.pending[record.key]

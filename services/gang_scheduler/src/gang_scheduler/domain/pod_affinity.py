@@ -1,0 +1,169 @@
+"""Which pods are where, as far as other pods care: counted node by node for every set of pods that somebody names."""
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from typing import TypeVar
+
+import numpy as np
+
+from gang_scheduler.domain.node_table import NodeTable
+from gang_scheduler.domain.pod_record import PodRecord
+from gang_scheduler.domain.pod_terms import Labels, Neighbourhood, PodTerm, PodTerms
+from gang_scheduler.domain.scoring import FULL, NEIGHBOURS
+from gang_scheduler.domain.vectors import Ints, Mask
+
+Item = TypeVar("Item")
+
+
+@dataclass(slots=True)
+class Census:
+    """How many pods of one set are on each node. ``users`` are the pods that name the set."""
+
+    number: int
+    counts: Ints
+    users: int = 0
+
+
+@dataclass(slots=True)
+class NeighbourIndex:
+    """The census of every set of pods, and on which nodes pods are that keep others away."""
+
+    table: NodeTable
+    namespaces: dict[str, Labels] = field(default_factory=dict)
+    sets: dict[PodTerm, Census] = field(default_factory=dict)
+    keepers: dict[Neighbourhood, Census] = field(default_factory=dict)
+    """For each anti-affinity how many pods that have it are on each node."""
+
+    version: int = 0
+    """Counts the changes of the sets themselves."""
+
+    _made: int = 0
+
+    @property
+    def active(self) -> bool:
+        """Whether any pod cares about others at all."""
+        return bool(self.sets)
+
+    def watch(self, terms: PodTerms, placed: Iterable[PodRecord]) -> None:
+        """A pod with ``terms`` exists now; ``placed`` are all pods that have a node, read only for a set that is new."""
+        new = [term for term in terms.terms() if self._use(self.sets, term)]
+        for item in terms.apart:
+            self._use(self.keepers, item)
+        if new:
+            self.version += 1
+            for record in placed:
+                for term in new:
+                    if term.matches(record.key.namespace, record.pod.labels, self.namespaces):
+                        self._vector(self.sets[term])[record.slot] += 1
+
+    def leave(self, terms: PodTerms) -> None:
+        """A pod with ``terms`` is gone."""
+        dropped = [term for term in terms.terms() if self._drop(self.sets, term)]
+        for item in terms.apart:
+            self._drop(self.keepers, item)
+        self.version += bool(dropped)
+
+    def recount(self, placed: Iterable[PodRecord]) -> None:
+        """Count everything again: labels of a namespace changed."""
+        self.version += 1
+        for census in (*self.sets.values(), *self.keepers.values()):
+            census.counts[:] = 0
+        for record in placed:
+            self.move(record, record.slot, 1)
+
+    def matched(self, record: PodRecord) -> tuple[int, ...]:
+        """The numbers of the sets to which a pod belongs: pods of one shape that agree in them are alike to everybody."""
+        if record.matched_version != self.version:
+            namespace, labels = record.key.namespace, record.pod.labels
+            record.matched = tuple(
+                census.number for term, census in self.sets.items() if term.matches(namespace, labels, self.namespaces)
+            )
+            record.matched_version = self.version
+        return record.matched
+
+    def move(self, record: PodRecord, slot: int, count: int) -> None:
+        """A pod comes to the node at ``slot`` (1) or leaves it (-1)."""
+        matched = self.matched(record)
+        if matched:
+            for census in self.sets.values():
+                if census.number in matched:
+                    self._vector(census)[slot] += count
+        for item in record.shape.terms.apart:
+            census_of_keepers = self.keepers.get(item)
+            if census_of_keepers is not None:
+                self._vector(census_of_keepers)[slot] += count
+
+    def repelled_by(self, record: PodRecord) -> Iterator[Neighbourhood]:
+        """The anti-affinities of pods on nodes that are meant for this pod."""
+        if not self.keepers:
+            return
+        matched = self.matched(record)
+        for item, census in self.keepers.items():
+            if self.sets[item.term].number in matched and census.counts.any():
+                yield item
+
+    def on_nodes(self, term: PodTerm) -> Ints:
+        """How many pods of the set are on each node."""
+        return self._vector(self.sets[term])
+
+    def in_domains(self, counts: Ints, topology_key: str) -> Ints:
+        """For each node the sum of ``counts`` over its domain; 0 where the node lacks the label."""
+        domains = self.table.labels.column(topology_key)
+        sums = np.bincount(domains, weights=counts).astype(np.int64)
+        sums[0] = 0
+        return sums[domains]
+
+    def masks(self, record: PodRecord) -> Iterator[tuple[str, Mask]]:
+        """Every required affinity and anti-affinity with the nodes that satisfy it."""
+        terms = record.shape.terms
+        alone = terms.near and self._is_first(record)
+        for item in terms.near:
+            labelled = self.table.labels.column(item.topology_key) != 0
+            if not alone:
+                labelled &= self.in_domains(self.on_nodes(item.term), item.topology_key) > 0
+            yield f"have no pod with {item.term} in their {item.topology_key} (pod affinity)", labelled
+        for item in terms.apart:
+            free = self.in_domains(self.on_nodes(item.term), item.topology_key) == 0
+            yield f"have a pod with {item.term} in their {item.topology_key} (pod anti-affinity)", free
+        for item in self.repelled_by(record):
+            free = self.in_domains(self._vector(self.keepers[item]), item.topology_key) == 0
+            yield f"have a pod in their {item.topology_key} that keeps pods with {item.term} away", free
+
+    def bonus(self, record: PodRecord) -> Ints | int:
+        """The score of preferred affinity and anti-affinity on each node."""
+        preferred = record.shape.terms.preferred
+        if not preferred:
+            return 0
+        total = np.zeros(self.table.size, np.int64)
+        for item in preferred:
+            total += item.weight * self.in_domains(self.on_nodes(item.term), item.topology_key)
+        return total * (NEIGHBOURS * FULL) // max(1, int(np.abs(total).max()))
+
+    def _is_first(self, record: PodRecord) -> bool:
+        """Whether nobody is there yet whom the pod wants near, and it is such a pod itself: then it may go anywhere."""
+        matched = self.matched(record)
+        return all(
+            self.sets[item.term].number in matched and not self.on_nodes(item.term).any()
+            for item in record.shape.terms.near
+        )
+
+    def _use(self, index: dict[Item, Census], item: Item) -> bool:
+        census = index.get(item)
+        if census is None:
+            self._made += 1
+            census = index[item] = Census(self._made, np.zeros(self.table.size, np.int64))
+        census.users += 1
+        return census.users == 1
+
+    def _drop(self, index: dict[Item, Census], item: Item) -> bool:
+        census = index[item]
+        census.users -= 1
+        if census.users == 0:
+            del index[item]
+        return census.users == 0
+
+    def _vector(self, census: Census) -> Ints:
+        missing = self.table.size - len(census.counts)
+        if missing:
+            census.counts = np.concatenate([census.counts, np.zeros(missing, np.int64)])
+        return census.counts

@@ -1,0 +1,215 @@
+"""What each queue uses, charged to it and to every queue above it, and what it may still take."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from gang_scheduler.domain.entitlement import Entitlement
+from resources import Amounts, smallest
+from resources.amounts import format_amount
+
+CLUSTER = ""
+"""Stands for the whole cluster where a queue's name is meant."""
+
+SHARE_UNIT = 1_000_000_000
+
+
+class Denial(NamedTuple):
+    """Why a queue may not take more. ``queue`` is where it failed: the queue itself, one above it, or the cluster."""
+
+    queue: str
+    reason: str
+    message: str
+    never: bool = False
+    """Whether it could not start even if the queue used nothing."""
+
+
+@dataclass(slots=True)
+class QueueLedger:
+    """``queues`` is None until the first entitlements were heard; until then nobody may take anything."""
+
+    queues: dict[str, Entitlement] | None = None
+    created: dict[str, str] = field(default_factory=dict)
+    used: dict[str, Amounts] = field(default_factory=dict)
+    supply: Amounts = field(default_factory=dict)
+    """What all nodes have together."""
+
+    released: set[str] = field(default_factory=set)
+    """Queues that used less or were given other limits since this was cleared."""
+
+    _chains: dict[str, tuple[str, ...]] = field(default_factory=dict)
+    _children: dict[str, list[str]] = field(default_factory=dict)
+    _own: dict[str, Amounts] = field(default_factory=dict)
+    _guaranteed: bool = False
+
+    def hear(self, queues: dict[str, Entitlement]) -> None:
+        """New entitlements are in force."""
+        before = self.queues or {}
+        changed = {
+            name
+            for name in before.keys() | queues.keys()
+            if name not in before or name not in queues or before[name].limits != queues[name].limits
+        }
+        self.queues = queues
+        self._chains.clear()
+        self._children = {}
+        for name, queue in queues.items():
+            self._children.setdefault(queue.parent if queue.parent in queues else CLUSTER, []).append(name)
+        self._guaranteed = any(queue.guarantee for queue in queues.values())
+        if changed:
+            self.released |= changed | {CLUSTER}
+            self._recharge()
+
+    def charge(self, queue: str, requests: Mapping[str, int], count: int) -> None:
+        """``count`` pods with ``requests`` start in ``queue``; a negative count ends them."""
+        _add(self._own.setdefault(queue, {}), requests, count)
+        for name in self.chain(queue):
+            _add(self.used.setdefault(name, {}), requests, count)
+
+    def release(self, queue: str) -> None:
+        """Something ended for good in the queue: whoever waits for it or those above it may look again."""
+        self.released.update(self.chain(queue), (CLUSTER,))
+
+    def chain(self, queue: str) -> tuple[str, ...]:
+        """The queue and those above it, from below."""
+        chain = self._chains.get(queue)
+        if chain is None:
+            names = [queue]
+            while (known := (self.queues or {}).get(names[-1])) and known.parent and known.parent not in names:
+                names.append(known.parent)
+            chain = self._chains[queue] = tuple(names)
+        return chain
+
+    def closed(self, queue: str) -> Denial | None:
+        """Why nothing new may start in the queue, whatever it asks for."""
+        assert self.queues is not None, "asked before entitlements were heard"
+        if queue not in self.queues:
+            return Denial(queue, "QueueMissing", f"queue {queue} does not exist")
+        if not self.queues[queue].open:
+            return Denial(queue, "QueueClosed", f"queue {queue} is closed: running work goes on, nothing new starts")
+        return None
+
+    def denies(self, queue: str, requests: Mapping[str, int], who: str) -> Denial | None:
+        """Why ``who`` may not take ``requests`` now; None when it may. Only the resources that it asks for count."""
+        closed = self.closed(queue)
+        if closed:
+            return closed
+        assert self.queues is not None
+        for name in self.chain(queue):
+            entitlement = self.queues.get(name)
+            if entitlement and entitlement.capability:
+                denial = self._over_capability(entitlement, requests, who)
+                if denial:
+                    return denial
+        return self._over_guarantees(queue, requests, who) if self._guaranteed else None
+
+    def share(self, queue: str) -> int:
+        """Used by deserved of the most used resource, in billionths; what it does not deserve at all counts as a whole cluster."""
+        entitlement = (self.queues or {}).get(queue)
+        used = self.used.get(queue)
+        if not used or entitlement is None:
+            return 0
+        if not entitlement.deserved:
+            return SHARE_UNIT
+        return max(_share(used.get(name, 0), amount) for name, amount in entitlement.deserved.items())
+
+    def order(self, queue: str) -> tuple[int, int, str, str]:
+        """The queue's place: by priority, share, creation, name."""
+        entitlement = (self.queues or {}).get(queue)
+        priority = entitlement.priority if entitlement else 0
+        return -priority, self.share(queue), self.created.get(queue, ""), queue
+
+    def strict(self, queue: str) -> bool:
+        """Whether nobody may pass the head of the queue."""
+        entitlement = (self.queues or {}).get(queue)
+        return entitlement is not None and entitlement.strict_fifo
+
+    def excess(self, before: Mapping[str, Amounts]) -> list[str]:
+        """Queues that are above their capability in something of which they had not that much ``before``, in words."""
+        return [
+            f"queue {name} uses {amount} {resource} of {limit}"
+            for name, queue in (self.queues or {}).items()
+            for resource, limit in queue.capability.items()
+            if (amount := self.used.get(name, {}).get(resource, 0)) > max(limit, before.get(name, {}).get(resource, 0))
+        ]
+
+    def _over_capability(self, queue: Entitlement, requests: Mapping[str, int], who: str) -> Denial | None:
+        used = self.used.get(queue.name, {})
+        for name, amount in requests.items():
+            limit = queue.capability.get(name)
+            if limit is None or used.get(name, 0) + amount <= limit:
+                continue
+            message = (
+                f"queue {queue.name}: {name} capability {format_amount(name, limit)}, "
+                f"used {format_amount(name, used.get(name, 0))}, {who} needs {format_amount(name, amount)}"
+            )
+            if amount > limit:
+                return Denial(queue.name, "NeverFits", message + ", so it can never start", never=True)
+            return Denial(queue.name, "QueueCapability", message)
+        return None
+
+    def _over_guarantees(self, queue: str, requests: Mapping[str, int], who: str) -> Denial | None:
+        """Whether the job would take what is guaranteed to others and not used by them, level by level from below."""
+        assert self.queues is not None
+        chain = self.chain(queue)
+        for child, parent in zip(chain, (*chain[1:], CLUSTER), strict=True):
+            if child not in self.queues:
+                continue
+            top = parent not in self.queues
+            limits = self.supply if top else smallest(self.queues[parent].capability, {})
+            denial = self._takes_guaranteed(child, CLUSTER if top else parent, limits, requests, who)
+            if denial:
+                return denial
+            if top:
+                break
+        return None
+
+    def _takes_guaranteed(
+        self, child: str, parent: str, limits: Mapping[str, int], requests: Mapping[str, int], who: str
+    ) -> Denial | None:
+        assert self.queues is not None
+        siblings = self._children.get(parent, [])
+        for name, amount in requests.items():
+            own = self.used.get(child, {}).get(name, 0)
+            kept = sum(self._unused_guarantee(sibling, name) for sibling in siblings if sibling != child)
+            if not kept or name not in limits or own + amount <= self.queues[child].guarantee.get(name, 0):
+                continue
+            taken = sum(self.used.get(sibling, {}).get(name, 0) for sibling in siblings)
+            if taken + amount + kept > limits[name]:
+                where = f"queue {parent}" if parent else "the cluster"
+                message = (
+                    f"queue {child}: of {format_amount(name, limits[name])} {name} in {where} "
+                    f"{format_amount(name, taken)} is used and {format_amount(name, kept)} is guaranteed to other queues, "
+                    f"{who} needs {format_amount(name, amount)}"
+                )
+                return Denial(CLUSTER, "GuaranteedToOthers", message)
+        return None
+
+    def _unused_guarantee(self, queue: str, resource: str) -> int:
+        assert self.queues is not None
+        return max(0, self.queues[queue].guarantee.get(resource, 0) - self.used.get(queue, {}).get(resource, 0))
+
+    def _recharge(self) -> None:
+        self.used = {}
+        for queue, amounts in self._own.items():
+            for name in self.chain(queue):
+                _add(self.used.setdefault(name, {}), amounts, 1)
+
+
+def total_of(parts: Iterable[tuple[Mapping[str, int], int]]) -> Amounts:
+    """The sum of requests, each so many times."""
+    total: Amounts = {}
+    for requests, count in parts:
+        _add(total, requests, count)
+    return total
+
+
+def _share(used: int, deserved: int) -> int:
+    if deserved <= 0:
+        return used and SHARE_UNIT * SHARE_UNIT
+    return used * SHARE_UNIT // deserved
+
+
+def _add(total: Amounts, requests: Mapping[str, int], count: int) -> None:
+    for name, amount in requests.items():
+        total[name] = total.get(name, 0) + amount * count

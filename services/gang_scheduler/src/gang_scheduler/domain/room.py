@@ -1,0 +1,86 @@
+"""What is taken: on the nodes, of ports, of the queues, and of the space around pods. Changed by one pair of operations."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+
+from gang_scheduler.domain.host_ports import PortIndex
+from gang_scheduler.domain.node_table import NodeTable
+from gang_scheduler.domain.pod_affinity import NeighbourIndex
+from gang_scheduler.domain.pod_record import PodRecord
+from gang_scheduler.domain.queue_ledger import QueueLedger
+from gang_scheduler.domain.scoring import Placement
+from gang_scheduler.domain.shape_view import ShapeView, ShapeViews
+from gang_scheduler.domain.topology_spread import spread_bonus, spread_masks
+from gang_scheduler.domain.vectors import Ints, Mask
+
+PodClass = tuple[int, tuple[int, ...]]
+"""Pods of one class are alike to every rule: one shape, and members of the same sets that other pods name."""
+
+
+@dataclass(slots=True)
+class Room:
+    """The books of a cluster. A pod counts in all of them or in none."""
+
+    table: NodeTable
+    ledger: QueueLedger
+    placement: Placement
+    neighbours: NeighbourIndex = field(init=False)
+    ports: PortIndex = field(init=False)
+    views: ShapeViews = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.neighbours = NeighbourIndex(self.table)
+        self.ports = PortIndex(self.table)
+        self.views = ShapeViews(self.table, self.placement)
+
+    def occupy(self, records: Sequence[PodRecord], slot: int, queue: str | None) -> None:
+        """Pods of one shape take room at ``slot`` and of ``queue`` (None: they are not charged)."""
+        self._move(records, slot, 1)
+        for record in records:
+            record.slot, record.charged = slot, queue
+        if queue is not None:
+            self.ledger.charge(queue, records[0].shape.requests, len(records))
+
+    def vacate(self, records: Sequence[PodRecord]) -> None:
+        """Pods of one shape, at one place and charged to one queue, leave it."""
+        slot, queue = records[0].slot, records[0].charged
+        self._move(records, slot, -1)
+        for record in records:
+            record.slot, record.charged = -1, None
+        if queue is not None:
+            self.ledger.charge(queue, records[0].shape.requests, -len(records))
+
+    def view(self, record: PodRecord) -> ShapeView:
+        """The nodes as the pod's shape sees them."""
+        return self.views.of(record.shape)
+
+    def class_of(self, record: PodRecord) -> PodClass:
+        """The class of a pod."""
+        return record.shape.index, self.neighbours.matched(record) if self.neighbours.active else ()
+
+    def coupled(self, record: PodRecord) -> bool:
+        """Whether it matters to the pod which pods are where, so that its copies have to be placed one at a time."""
+        shape = record.shape
+        if shape.ports or not shape.terms.empty:
+            return True
+        return self.neighbours.active and any(True for _ in self.neighbours.repelled_by(record))
+
+    def coupling_masks(self, record: PodRecord) -> Iterator[tuple[str, Mask]]:
+        """Every rule that depends on the pods around, with the nodes that satisfy it now."""
+        yield from self.ports.masks(record.shape)
+        yield from self.neighbours.masks(record)
+        yield from spread_masks(record, self.neighbours)
+
+    def coupling_bonus(self, record: PodRecord) -> Ints | int:
+        """The score that depends on the pods around."""
+        return self.neighbours.bonus(record) + spread_bonus(record, self.neighbours)
+
+    def _move(self, records: Sequence[PodRecord], slot: int, sign: int) -> None:
+        shape = records[0].shape
+        self.table.take(shape, slot, sign * len(records))
+        if shape.ports:
+            for _ in records:
+                self.ports.move(shape, slot, sign)
+        if self.neighbours.active:
+            for record in records:
+                self.neighbours.move(record, slot, sign)

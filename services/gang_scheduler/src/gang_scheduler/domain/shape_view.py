@@ -1,0 +1,130 @@
+"""All nodes as one shape of pod sees them, kept up to date: how many copies fit where, and which node is best.
+
+The plain rule is: of the nodes that pass every filter and have room, take the one with the highest score, and of equal
+ones the first by name. A view is that rule as vectors, of which only the nodes that changed are computed again.
+"""
+
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from gang_scheduler.domain.filters import static_mask
+from gang_scheduler.domain.node_table import NodeTable
+from gang_scheduler.domain.pod_shape import PodShape
+from gang_scheduler.domain.scoring import Placement, RoomScore, static_score
+from gang_scheduler.domain.vectors import ALL, Ints, Mask, Slots
+
+NO_NODE = -1
+_RANK_BITS = 20
+_OFFSET = 1 << 40
+"""Added to every key so that those of nodes that fit are above zero."""
+
+
+@dataclass(slots=True)
+class ShapeView:
+    """``copies`` says how many more pods of the shape fit on each node, ``keys`` orders the nodes (-1: does not fit)."""
+
+    shape: PodShape
+    table: NodeTable
+    placement: Placement
+    mask: Mask = field(init=False)
+    static: Ints = field(init=False)
+    copies: Ints = field(init=False)
+    keys: Ints = field(init=False)
+    total: int = 0
+    _score: RoomScore = field(init=False)
+    _room_seen: int = -1
+    _rules_seen: int = -1
+
+    def __post_init__(self) -> None:
+        self._score = RoomScore.of(self.shape, self.placement, self.table)
+
+    def sync(self) -> "ShapeView":
+        """Catch up with what changed since the last time."""
+        rules, room = self.table.rules, self.table.room
+        if self._room_seen == room.end and self._rules_seen == rules.end:
+            return self
+        changed = rules.since(self._rules_seen) if self._rules_seen >= 0 else None
+        touched = room.since(self._room_seen) if self._room_seen >= 0 else None
+        if changed is None or touched is None or len(changed) + len(touched) > self.table.size // 2:
+            self._renew()
+        else:
+            if changed:
+                self._renew_rules(changed)
+            if changed or touched:
+                self._renew_room(np.array(list({*changed, *touched}), np.intp))
+        self._room_seen, self._rules_seen = room.end, rules.end
+        return self
+
+    def best(self) -> int:
+        """The best node that has room for one copy, or NO_NODE."""
+        slot = int(self.keys.argmax())
+        return slot if self.keys[slot] >= 0 else NO_NODE
+
+    def with_bonus(self, bonus: Ints | int) -> Ints:
+        """The keys with an addition to the scores; of no meaning where a node does not fit."""
+        return self.keys + (bonus << _RANK_BITS)
+
+    def close(self, slot: int) -> None:
+        """Leave a node out until it changes again: it was just filled with copies of this very shape."""
+        self.keys[slot] = NO_NODE
+
+    def fitting_nodes(self) -> int:
+        """How many nodes have room for a copy."""
+        return int(np.count_nonzero(self.copies))
+
+    def largest_possible(self) -> int:
+        """How many copies all nodes together would hold if they were empty."""
+        rows = self.table.rows_for(self.shape)
+        whole = (self.table.allocatable[rows] // self.shape.needs_vector).min(axis=0)
+        return int(whole[self.mask].sum())
+
+    def _renew(self) -> None:
+        self.mask = static_mask(self.shape.rules, self.table)
+        if self.shape.broken:
+            self.mask[:] = False
+        self.static = static_score(self.shape, self.table)
+        self.copies = np.zeros(self.table.size, np.int64)
+        self.keys = np.full(self.table.size, NO_NODE, np.int64)
+        self.total = 0
+        self._renew_room(ALL)
+
+    def _renew_rules(self, changed: list[int]) -> None:
+        slots = np.array(changed, np.intp)
+        self.mask[slots] = False if self.shape.broken else static_mask(self.shape.rules, self.table, slots)
+        self.static[slots] = static_score(self.shape, self.table, slots)
+
+    def _renew_room(self, slots: Slots) -> None:
+        rows = self._score.rows
+        if isinstance(slots, slice):
+            allocatable, used = self.table.allocatable[rows], self.table.used[rows]
+        else:
+            at = np.ix_(np.array(rows, np.intp), slots)
+            allocatable, used = self.table.allocatable[at], self.table.used[at]
+        fits = ((allocatable - used) // self.shape.needs_vector).min(axis=0)
+        copies = np.where(self.mask[slots], np.maximum(fits, 0), 0)
+        self.total += int(copies.sum()) - int(self.copies[slots].sum())
+        self.copies[slots] = copies
+        score = self._score.of_nodes(allocatable, used) + self.static[slots] + _OFFSET
+        keys = (score << _RANK_BITS) - self.table.rank()[slots]
+        self.keys[slots] = np.where(copies > 0, keys, NO_NODE)
+
+
+@dataclass(slots=True)
+class ShapeViews:
+    """The views of the shapes in use, the ones that were made first leave when there are too many."""
+
+    table: NodeTable
+    placement: Placement
+    limit: int = 1024
+    _views: dict[int, ShapeView] = field(default_factory=dict)
+
+    def of(self, shape: PodShape) -> ShapeView:
+        """The view of ``shape``, up to date."""
+        view = self._views.get(shape.index)
+        if view is None:
+            if len(self._views) >= self.limit:
+                for index in list(self._views)[: self.limit // 2]:
+                    del self._views[index]
+            view = self._views[shape.index] = ShapeView(shape, self.table, self.placement)
+        return view.sync()

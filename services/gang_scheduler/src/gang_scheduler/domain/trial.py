@@ -1,0 +1,42 @@
+"""Placements on trial: laid on the books to see what still fits, taken back to any checkpoint."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from gang_scheduler.domain.pod_record import PodRecord
+from gang_scheduler.domain.room import Room
+
+
+class Step(NamedTuple):
+    """Pods of one class that were put on one node."""
+
+    records: tuple[PodRecord, ...]
+    slot: int
+
+
+@dataclass(slots=True)
+class Trial:
+    """The steps taken so far, newest last. ``room`` always shows them."""
+
+    room: Room
+    steps: list[Step] = field(default_factory=list)
+
+    def place(self, records: Sequence[PodRecord], slot: int) -> None:
+        """Put pods of one class and one group on a node; the caller knows that they fit."""
+        group = records[0].group
+        self.room.occupy(records, slot, group.queue if records[0].ours else None)
+        self.steps.append(Step(tuple(records), slot))
+
+    def checkpoint(self) -> int:
+        """A mark to come back to."""
+        return len(self.steps)
+
+    def rollback(self, mark: int) -> None:
+        """Take back all steps since ``mark``."""
+        while len(self.steps) > mark:
+            self.room.vacate(self.steps.pop().records)
+
+    def since(self, mark: int) -> list[Step]:
+        """The steps taken since ``mark``."""
+        return self.steps[mark:]

@@ -1,0 +1,201 @@
+"""One pass over those who wait: the queues take turns, and in each the gangs by priority, minima before surplus, age, name.
+
+After every success the queue's share is looked at anew, so the most entitled queue is always served next. A gang that
+cannot be placed does not stop those behind it, except in a strict queue.
+"""
+
+import heapq
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+
+from gang_scheduler.domain.attempt import ANYTHING, OWN_CHANGE, Attempts, Block, Wake
+from gang_scheduler.domain.cluster import Cluster
+from gang_scheduler.domain.explain import Explanation, Reason
+from gang_scheduler.domain.groups import Group
+from gang_scheduler.domain.minimum import candidates, shortage
+from gang_scheduler.domain.pod_record import PodRecord
+from gang_scheduler.domain.portions import Portion, lacks_minimum, portions
+from gang_scheduler.domain.room import PodClass
+from gang_scheduler.domain.trial import Step, Trial
+from gang_scheduler.domain.waiting_line import Unit
+
+MINIMUM, SURPLUS = 0, 1
+
+
+@dataclass(slots=True, eq=False)
+class Turn:
+    """A unit in a pass. ``block`` is the first reason why something of it found no place."""
+
+    unit: Unit
+    groups: list[Group]
+    block: Block | None = None
+    blocked: list[PodRecord] = field(default_factory=list)
+    started: list[Group] = field(default_factory=list)
+    steps: list[Step] = field(default_factory=list)
+    rest: dict[Group, list[Portion]] = field(default_factory=dict)
+    failed: set[PodClass] = field(default_factory=set)
+
+    def refuse(self, block: Block, records: Iterable[PodRecord]) -> None:
+        """Note why ``records`` found no place; the first reason is the one that is told."""
+        self.block = self.block or block
+        self.blocked.extend(records)
+
+
+@dataclass(slots=True)
+class Pass:
+    """Places what it can on trial. ``turns`` are all units that it came to, in the order of their first turn."""
+
+    cluster: Cluster
+    trial: Trial
+    turns: dict[Unit, Turn] = field(default_factory=dict)
+    _attempts: Attempts = field(init=False)
+    _queues: list[tuple[tuple[int, int, str, str], str]] = field(default_factory=list)
+    _lines: dict[str, list[tuple[tuple[int, int, str, str, Unit], Turn]]] = field(default_factory=dict)
+    _heads: dict[str, str] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self._attempts = Attempts(self.cluster.room, self.trial)
+
+    def run(self, units: Iterable[Unit]) -> None:
+        """Give every unit its turns."""
+        for unit in units:
+            self._enter(Turn(unit, [self.cluster.groups[gang] for gang in unit if gang in self.cluster.groups]))
+        ledger = self.cluster.room.ledger
+        for queue, line in self._lines.items():
+            heapq.heapify(line)
+            self._queues.append((ledger.order(queue), queue))
+        heapq.heapify(self._queues)
+        while self._queues:
+            order, queue = heapq.heappop(self._queues)
+            now = ledger.order(queue)
+            if now != order:
+                heapq.heappush(self._queues, (now, queue))
+                continue
+            self._serve(queue)
+            if self._lines[queue]:
+                heapq.heappush(self._queues, (ledger.order(queue), queue))
+
+    def _enter(self, turn: Turn) -> None:
+        self.turns[turn.unit] = turn
+        missing = self._incomplete(turn)
+        if missing is not None:
+            turn.refuse(missing, [r for group in turn.groups for r in group.pending.values()])
+            return
+        for group in turn.groups:
+            if group.started and group.pending:
+                turn.rest[group] = portions(group)
+        self._line_up(turn)
+
+    def _incomplete(self, turn: Turn) -> Block | None:
+        """Why a unit cannot be tried at all: members, groups or the leave of a queue are missing."""
+        present = {group.id for group in turn.groups}
+        name = turn.unit[0].name
+        for gang in turn.unit:
+            if gang not in present:
+                return _waits(
+                    Reason.BUNDLE_INCOMPLETE,
+                    f"gang {gang.namespace}/{gang.name} of the bundle of {name} does not exist",
+                )
+        for group in turn.groups:
+            if group.terms is None:
+                return _waits(Reason.GROUP_MISSING, f"PodGroup {group.id.namespace}/{group.name} does not exist")
+            if not group.let_in:
+                return _waits(
+                    Reason.BUNDLE_INCOMPLETE,
+                    f"gang {group.name} of the bundle has not been let in by queue {group.queue}",
+                )
+            if group.started:
+                continue
+            lack = shortage(group, candidates(group))
+            if lack:
+                return _waits(Reason.NOT_ENOUGH_PODS, lack)
+        return None
+
+    def _line_up(self, turn: Turn) -> None:
+        """The unit goes to its place in its queue, if it has anything left to try."""
+        stage = self._stage(turn)
+        if stage is None:
+            return
+        group = turn.groups[0]
+        priority = max(item.priority(self.cluster.classes) for item in turn.groups)
+        place = (-priority, stage, group.created, group.name, turn.unit)
+        line = self._lines.setdefault(group.queue, [])
+        heapq.heappush(line, (place, turn))
+
+    def _stage(self, turn: Turn) -> int | None:
+        if self._unstarted(turn):
+            return MINIMUM
+        waiting = [group for group, rest in turn.rest.items() if rest]
+        if not waiting:
+            return None
+        return MINIMUM if any(lacks_minimum(group, self._placed(turn, group)) for group in waiting) else SURPLUS
+
+    def _serve(self, queue: str) -> None:
+        """The first of the queue has its turn."""
+        _, turn = heapq.heappop(self._lines[queue])
+        before = self.trial.checkpoint()
+        starts = bool(self._unstarted(turn))
+        failed = self._start(turn) if starts else self._add(turn)
+        turn.steps.extend(self.trial.since(before))
+        if not failed:
+            self._line_up(turn)
+        elif starts and self.cluster.room.ledger.strict(queue) and not (turn.block and turn.block.hopeless):
+            self._stop(queue, turn)
+
+    def _start(self, turn: Turn) -> bool:
+        groups = self._unstarted(turn)
+        block = self._attempts.start(groups)
+        if block is not None:
+            turn.refuse(block, [record for group in groups for record in group.pending.values()])
+            return True
+        turn.started.extend(groups)
+        for group in groups:
+            turn.rest[group] = portions(group)
+        return False
+
+    def _add(self, turn: Turn) -> bool:
+        """Bind the next portion that has a place; returns whether none has."""
+        for group, rest in turn.rest.items():
+            while rest:
+                portion = rest.pop(0)
+                kind = self.cluster.room.class_of(portion[0])
+                if len(portion) == 1 and kind in turn.failed:
+                    turn.blocked.extend(portion)
+                    continue
+                block = self._attempts.add(group, portion)
+                if block is None:
+                    return False
+                turn.refuse(block, portion)
+                turn.failed.add(kind)
+        return True
+
+    def _stop(self, queue: str, head: Turn) -> None:
+        """Nobody passes the head of a strict queue."""
+        for _, turn in self._lines[queue]:
+            message = f"queue {queue} is strict and {head.unit[0].name} is before {turn.unit[0].name}"
+            turn.refuse(
+                _waits(Reason.BEHIND_HEAD, message, ANYTHING),
+                [r for g in turn.groups for r in g.pending.values() if r.slot < 0],
+            )
+        self._lines[queue].clear()
+
+    def _unstarted(self, turn: Turn) -> list[Group]:
+        return [group for group in turn.groups if not group.started and group not in turn.started and _wants(group)]
+
+    def _placed(self, turn: Turn, group: Group) -> int:
+        return sum(len(step.records) for step in turn.steps if step.records[0].group is group)
+
+
+def _wants(group: Group) -> bool:
+    """Whether a gang has anything to start."""
+    return bool(group.pending)
+
+
+def _waits(reason: Reason, message: str, wake: Wake = OWN_CHANGE) -> Block:
+    return Block(Explanation(reason, message), wake)
+
+
+def wake_of(turn: Turn, classes: Sequence[PodClass]) -> Wake:
+    """What a unit waits for: with several kinds of waiting members anything may help."""
+    assert turn.block is not None
+    return turn.block.wake if len(classes) <= 1 or not turn.failed else ANYTHING

@@ -1,0 +1,46 @@
+"""Types of the vectors over nodes, and the log that says which of their places changed."""
+
+from dataclasses import dataclass, field
+
+import numpy as np
+import numpy.typing as npt
+
+Ints = npt.NDArray[np.int64]
+Ids = npt.NDArray[np.int32]
+Mask = npt.NDArray[np.bool_]
+Slots = npt.NDArray[np.intp] | slice
+"""Which places of a vector are meant: some of them by number, or all of them."""
+
+ALL = slice(None)
+
+
+@dataclass(slots=True)
+class ChangeLog:
+    """Slots in the order in which they changed, so that each cached vector catches up on its own."""
+
+    _slots: list[int] = field(default_factory=list)
+    _start: int = 0
+    limit: int = 65_536
+
+    @property
+    def end(self) -> int:
+        """The position behind the newest change."""
+        return self._start + len(self._slots)
+
+    def add(self, slot: int) -> None:
+        if len(self._slots) >= self.limit:
+            half = self.limit // 2
+            del self._slots[:half]
+            self._start += half
+        self._slots.append(slot)
+
+    def since(self, position: int) -> list[int] | None:
+        """The distinct slots that changed from ``position`` on, in no order; None when the log has forgotten some."""
+        if position < self._start:
+            return None
+        return list(set(self._slots[position - self._start :]))
+
+    def forget(self) -> None:
+        """Everything may have changed: every reader starts from the whole vector."""
+        self._start = self.end + 1
+        self._slots.clear()

@@ -1,0 +1,29 @@
+"""Wiring: settings → core → decider → process."""
+
+from chassis import Decider
+from chassis.process import Context, Parts, run
+from gang_scheduler.domain.core import SchedulerCore
+from gang_scheduler.settings import Settings
+
+
+async def build(settings: Settings, context: Context) -> Parts:
+    """The parts of the service."""
+    decider = Decider(
+        "gang_scheduler",
+        lambda: SchedulerCore(placement=settings.placement),
+        context.bus,
+        context.clock,
+        inputs=("queue_manager",),
+        holder=settings.holder,
+        measures=context.measures,
+    )
+    return Parts(tasks={"decider": decider.run()}, ready=(decider.ready,))
+
+
+def main() -> None:
+    """Run the service until it is told to stop."""
+    run("gang_scheduler", Settings, build)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,1 @@
+"""Which pods a job needs now?"""

@@ -1,0 +1,1 @@
+"""The pure core: job objects and the world in, decisions out."""

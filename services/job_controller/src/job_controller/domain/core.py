@@ -1,0 +1,201 @@
+"""The core of the service: facts mark jobs, marked jobs are looked at by their kind, and decisions come out.
+
+In words: after every fact, each job that the fact could concern is looked at once more, from nothing but the present
+state and the few edges that its kind remembers. A job whose last decision has no outcome yet is left alone until it has.
+"""
+
+from collections.abc import Iterable, Sequence
+from collections.abc import Set as AbstractSet
+from dataclasses import dataclass
+
+from job_controller.domain.agenda import Agenda
+from job_controller.domain.reconcile import Actions, JobKind, View, Watcher
+from job_controller.domain.registry import all_kinds
+from kube import Decision, Event, Key, Manifest, Object, Outcome, Store, kind_id
+
+FIRST_RETRY_MS = 5
+LONGEST_RETRY_MS = 60_000
+PATIENCE = 2
+"""Refusals in a row that are answered at once: a decision may be late by a fact or two."""
+
+
+@dataclass(frozen=True, slots=True)
+class Refusal:
+    """How often in a row the decisions about a job were refused, and what was said the last time."""
+
+    times: int
+    message: str
+
+
+class JobCore:
+    """Which pods does a job need now? One table from kind to rules, one agenda, one fold of the facts."""
+
+    def __init__(self, kinds: Iterable[JobKind] | None = None) -> None:
+        self.store = Store()
+        self.view = View(self.store)
+        self._kinds = {kind.kind: kind for kind in (all_kinds() if kinds is None else kinds)}
+        self._watchers: dict[str, list[Watcher]] = {}
+        for kind in self._kinds.values():
+            if isinstance(kind, Watcher):
+                for watched in kind.watches:
+                    self._watchers.setdefault(watched, []).append(kind)
+        self._agenda = Agenda()
+        self._refusals: dict[Key, Refusal] = {}
+        self._problems: dict[Key, str] = {}
+        self._now = 0
+
+    def fold(self, events: Sequence[Event], now: int) -> None:
+        """Take in one change set. First all of it is stored, then owned objects are told, then the jobs themselves."""
+        self._now = now
+        for event in events:
+            if event.new is not None:
+                self.store.put(event.new)
+            else:
+                self.store.remove(event.key)
+        for event in events:
+            self._tell_owners(event, now)
+        for event in events:
+            self._tell_itself(event, now)
+
+    def hear(self, service: str, decision: Decision) -> None:
+        """Jobs listen to facts only: what others decide shows in the objects."""
+
+    def assume(self, decision_id: str, decision: Decision) -> None:
+        """Nothing to note: the subject is in flight until its outcome, and left alone as long."""
+
+    def settle(self, outcome: Outcome) -> None:
+        """Look at the job again; after refusals in a row, less and less often."""
+        key = outcome.subject
+        if outcome.applied:
+            self._refusals.pop(key, None)
+        else:
+            times = self._refusals[key].times + 1 if key in self._refusals else 1
+            words = "; ".join(f"{name}: {why}" if name else why for name, why in sorted(outcome.reasons.items()))
+            self._refusals[key] = Refusal(times, words)
+            if times > PATIENCE:
+                self._agenda.hold(key, self._now + min(FIRST_RETRY_MS << min(times, 20), LONGEST_RETRY_MS))
+        if key in self.store.objects:
+            self._agenda.mark(key)
+
+    def decide(self, now: int, in_flight: AbstractSet[Key]) -> list[Decision]:
+        """What should happen now about every job that is due."""
+        self._now = now
+        decisions: list[Decision] = []
+        for key in self._agenda.take(now, in_flight):
+            actions = self._reconcile(key, now)
+            self._agenda.wake(key, actions.wake_at)
+            decisions.extend(actions.decisions)
+        return decisions
+
+    def deadline(self) -> int | None:
+        """When the next job wants to be looked at though nothing changes."""
+        return self._agenda.next_time()
+
+    def query(self, name: str, arguments: Manifest) -> Manifest:
+        """``explain``: what a job waits for. ``arguments``: kind (with group), namespace, name."""
+        if name != "explain":
+            raise KeyError(f"job_controller answers explain, not {name!r}")
+        key = Key(*(str(arguments.get(part) or "") for part in ("kind", "namespace", "name")))
+        job = self.store.get(key)
+        if job is None or key.kind not in self._kinds:
+            return {"found": False, "message": f"{key} is no job that is there"}
+        return self._explain(job)
+
+    def check(self) -> list[str]:
+        """Jobs on the agenda that are not there; children with more than one controller."""
+        wrong = [f"{key} is due but gone" for key in self._agenda.due if key not in self.store.objects]
+        for item in self.store.objects.values():
+            owners = item.metadata.get("ownerReferences") or ()
+            if sum(1 for owner in owners if owner.get("controller")) > 1:
+                wrong.append(f"{item.key} has more than one controller")
+        return wrong
+
+    def _reconcile(self, key: Key, now: int) -> Actions:
+        job = self.store.get(key)
+        if job is None or job.deleting:
+            return Actions()
+        try:
+            actions = self._kinds[key.kind].reconcile(job, self.view, now)
+        except ValueError as error:
+            # A number or duration of no sense in one job must not stop all others; the next version gets its chance.
+            self._problems[key] = str(error)
+            return Actions()
+        self._problems.pop(key, None)
+        return actions
+
+    def _tell_owners(self, event: Event, now: int) -> None:
+        item = event.object
+        owner = self._owner_of(item)
+        if owner is not None and owner.kind in self._kinds:
+            self._observe(owner, event, now)
+        seen = {item.key}
+        while owner is not None and owner.key not in seen:
+            seen.add(owner.key)
+            if owner.kind in self._kinds:
+                self._agenda.mark(owner.key)
+            owner = self._owner_of(owner)
+        for watcher in self._watchers.get(item.kind, ()):
+            for key in watcher.concerned(event, self.view):
+                if key in self.store.objects and key.kind in self._kinds:
+                    self._agenda.mark(key)
+
+    def _observe(self, job: Object, event: Event, now: int) -> None:
+        try:
+            self._kinds[job.kind].observe(job, event, now)
+        except ValueError as error:
+            self._problems[job.key] = str(error)
+
+    def _tell_itself(self, event: Event, now: int) -> None:
+        kind = self._kinds.get(event.key.kind)
+        if kind is None:
+            return
+        old, new = event.old, event.new
+        if old is not None and (new is None or new.uid != old.uid):
+            kind.forget(old.uid)
+            self._refusals.pop(event.key, None)
+            self._problems.pop(event.key, None)
+            self._agenda.forget(event.key)
+        if new is not None:
+            self._observe(new, event, now)
+            self._agenda.mark(event.key)
+
+    def _owner_of(self, item: Object) -> Object | None:
+        reference = item.controller
+        if reference is None:
+            return None
+        kind = kind_id(str(reference.get("apiVersion") or ""), str(reference.get("kind") or ""))
+        owner = self.store.get(Key(kind, item.namespace, str(reference.get("name") or "")))
+        return owner if owner is not None and owner.uid == reference.get("uid") else None
+
+    def _explain(self, job: Object) -> Manifest:
+        state = job.status.get("state") or {}
+        refusal = self._refusals.get(job.key)
+        answer: Manifest = {
+            "found": True,
+            "job": str(job.key),
+            "phase": state.get("phase", ""),
+            "reason": state.get("reason", ""),
+            "message": state.get("message", ""),
+        }
+        if waits := [line for item in self.view.owned(job.uid) for line in _waits(item)]:
+            answer["waits"] = waits
+        if problem := self._problems.get(job.key):
+            answer |= {"reason": "SpecInvalid", "message": problem}
+        if refusal:
+            answer["refused"] = {"times": refusal.times, "message": refusal.message}
+        if (wake := self._agenda.alarm(job.key)) is not None:
+            answer["looksAgainAt"] = wake
+        return answer
+
+
+def _waits(item: Object) -> list[str]:
+    """What others have said about an object of the job that is not where it should be."""
+    conditions = item.status.get("conditions") or ()
+    said = [
+        word for word in conditions if word.get("type") in ("Unschedulable", "PodScheduled") and word.get("message")
+    ]
+    return [f"{item.name}: {word['message']}" for word in said if _hinders(word)]
+
+
+def _hinders(condition: Manifest) -> bool:
+    return bool(condition.get("status") == ("True" if condition.get("type") == "Unschedulable" else "False"))

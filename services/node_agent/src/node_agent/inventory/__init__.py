@@ -1,0 +1,1 @@
+"""What the node has: processors, memory, NUMA nodes, GPUs."""

@@ -1,0 +1,73 @@
+"""What the node agent is told, what it says, and whom it says it to."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Protocol
+
+from kube import Manifest
+from node_agent.inventory.machine import Inventory
+
+HostNames = tuple[tuple[str, tuple[str, ...]], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Assignment:
+    """What is to run on ``node``: the whole of it, so that what is not named is to be stopped.
+
+    ``pods`` are full manifests with uid, ``spec.nodeName`` and ``status.podIP``; one with a deletionTimestamp is to stop.
+    ``config_maps`` are data by ``namespace/name``, ``hosts`` the names of peers by namespace.
+    """
+
+    node: str
+    revision: int
+    pods: tuple[Manifest, ...]
+    config_maps: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+    hosts: Mapping[str, HostNames] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class PodReport:
+    """The state of one pod: ``status`` as Kubernetes writes it, without what others decide about."""
+
+    uid: str
+    namespace: str
+    name: str
+    status: Manifest
+
+
+@dataclass(frozen=True, slots=True)
+class UsageSample:
+    """What one pod (or the node, when ``uid`` is "") used: CPU over the interval until ``at``, memory at ``at``."""
+
+    uid: str
+    at: int
+    cpu_milli: int
+    memory_bytes: int
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """What is new on ``node``. ``gone`` are pods whose processes have all ended after they were told to stop."""
+
+    node: str
+    pods: tuple[PodReport, ...] = ()
+    gone: tuple[str, ...] = ()
+    inventory: Inventory | None = None
+    usage: tuple[UsageSample, ...] = ()
+
+
+class Upstream(Protocol):
+    """The side that assigns pods to the node."""
+
+    async def report(self, report: Report) -> None:
+        """Store ``report``; raises when it is not known to be stored, and it will be said again."""
+
+    async def secret(self, namespace: str, name: str) -> Mapping[str, bytes]:
+        """The values of a Secret; raises LookupError when there is none of that name."""
+
+
+class Clock(Protocol):
+    """Tells the time."""
+
+    def __call__(self) -> int:
+        """Milliseconds since the epoch."""

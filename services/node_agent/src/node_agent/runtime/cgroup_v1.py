@@ -1,0 +1,114 @@
+"""cgroup version 1: a hierarchy per controller, the same path in each of them."""
+
+from pathlib import Path
+
+from node_agent.domain.limits import PERIOD_US, Limits
+
+WANTED = ("cpu", "cpuacct", "memory", "cpuset", "pids", "freezer")
+
+
+class CgroupV1:
+    """The groups below ``parent`` in the hierarchies of ``roots`` (controller → mount point)."""
+
+    version = 1
+
+    def __init__(self, roots: dict[str, Path], parent: str) -> None:
+        self.controllers = tuple(sorted(roots))
+        self._parents = {controller: root / parent for controller, root in roots.items()}
+        for controller, folder in self._parents.items():
+            folder.mkdir(exist_ok=True)
+            if controller == "cpuset":
+                _inherit_cpu_set(folder)
+
+    def make(self, group: str, limits: Limits) -> list[str]:
+        """See ``cgroups.Hierarchy``."""
+        refused: list[str] = []
+        for controller, parent in self._parents.items():
+            folder = parent / group
+            folder.mkdir(exist_ok=True)
+            if controller == "cpuset":
+                _inherit_cpu_set(folder)
+            for name, value in _files(controller, limits):
+                try:
+                    (folder / name).write_text(value)
+                except OSError as error:
+                    refused.append(f"{name}={value}: {error.strerror}")
+        return refused
+
+    def folders(self, group: str) -> list[Path]:
+        """See ``cgroups.Hierarchy``."""
+        # Controllers may share a mount point under two names.
+        return sorted({(parent / group).resolve() for parent in self._parents.values()})
+
+    def oom_file(self, group: str) -> Path | None:
+        """See ``cgroups.Hierarchy``."""
+        return self._file("memory", group, "memory.oom_control")
+
+    def cpu_ns(self, group: str) -> int | None:
+        """See ``cgroups.Hierarchy``."""
+        text = _read(self._file("cpuacct", group, "cpuacct.usage"))
+        return int(text) if text else None
+
+    def memory_bytes(self, group: str) -> int | None:
+        """See ``cgroups.Hierarchy``."""
+        used = _read(self._file("memory", group, "memory.usage_in_bytes"))
+        if not used:
+            return None
+        statistics = dict(line.split() for line in _read(self._file("memory", group, "memory.stat")).splitlines())
+        return max(0, int(used) - int(statistics.get("total_inactive_file", 0)))
+
+    def _file(self, controller: str, group: str, name: str) -> Path | None:
+        parent = self._parents.get(controller)
+        return parent / group / name if parent else None
+
+
+def find(parent: str, mounts: Path) -> CgroupV1 | None:
+    """The machine's version 1 hierarchies, as far as a group may be made in them; None when none is mounted.
+
+    Raises OSError with the first refusal when no group for cpu or memory may be made.
+    """
+    roots: dict[str, Path] = {}
+    refusal: OSError | None = None
+    for line in mounts.read_text().splitlines():
+        _, folder, kind, options, *_ = line.split()
+        if kind != "cgroup":
+            continue
+        for controller in set(options.split(",")) & set(WANTED):
+            try:
+                (Path(folder) / parent).mkdir(exist_ok=True)
+                roots.setdefault(controller, Path(folder))
+            except OSError as error:
+                refusal = refusal or error
+    if not roots.keys() & {"cpu", "memory"}:
+        if refusal is not None:
+            raise refusal
+        return None
+    return CgroupV1(roots, parent)
+
+
+def _files(controller: str, limits: Limits) -> list[tuple[str, str]]:
+    if controller == "cpu":
+        quota = -1 if limits.quota_us is None else limits.quota_us
+        period = [("cpu.cfs_period_us", str(PERIOD_US))]
+        return [("cpu.shares", str(limits.shares)), *period, ("cpu.cfs_quota_us", str(quota))]
+    if controller == "memory" and limits.memory_bytes is not None:
+        return [("memory.limit_in_bytes", str(limits.memory_bytes))]
+    if controller == "pids" and limits.pids is not None:
+        return [("pids.max", str(limits.pids))]
+    if controller == "cpuset" and limits.cpu_set:
+        return [("cpuset.cpus", limits.cpu_set)]
+    return []
+
+
+def _inherit_cpu_set(folder: Path) -> None:
+    """A new group of this controller has no CPU and no memory node, and nothing can run in it, until it is given some."""
+    for name in ("cpuset.cpus", "cpuset.mems"):
+        if not _read(folder / name):
+            (folder / name).write_text(_read(folder.parent / name))
+
+
+def _read(file: Path | None) -> str:
+    try:
+        return file.read_text().strip() if file else ""
+    except OSError:
+        return ""

@@ -1,0 +1,1 @@
+"""Who may compete, and how much each queue deserves?"""

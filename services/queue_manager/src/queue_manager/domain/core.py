@@ -1,0 +1,174 @@
+"""The core of queue_manager: facts in, decisions about queues and waiting groups out."""
+
+from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Set as AbstractSet
+
+from kube import Decision, Event, Key, Manifest, Outcome
+from queue_manager.domain.demand import Demand, Tally
+from queue_manager.domain.entitlements import NAME as ENTITLEMENTS
+from queue_manager.domain.entitlements import SUBJECT, Entitlements
+from queue_manager.domain.groups import GROUP
+from queue_manager.domain.policy import QueuePolicy
+from queue_manager.domain.queue_report import NAME as REPORT
+from queue_manager.domain.queue_report import Calm, QueueReport
+from queue_manager.domain.queue_state import COMMAND, Command, StateKeeper, read_command
+from queue_manager.domain.queue_tree import QUEUE, QueueTree, read_queue
+from queue_manager.domain.quota import RESOURCE_QUOTA
+from queue_manager.domain.supply import Supply
+from queue_manager.domain.waiting import ADMISSION, WaitingGroups
+
+
+class QueueCore:
+    """Who may compete, and how much does each queue deserve? (the Core protocol)
+
+    One round of ``decide``: the states of queues, then who is let in, then the shares, as these depend on both; reports
+    last, when nothing else happened. Each part looks only at what changed since the round before.
+    """
+
+    def __init__(self, policy: QueuePolicy | None = None) -> None:
+        self._policy = policy or QueuePolicy()
+        self._tree = QueueTree()
+        self._demand = Demand()
+        self._supply = Supply()
+        self._waiting = WaitingGroups(self._tree, self._demand, self._policy.factor_milli)
+        self._entitlements = Entitlements(self._policy)
+        self._report = QueueReport()
+        self._states = StateKeeper(self._tree, self._is_occupied)
+        self._commands: dict[Key, Command] = {}
+        self._unsettled: dict[str, None] = {}
+        self._moved = False
+        self._folds: dict[str, Callable[[Event], None]] = {
+            "Pod": self._demand.fold_pod,
+            "Namespace": self._demand.fold_namespace,
+            "Node": self._fold_node,
+            "PriorityClass.scheduling.k8s.io": self._waiting.fold_priority,
+            GROUP: self._waiting.fold_group,
+            RESOURCE_QUOTA: self._waiting.fold_quota,
+            QUEUE: self._fold_queue,
+            COMMAND: self._fold_command,
+        }
+
+    def fold(self, events: Sequence[Event], now: int) -> None:
+        """Take in what one change set changed."""
+        for event in events:
+            fold = self._folds.get(event.key.kind)
+            if fold is not None:
+                fold(event)
+
+    def hear(self, service: str, decision: Decision) -> None:
+        """No other service's decisions matter here."""
+
+    def assume(self, decision_id: str, decision: Decision) -> None:
+        """Count a group as let in until the outcome comes."""
+        if decision.name == ADMISSION:
+            self._waiting.assume(decision.subject)
+
+    def settle(self, outcome: Outcome) -> None:
+        """Look again at what the outcome is about."""
+        self._waiting.settle(outcome.subject, outcome.name)
+        if outcome.subject.kind == QUEUE:
+            self._unsettled[outcome.subject.name] = None
+        if outcome.name == ENTITLEMENTS and not outcome.applied:
+            self._entitlements.forget_told()
+        if outcome.name == REPORT and not outcome.applied:
+            self._report.refused()
+
+    def decide(self, now: int, in_flight: AbstractSet[Key]) -> list[Decision]:
+        """All that should happen now."""
+        self._post()
+        decisions = list(self._decide_states(in_flight))
+        decisions += self._waiting.decide(self._supply.total, now, in_flight)
+        self._post()
+        if SUBJECT not in in_flight and all(decision.subject != SUBJECT for decision in decisions):
+            told = self._entitlements.tell(self._tree, self._demand.totals, self._supply.total, now)
+            decisions += [told] if told else []
+        calm = self._calm(bool(decisions or in_flight))
+        report = self._report.write(self._tree, self._demand.totals, now, calm, in_flight)
+        return [*decisions, report] if report else decisions
+
+    def deadline(self) -> int | None:
+        """When reports that were put off may be written."""
+        return self._report.due
+
+    def query(self, name: str, arguments: Manifest) -> Manifest:
+        """``queue`` answers what the queue ``arguments["name"]`` asks for, has and deserves."""
+        if name != "queue":
+            raise KeyError(name)
+        queue = str(arguments["name"])
+        totals = self._demand.totals.get(queue)
+        return {
+            "request": dict(totals.request) if totals else {},
+            "allocated": dict(totals.allocated) if totals else {},
+            "deserved": self._entitlements.deserved_by(queue),
+        }
+
+    def check(self) -> list[str]:
+        """The invariants that do not hold."""
+        return [*self._tree.check(), *self._demand.check(), *self._waiting.check()]
+
+    def _fold_node(self, event: Event) -> None:
+        if self._supply.fold(event):
+            self._entitlements.supply_changed(self._supply.total)
+            self._waiting.supply_changed()
+
+    def _fold_command(self, event: Event) -> None:
+        self._commands.pop(event.key, None)
+        command = read_command(event.new) if event.new and not event.new.deleting else None
+        if command is not None:
+            self._commands[event.key] = command
+
+    def _fold_queue(self, event: Event) -> None:
+        name = event.key.name
+        self._report.read(name, event.new.status if event.new else None)
+        if event.new is None:
+            self._tree.remove(name)
+        elif not self._tree.put(read_queue(event.new)):
+            return
+        self._unsettled[name] = None
+        self._entitlements.tree_changed()
+        self._demand.touch({name})
+        self._waiting.look_again()
+
+    def _post(self) -> None:
+        """Bring the totals up to date, and mark what has to be looked at again because of that."""
+        if not self._demand.dirty:
+            return
+        self._moved = True
+        self._waiting.demand_changed(self._demand.dirty)
+        changed = self._demand.post(self._competes)
+        self._entitlements.demand_changed(changed, self._demand.totals)
+        self._report.touch(self._tree, changed)
+        for name in changed:
+            self._unsettled.update(dict.fromkeys(self._tree.line_of(name)))
+
+    def _decide_states(self, in_flight: AbstractSet[Key]) -> Iterator[Decision]:
+        touched: set[Key] = set()
+        for command in sorted(self._commands.values(), key=lambda command: command.order):
+            decision = self._states.obey(command)
+            if {decision.subject, command.key}.isdisjoint(in_flight | touched):
+                touched |= {mutation.key for mutation in decision.mutations} | {decision.subject}
+                yield decision
+        for name in sorted(self._unsettled):
+            wanted = self._states.settle(name)
+            if wanted is None:
+                del self._unsettled[name]
+            elif wanted.subject not in in_flight and wanted.subject not in touched:
+                yield wanted
+
+    def _calm(self, busy: bool) -> Calm:
+        moved, self._moved = self._moved, False
+        if busy:
+            return Calm.BUSY
+        return Calm.MOVING if moved else Calm.QUIET
+
+    def _competes(self, tally: Tally) -> bool:
+        queue = self._tree.queues.get(tally.queue)
+        group = self._demand.groups.get(tally.key)
+        inside = tally.is_bare or (group is not None and self._waiting.is_let_in(group))
+        return inside and queue is not None and queue.is_open
+
+    def _is_occupied(self, name: str) -> bool:
+        totals = self._demand.totals.get(name)
+        if totals is not None and (totals.groups or totals.live):
+            return True
+        return any(self._is_occupied(child) for child in self._tree.children_of(name))

@@ -1,0 +1,73 @@
+"""Pods as the books see them: in whose sum each belongs, and whether it waits, holds room, or neither."""
+
+from dataclasses import dataclass
+from enum import IntEnum
+
+from kube import Key, Object
+from kube.pods import is_finished
+from queue_manager.domain.groups import GROUP
+from queue_manager.domain.pod_requests import PodRequests
+from resources import Amounts
+
+QUEUE_NAME = "scheduling.volcano.sh/queue-name"
+BARE = "Queue"
+"""The kind in the key of a sum of pods that have no group; its name is the queue that they name, "" for none."""
+
+_QUEUE_NAMES = (QUEUE_NAME, "volcano.sh/queue-name")
+_GROUP_NAMES = ("scheduling.k8s.io/group-name", "scheduling.volcano.sh/group-name")
+_TASK = "volcano.sh/task-spec"
+
+
+class Place(IntEnum):
+    """Where a pod stands, for its queue's books."""
+
+    PENDING = 0
+    """Wants a node."""
+    BOUND = 1
+    """Has one, until it has finished or is gone."""
+    IDLE = 2
+    """Asks for nothing: gated, finished, or deleted before it had a node."""
+
+
+@dataclass(frozen=True, slots=True)
+class Member:
+    """One pod in the books."""
+
+    tally: Key
+    place: Place
+    request: Amounts
+    role: str = ""
+
+
+def read_member(pod: Object, requests: PodRequests) -> Member:
+    """The entry of ``pod``; ``requests`` remembers what pods of its template ask for."""
+    annotations, labels = pod.annotations, pod.labels
+    group = annotations.get(_GROUP_NAMES[0]) or annotations.get(_GROUP_NAMES[1])
+    if group:
+        role = annotations.get(_TASK) or labels.get(_TASK) or ""
+        return Member(Key(GROUP, pod.namespace, group), place_of(pod), requests.of(pod), role)
+    return Member(Key(BARE, pod.namespace, queue_named_by(pod)), place_of(pod), requests.of(pod))
+
+
+def place_of(pod: Object) -> Place:
+    """Where the pod stands."""
+    if is_finished(pod):
+        return Place.IDLE
+    spec = pod.spec
+    if spec.get("nodeName"):
+        return Place.BOUND
+    return Place.IDLE if pod.deleting or spec.get("schedulingGates") else Place.PENDING
+
+
+def queue_named_by(pod: Object) -> str:
+    """The queue that the pod itself names, "" for none."""
+    for name in _QUEUE_NAMES:
+        queue = pod.annotations.get(name) or pod.labels.get(name)
+        if queue:
+            return queue
+    return ""
+
+
+def is_same(old: Object, new: Object) -> bool:
+    """Whether nothing that the books know of changed: most changes of a pod are of its conditions."""
+    return old.body is new.body and old.metadata is new.metadata and old.status.get("phase") == new.status.get("phase")

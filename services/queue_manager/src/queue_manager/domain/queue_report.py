@@ -1,0 +1,124 @@
+"""What users read in a queue's status: what it has, and how many of its groups are in which phase.
+
+A report is for people, so it may be a moment old: it is written when nothing else is going on, or once a second while things
+never come to rest. At one and the same instant it is brought up to date at once, as time that stands still cannot heal it.
+"""
+
+from collections.abc import Iterable, Mapping
+from collections.abc import Set as AbstractSet
+from enum import Enum
+
+from kube import Decision, Key, Manifest, Mutation, Verb
+from queue_manager.domain.demand import QueueTotals
+from queue_manager.domain.queue_tree import QueueTree, queue_key
+from queue_manager.domain.sums import accumulate
+from resources import Amounts, format_amounts
+
+NAME = "QueueUseReported"
+
+
+class Calm(Enum):
+    """How much is going on."""
+
+    QUIET = 0
+    """Nothing."""
+    MOVING = 1
+    """Pods or groups changed just now: look again at once."""
+    BUSY = 2
+    """Decisions are on their way; there will be a next look when they have come to their outcome."""
+
+
+_PHASES = ("pending", "inqueue", "running", "unknown", "completed")
+_INTERVAL_MS = 1000
+
+
+class QueueReport:
+    """Which queues' reports are old, and when they may be written."""
+
+    def __init__(self) -> None:
+        self._written: dict[str, Manifest] = {}
+        self._dirty: dict[str, None] = {}
+        self._sent: dict[str, None] = {}
+        self._last = -_INTERVAL_MS
+        self._waits_since: int | None = None
+        self._due: int | None = None
+
+    def read(self, name: str, status: Manifest | None) -> None:
+        """Take in what the status of ``name`` says; None when the queue is gone."""
+        if status is None:
+            self._written.pop(name, None)
+            return
+        kept = {field: status[field] for field in ("allocated", *_PHASES) if field in status}
+        if self._written.get(name) != kept:
+            self._written[name] = kept
+            self._dirty[name] = None
+
+    def touch(self, tree: QueueTree, queues: Iterable[str]) -> None:
+        """The totals of ``queues`` changed, and so those of all that are above them."""
+        for name in queues:
+            self._dirty.update(dict.fromkeys(tree.line_of(name)))
+
+    @property
+    def due(self) -> int | None:
+        """When write() should be called again; None when every report is up to date."""
+        return self._due
+
+    def refused(self) -> None:
+        """The last report was not taken: write it again."""
+        self._dirty.update(self._sent)
+
+    def write(
+        self, tree: QueueTree, totals: Mapping[str, QueueTotals], now: int, calm: Calm, in_flight: AbstractSet[Key]
+    ) -> Decision | None:
+        """The reports that changed, as one decision, if this is a time for them."""
+        self._due = self._next_time(now, calm) if self._dirty else None
+        if not self._dirty or self._due != now or calm is Calm.MOVING:
+            return None
+        mutations = [found for name in sorted(self._dirty) if (found := self._mutation(tree, totals, name))]
+        subject = next((mutation for mutation in mutations if mutation.key not in in_flight), None)
+        self._sent, self._dirty = self._dirty, {}
+        self._due = self._waits_since = None
+        if subject is None:
+            self._dirty.update(self._sent if mutations else {})
+            return None
+        self._last = now
+        message = f"the use of {len(mutations)} queues changed"
+        return Decision(NAME, subject.key, subject.uid, "UseChanged", message, tuple(mutations))
+
+    def _next_time(self, now: int, calm: Calm) -> int | None:
+        """When to write: now at the earliest, None to wait for an outcome."""
+        if self._waits_since is None:
+            self._waits_since = now
+        if self._last < now < self._last + _INTERVAL_MS:
+            return self._last + _INTERVAL_MS
+        if calm is Calm.BUSY and now < self._waits_since + _INTERVAL_MS:
+            return self._waits_since + _INTERVAL_MS
+        return now
+
+    def _mutation(self, tree: QueueTree, totals: Mapping[str, QueueTotals], name: str) -> Mutation | None:
+        queue = tree.queues.get(name)
+        written = self._written.get(name)
+        if queue is None or not queue.uid or written is None:
+            return None
+        allocated, phases = _summed(tree, totals, name)
+        patch: Manifest = {}
+        before: Manifest = written.get("allocated") or {}
+        after = format_amounts(allocated)
+        if before != after:
+            patch["allocated"] = dict.fromkeys(before) | after
+        counts = {phase: phases.get(phase.capitalize(), 0) for phase in _PHASES}
+        patch |= {phase: count for phase, count in counts.items() if written.get(phase, 0) != count}
+        return Mutation(Verb.STATUS, queue_key(name), queue.uid, patch=patch) if patch else None
+
+
+def _summed(tree: QueueTree, totals: Mapping[str, QueueTotals], name: str) -> tuple[Amounts, dict[str, int]]:
+    """What the queue and all below it have, and their groups by phase."""
+    allocated: Amounts = {}
+    phases: dict[str, int] = {}
+    below = [name]
+    for each in below:
+        below.extend(tree.children_of(each))
+        if each in totals:
+            accumulate(allocated, totals[each].allocated, 1)
+            accumulate(phases, totals[each].phases, 1)
+    return allocated, phases

@@ -1,0 +1,165 @@
+"""The tree of queues. ``root`` and ``default`` are there even when no object says so."""
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from kube import Key, Manifest, Object
+from resources import Amounts, QuantityError, parse_amounts
+
+QUEUE = "Queue.scheduling.volcano.sh"
+ROOT = "root"
+DEFAULT = "default"
+BUILT_IN = (ROOT, DEFAULT)
+CLOSED_BY_PARENT = "volcano.sh/closed-by-parent"
+
+OPEN, CLOSING, CLOSED = "Open", "Closing", "Closed"
+
+
+@dataclass(frozen=True, slots=True)
+class Queue:
+    """One queue as its object says. ``state`` is "" until it is known; amounts are empty where the spec has none."""
+
+    name: str
+    uid: str = ""
+    parent: str = ROOT
+    weight: int = 1
+    priority: int = 0
+    reclaimable: bool = True
+    fifo: bool = False
+    guarantee: Amounts = field(default_factory=dict)
+    deserved: Amounts = field(default_factory=dict)
+    capability: Amounts = field(default_factory=dict)
+    state: str = ""
+    closed_by_parent: bool = False
+
+    @property
+    def key(self) -> Key:
+        return queue_key(self.name)
+
+    @property
+    def is_open(self) -> bool:
+        return self.state in ("", OPEN)
+
+
+def queue_key(name: str) -> Key:
+    """The key of the queue ``name``."""
+    return Key(QUEUE, "", name)
+
+
+def read_queue(item: Object) -> Queue:
+    """The queue that ``item`` describes; what is missing or wrong there has its default."""
+    spec = item.spec
+    return Queue(
+        name=item.name,
+        uid=item.uid,
+        parent="" if item.name == ROOT else str(spec.get("parent") or ROOT),
+        weight=_whole(spec.get("weight"), 1),
+        priority=_whole(spec.get("priority"), 0),
+        reclaimable=spec.get("reclaimable") is not False,
+        fifo=spec.get("dequeueStrategy") == "fifo",
+        guarantee=amounts_of((spec.get("guarantee") or {}).get("resource")),
+        deserved=amounts_of(spec.get("deserved")),
+        capability=amounts_of(spec.get("capability")),
+        state=str(item.status.get("state") or ""),
+        closed_by_parent=item.annotations.get(CLOSED_BY_PARENT) == "true",
+    )
+
+
+def amounts_of(listed: Manifest | None) -> Amounts:
+    """The resource list as amounts, empty when there is none or one of its quantities is wrong."""
+    try:
+        return parse_amounts(listed)
+    except (QuantityError, AttributeError):
+        return {}
+
+
+def _whole(value: Any, default: int) -> int:
+    return value if isinstance(value, int) and not isinstance(value, bool) else default
+
+
+def built_in(name: str) -> Queue:
+    """A built-in queue that has no object."""
+    return Queue(name, parent="" if name == ROOT else ROOT)
+
+
+class QueueTree:
+    """All queues by name, and who is whose child.
+
+    A queue whose parent is missing, or that is its own ancestor, hangs from the root, so that what it runs still counts.
+    """
+
+    def __init__(self) -> None:
+        self.queues: dict[str, Queue] = {name: built_in(name) for name in BUILT_IN}
+        self._parents: dict[str, str] = {}
+        self._children: dict[str, list[str]] = {}
+        self._depths: list[list[str]] = []
+
+    def put(self, queue: Queue) -> bool:
+        """Take in a queue; returns whether anything about it changed."""
+        if self.queues.get(queue.name) == queue:
+            return False
+        self.queues[queue.name] = queue
+        self._depths = []
+        return True
+
+    def remove(self, name: str) -> None:
+        """Forget a queue's object; a built-in queue goes on with its defaults."""
+        self.queues.pop(name, None)
+        if name in BUILT_IN:
+            self.queues[name] = built_in(name)
+        self._depths = []
+
+    def by_depth(self) -> list[list[str]]:
+        """The names by distance from the root; within one depth by the place of the parent, then by name."""
+        self._link()
+        return self._depths
+
+    def parent_of(self, name: str) -> str:
+        """The queue that ``name`` hangs from, "" for the root."""
+        self._link()
+        return self._parents.get(name, "")
+
+    def children_of(self, name: str) -> list[str]:
+        """The children of ``name``, by name."""
+        self._link()
+        return self._children.get(name, [])
+
+    def line_of(self, name: str) -> list[str]:
+        """``name`` and its ancestors, up to the root."""
+        self._link()
+        line = [name] if name in self.queues else []
+        while line and self._parents[line[-1]]:
+            line.append(self._parents[line[-1]])
+        return line
+
+    def is_leaf(self, name: str) -> bool:
+        """Whether jobs may be in ``name``: it has no children and is not the root."""
+        return name != ROOT and not self.children_of(name)
+
+    def _link(self) -> None:
+        if self._depths:
+            return
+        self._parents = {name: self._place(name) for name in sorted(self.queues)}
+        self._children = {}
+        for name, parent in self._parents.items():
+            self._children.setdefault(parent, []).append(name)
+        depth = [ROOT]
+        while depth:
+            self._depths.append(depth)
+            depth = [child for name in depth for child in self._children.get(name, ())]
+
+    def _place(self, name: str) -> str:
+        """The parent of ``name``, or the root where that is missing or below ``name`` itself."""
+        parent = above = self.queues[name].parent
+        seen: set[str] = set()
+        while above in self.queues and above not in seen and above != name:
+            seen.add(above)
+            above = self.queues[above].parent
+        if name == ROOT:
+            return ""
+        return parent if parent in self.queues and above != name else ROOT
+
+    def check(self) -> list[str]:
+        """What does not hold: every queue hangs, over its parents, from the root."""
+        placed = {name for depth in self.by_depth() for name in depth}
+        return [f"queue {name} does not hang from the root" for name in sorted(set(self.queues) - placed)]

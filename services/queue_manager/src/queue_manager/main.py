@@ -1,0 +1,30 @@
+"""Wiring: settings → core → decider → process."""
+
+from chassis import Decider
+from chassis.process import Context, Parts, run
+from queue_manager.domain.core import QueueCore
+from queue_manager.domain.policy import QueuePolicy
+from queue_manager.settings import Settings
+
+
+async def build(settings: Settings, context: Context) -> Parts:
+    """The parts of the service."""
+    policy = QueuePolicy(settings.overcommit or None, settings.queueing, settings.strict_fifo)
+    decider = Decider(
+        "queue_manager",
+        lambda: QueueCore(policy),
+        context.bus,
+        context.clock,
+        holder=settings.holder,
+        measures=context.measures,
+    )
+    return Parts(tasks={"decider": decider.run()}, ready=(decider.ready,))
+
+
+def main() -> None:
+    """Run the service until it is told to stop."""
+    run("queue_manager", Settings, build)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,150 @@
+"""The core: which jobs are looked at, and when."""
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from job_controller.domain.core import JobCore
+from job_controller.domain.reconcile import Actions, View
+from kube import Decision, Event, Key, Object, Outcome, from_manifest
+
+Make = Callable[..., Any]
+Job = Callable[..., str]
+
+
+class Recorder:
+    """A kind of job that decides nothing but what it is told to, and remembers what it was told."""
+
+    def __init__(self, kind: str) -> None:
+        self.kind = kind
+        self.seen: list[str] = []
+        self.looks: list[int] = []
+        self.answer = Actions()
+
+    def observe(self, job: Object, event: Event, now: int) -> None:
+        self.seen.append(f"{job.name} < {event.key.name}")
+
+    def reconcile(self, job: Object, view: View, now: int) -> Actions:
+        self.looks.append(now)
+        return self.answer
+
+    def forget(self, uid: str) -> None:
+        self.seen.append(f"forget {uid}")
+
+
+TOP, MIDDLE = "JobSet.jobset.x-k8s.io", "Job.batch"
+
+
+def made(api: str, kind: str, name: str, owner: Object | None = None) -> Object:
+    references = []
+    if owner is not None:
+        version = {"JobSet": "jobset.x-k8s.io/v1alpha2", "Job": "batch/v1"}[owner.kind.partition(".")[0]]
+        short = owner.kind.partition(".")[0]
+        references = [{"apiVersion": version, "kind": short, "name": owner.name, "uid": owner.uid, "controller": True}]
+    metadata = {"name": name, "ownerReferences": references}
+    return from_manifest({"apiVersion": api, "kind": kind, "metadata": metadata}, uid=f"uid-{name}")
+
+
+def family() -> tuple[Object, Object, Object]:
+    top = made("jobset.x-k8s.io/v1alpha2", "JobSet", "set")
+    middle = made("batch/v1", "Job", "job", top)
+    return top, middle, made("v1", "Pod", "pod", middle)
+
+
+def test_an_event_of_a_pod_concerns_every_owner_above_it() -> None:
+    kinds = Recorder(TOP), Recorder(MIDDLE)
+    core = JobCore(kinds)
+    top, middle, pod = family()
+    core.fold([Event(None, top), Event(None, middle), Event(None, pod)], 1)
+    core.decide(1, frozenset())
+    assert [kind.looks for kind in kinds] == [[1], [1]]
+    core.fold([Event(pod, pod.changed(status={"phase": "Running"}))], 2)
+    core.decide(2, frozenset())
+    assert [kind.looks for kind in kinds] == [[1, 2], [1, 2]]
+
+
+def test_owned_objects_of_a_change_set_are_told_before_their_owners() -> None:
+    kind = Recorder(MIDDLE)
+    core = JobCore([kind])
+    _, middle, pod = family()
+    core.fold([Event(None, middle), Event(None, pod)], 1)
+    assert kind.seen == ["job < pod", "job < job"]
+
+
+def test_a_job_in_flight_is_left_alone_and_looked_at_afterwards() -> None:
+    kind = Recorder(MIDDLE)
+    core = JobCore([kind])
+    _, middle, _ = family()
+    core.fold([Event(None, middle)], 1)
+    core.decide(1, frozenset({middle.key}))
+    assert kind.looks == []
+    core.settle(Outcome("d", "X", middle.key, True))
+    core.decide(2, frozenset())
+    assert kind.looks == [2]
+
+
+def test_a_job_is_looked_at_again_at_the_time_that_it_asked_for() -> None:
+    kind = Recorder(MIDDLE)
+    kind.answer = Actions(wake_at=50)
+    core = JobCore([kind])
+    _, middle, _ = family()
+    core.fold([Event(None, middle)], 1)
+    core.decide(1, frozenset())
+    assert core.deadline() == 50
+    kind.answer = Actions()
+    core.decide(49, frozenset())
+    core.decide(50, frozenset())
+    assert kind.looks == [1, 50]
+    assert core.deadline() is None
+
+
+def test_a_job_whose_decisions_are_refused_is_tried_less_and_less_often() -> None:
+    kind = Recorder(MIDDLE)
+    _, middle, _ = family()
+    kind.answer = Actions((Decision("X", middle.key, middle.uid),))
+    core = JobCore([kind])
+    core.fold([Event(None, middle)], 0)
+    now = 0
+    for _ in range(10):
+        while not core.decide(now, frozenset()):
+            later = core.deadline()
+            assert later is not None
+            now = later
+        core.settle(Outcome("d", "X", middle.key, False, {"": "quota exceeded"}))
+    assert kind.looks[:3] == [0, 0, 0]
+    assert kind.looks == sorted(set(kind.looks)) or kind.looks[3:] == sorted(set(kind.looks[3:]))
+    assert core.query("explain", dict(zip(("kind", "namespace", "name"), middle.key, strict=True)))["refused"] == {
+        "times": 10,
+        "message": "quota exceeded",
+    }
+
+
+def test_a_job_that_is_gone_is_forgotten() -> None:
+    kind = Recorder(MIDDLE)
+    core = JobCore([kind])
+    _, middle, _ = family()
+    core.fold([Event(None, middle)], 1)
+    core.fold([Event(middle, None)], 2)
+    assert core.decide(2, frozenset()) == []
+    assert kind.seen[-1] == f"forget {middle.uid}"
+    assert core.check() == []
+
+
+def test_explain_says_what_a_job_waits_for(make_cluster: Make, job: Job) -> None:
+    cluster = make_cluster(let_in=False)
+    cluster.apply(job())
+    key = Key("Job.batch.volcano.sh", "default", "j")
+    answer = cluster.core.query("explain", dict(zip(("kind", "namespace", "name"), key, strict=True)))
+    assert answer["reason"] == "NotLetIn"
+    with pytest.raises(KeyError, match="whatif"):
+        cluster.core.query("whatif", {})
+    assert cluster.core.query("explain", {"kind": "Job.batch", "name": "x"})["found"] is False
+
+
+def test_a_job_of_no_sense_says_so_and_stops_no_other(cluster: Any, job: Job) -> None:
+    cluster.apply(job("bad", policies="[{event: PodPending, action: AbortJob, timeout: soon}]"), job("good"))
+    assert cluster.phase("Job/good") == "Running"
+    key = Key("Job.batch.volcano.sh", "default", "bad")
+    answer = cluster.core.query("explain", dict(zip(("kind", "namespace", "name"), key, strict=True)))
+    assert "soon" in answer["message"]
