@@ -53,6 +53,8 @@ PriorityClass scheduling.k8s.io/v1 priorityclasses pc -
 NetworkPolicy networking.k8s.io/v1 networkpolicies netpol
 HorizontalPodAutoscaler autoscaling/v2 horizontalpodautoscalers hpa
 StorageClass storage.k8s.io/v1 storageclasses sc -
+RuntimeClass node.k8s.io/v1 runtimeclasses - -
+NodeResourceTopology topology.node.k8s.io/v1alpha1 noderesourcetopologies - -
 ResourceClaim resource.k8s.io/v1 resourceclaims
 ResourceClaimTemplate resource.k8s.io/v1 resourceclaimtemplates
 ResourceSlice resource.k8s.io/v1 resourceslices -

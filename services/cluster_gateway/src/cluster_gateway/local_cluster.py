@@ -199,7 +199,8 @@ class LocalCluster:
             known = self._secrets.get(event.key) or {}
             data = _values(current, known) if current is not None else {}
             if current is not None and current.annotations.get(GENERATE) == SSH_KEYPAIR:
-                data |= {} if "id_rsa" in known else ssh_keypair()
+                fresh = {} if known else ssh_keypair(str(current.body.get("type", "")))
+                data |= fresh
             if current is not None and data:
                 self._secrets.put(event.key, data)
                 names = dict.fromkeys(sorted({*(current.body.get("data") or {}), *data}), HIDDEN)

@@ -7,6 +7,7 @@ import os
 from collections.abc import AsyncIterator, Coroutine, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 from node_agent.domain import archive
@@ -110,17 +111,21 @@ class Agent:
         """The log of a container from its last ``tail`` lines (None: from its beginning), and with ``follow_on`` what
         is added until it ends. Raises LookupError when this node has no such log.
         """
-        worker, folder = self._workers.get(uid), self._data.find_logs(uid)
-        known = worker is not None and container in worker.record.containers
-        if not known and (folder is None or not (folder / f"{container}.log").exists()):
-            raise LookupError(f"node {self.settings.node} has no log of container {container!r} of pod {uid}")
-        file = (worker.preparation.log_folder if worker else folder or self._data.root) / f"{container}.log"
+        file = self.log_file(uid, container)
         data, position = tail_of(file, tail)
         if data:
             yield data
         if follow_on:
-            async for chunk in follow(file, position, lambda: self._has_ended(uid, container)):
+            async for chunk in follow(file, position, lambda: self.has_ended(uid, container)):
                 yield chunk
+
+    def log_file(self, uid: str, container: str) -> Path:
+        """Where a container writes its log; raises LookupError when this node has no such log."""
+        worker, folder = self._workers.get(uid), self._data.find_logs(uid)
+        known = worker is not None and container in worker.record.containers
+        if not known and (folder is None or not (folder / f"{container}.log").exists()):
+            raise LookupError(f"node {self.settings.node} has no log of container {container!r} of pod {uid}")
+        return (worker.preparation.log_folder if worker else folder or self._data.root) / f"{container}.log"
 
     def usage(self) -> tuple[UsageSample, ...]:
         """The newest usage samples."""
@@ -214,7 +219,8 @@ class Agent:
         taken = {worker.record.user_id for worker in self._workers.values()}
         return free_user_id(self.settings.user_ids, taken)
 
-    def _has_ended(self, uid: str, container: str) -> bool:
+    def has_ended(self, uid: str, container: str) -> bool:
+        """Whether the container will write no more."""
         worker = self._workers.get(uid)
         if worker is None or worker.record.gone:
             return True

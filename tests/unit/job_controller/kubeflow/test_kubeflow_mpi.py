@@ -164,3 +164,13 @@ def test_scaling_workers_changes_the_host_list_and_the_highest_pods(cluster: Any
     assert list(cluster.pods()) == ["m-launcher-0-0", "m-worker-0"]
     assert hostfile(cluster) == "m-worker-0.m.default.svc slots=1\n"
     assert cluster.get("PodGroup/m").spec["minMember"] == 2
+
+
+def test_a_failed_worker_that_is_too_many_is_deleted_once(cluster: Any) -> None:
+    cluster.apply(mpi(worker={"restartPolicy": "OnFailure"}))
+    cluster.refuse = lambda decision: "not now"
+    cluster.pods_become(**{"m-worker-1": "Failed"})
+    cluster.refuse = lambda decision: None
+    cluster.apply(mpi(workers=1, worker={"restartPolicy": "OnFailure"}))
+    cluster.advance("2m")
+    assert list(cluster.pods()) == ["m-launcher-0-0", "m-worker-0"]

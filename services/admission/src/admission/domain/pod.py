@@ -10,8 +10,6 @@ from admission.domain.shapes import copied
 from admission.domain.world import Review
 from kube import Manifest
 
-# Decided by the cluster: an update that leaves them out keeps them.
-KEPT = ("nodeName", "priority", "priorityClassName", "preemptionPolicy")
 CHANGEABLE = ("activeDeadlineSeconds", "terminationGracePeriodSeconds")
 DISRUPTION_KEYS = ("volcano.sh/jdb-min-available", "volcano.sh/jdb-max-unavailable")
 
@@ -21,9 +19,10 @@ def default_pod(review: Review) -> None:
     spec = review.spec
     default_pod_spec(spec, "Always")
     if review.old is not None:
-        for name in KEPT:
-            if name in review.old.spec:
-                spec.setdefault(name, review.old.spec[name])
+        # Node, priority and the like were decided for the pod; an update that does not speak of them keeps them.
+        for name, value in review.old.spec.items():
+            if not isinstance(value, dict | list):
+                spec.setdefault(name, value)
 
 
 def default_pod_priority(review: Review) -> None:

@@ -95,7 +95,8 @@ class Reading:
             return copied(value)
         types = _TYPES[shape]
         if not isinstance(value, types) or (isinstance(value, bool) and bool not in types):
-            hint = f'; write it in quotes: "{value}"' if shape is TEXT and not isinstance(value, dict | list) else ""
+            plain = str(value).lower() if isinstance(value, bool) else value
+            hint = f'; write it in quotes: "{plain}"' if shape is TEXT and not isinstance(value, dict | list) else ""
             self.errors.append(FieldError(path, value, f"must be {shape.value}{hint}"))
         return value
 

@@ -2,7 +2,7 @@
 
 import asyncio
 import itertools
-from collections.abc import Coroutine, Sequence
+from collections.abc import Callable, Coroutine, Sequence
 from typing import TypeVar
 
 from admission.applier import Applier, Change
@@ -60,10 +60,10 @@ class World:
         return result.message if result.outcome == "refused" else None
 
     def put_nodes(self, manifests: Sequence[Manifest]) -> None:
-        self._enact(lambda cluster: [_put(cluster, manifest) for manifest in manifests])
+        self._enact(lambda cluster: _put_all(cluster, manifests))
 
     def seed(self, manifests: Sequence[Manifest]) -> None:
-        self._enact(lambda cluster: [_put(cluster, manifest) for manifest in manifests])
+        self._enact(lambda cluster: _put_all(cluster, manifests))
 
     def patch_node(self, name: str, change: Manifest) -> None:
         def patch(cluster: Cluster) -> None:
@@ -205,8 +205,11 @@ class World:
             raise TimeoutError("the system did not answer at this instant")
         return task.result()
 
-    def _enact(self, action: object) -> None:
-        self._do(self._gateway.enact(lambda cluster: action(cluster)))  # type: ignore[operator]
+    def _enact(self, action: Callable[[Cluster], object]) -> None:
+        def enacted(cluster: Cluster) -> None:
+            action(cluster)
+
+        self._do(self._gateway.enact(enacted))
 
     def _check_tasks(self) -> None:
         for name, task in self._tasks.items():
@@ -227,6 +230,11 @@ def _simulation(simulate: Manifest) -> SimulationSettings:
         termination_ms=parse_duration(str(simulate.get("termination", "0s"))),
         all_nodes=True,
     )
+
+
+def _put_all(cluster: Cluster, manifests: Sequence[Manifest]) -> None:
+    for manifest in manifests:
+        _put(cluster, manifest)
 
 
 def _put(cluster: Cluster, manifest: Manifest) -> None:

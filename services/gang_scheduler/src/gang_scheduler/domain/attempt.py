@@ -168,11 +168,10 @@ class Attempts:
         return denial
 
     def _denied(self, denial: Denial, records: Sequence[PodRecord], groups: Sequence[Group]) -> Block:
-        if denial.never and records:
-            # A pod larger than every node is told that first: it is what its owner can change.
-            large = next((text for record in records if (text := too_large(self.room, record))), "")
-            if large:
-                return self._never(large, Wake(queue=denial.queue))
+        # A pod larger than every node is told that first: it is what its owner can change.
+        large = next((text for record in _one_of_each(records) if (text := too_large(self.room, record))), "")
+        if large:
+            return self._never(large, Wake(queue=denial.queue))
         detail = {"queue": denial.queue or groups[0].queue}
         return Block(Explanation(Reason(denial.reason), denial.message, detail), Wake(queue=denial.queue), denial.never)
 

@@ -29,7 +29,9 @@ class SchedulerCore:
     """Where pods go. State is what facts, entitlements and decisions on their way make it; deciding leaves it as it was."""
 
     schedulers: frozenset[str] = SERVED
-    placement: Placement = Placement.BINPACK
+    placement: str = Placement.BINPACK
+    """``binpack`` or ``spread``."""
+
     cluster: Cluster = field(init=False)
     line: WaitingLine = field(default_factory=WaitingLine)
     explanations: dict[Unit, Explanation] = field(default_factory=dict)

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from gang_scheduler.domain.gang_terms import ALONE, VOLCANO_GROUP, GangTerms, GroupId, terms_of_group, terms_of_pod
-from gang_scheduler.domain.pod_record import LIVE, PodRecord, Standing
+from gang_scheduler.domain.pod_record import PodRecord, Standing
 from kube import Key, Object
 
 
@@ -45,12 +45,14 @@ class Group:
     @property
     def started(self) -> bool:
         """Whether a member is bound, running or has succeeded."""
-        return any(self.counts[standing] for standing in LIVE)
+        counts = self.counts
+        return bool(counts[Standing.BOUND] or counts[Standing.RUNNING] or counts[Standing.SUCCEEDED])
 
     @property
     def live(self) -> int:
         """How many members count towards the minimum."""
-        return sum(self.counts[standing] for standing in LIVE)
+        counts = self.counts
+        return counts[Standing.BOUND] + counts[Standing.RUNNING] + counts[Standing.SUCCEEDED]
 
     @property
     def phase(self) -> str:

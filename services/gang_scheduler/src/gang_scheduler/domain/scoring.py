@@ -4,6 +4,7 @@ The room score packs (or spreads) by the resources that the pod asks for. It loo
 pod on it, so under packing a node never becomes worse by taking a copy: many copies go node by node.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
@@ -42,6 +43,8 @@ class RoomScore:
     placement: Placement
     rows: list[int]
     weights: Ints
+    _weights: list[int]
+    _weight: int
 
     @classmethod
     def of(cls, shape: PodShape, placement: Placement, table: NodeTable) -> "RoomScore":
@@ -49,14 +52,23 @@ class RoomScore:
         rows = table.rows_for(shape)
         names = list(shape.requests)
         weights = [0 if name == PODS and len(names) > 1 else 1 if name in _PLAIN else SCARCE_RESOURCE for name in names]
-        return cls(shape, placement, rows, np.array(weights, np.int64).reshape(-1, 1))
+        vector = np.array(weights, np.int64).reshape(-1, 1)
+        return cls(shape, placement, rows, vector, weights, max(1, sum(weights)))
 
     def of_nodes(self, allocatable: Ints, used: Ints) -> Ints:
         """The score of nodes with these ``allocatable`` and ``used`` amounts of the shape's resources (resource by node)."""
         filled = (used + self.shape.needs_vector) / np.maximum(allocatable, 1)
-        share = (filled * self.weights).sum(axis=0) / max(1, int(self.weights.sum()))
+        share = (filled * self.weights).sum(axis=0) / self._weight
         # Rounded, so that equal nodes score equal whatever the order of additions was.
         score: Ints = np.rint(np.clip(share, 0.0, 1.0) * FULL).astype(np.int64)
+        return score if self.placement is Placement.BINPACK else FULL - score
+
+    def of_node(self, allocatable: Sequence[int], used: Sequence[int]) -> int:
+        """The score of one node: the same as of_nodes, to the last bit."""
+        share = 0.0
+        for row, need in enumerate(self.shape.needs):
+            share += (used[row] + need) / max(1, allocatable[row]) * self._weights[row]
+        score = round(min(1.0, max(0.0, share / self._weight)) * FULL)
         return score if self.placement is Placement.BINPACK else FULL - score
 
 

@@ -15,6 +15,9 @@ from gang_scheduler.domain.scoring import Placement, RoomScore, static_score
 from gang_scheduler.domain.vectors import ALL, Ints, Mask, Slots
 
 NO_NODE = -1
+FEW = 12
+"""Up to so many nodes plain integers are faster than vectors."""
+
 _RANK_BITS = 20
 _OFFSET = 1 << 40
 """Added to every key so that those of nodes that fit are above zero."""
@@ -33,6 +36,7 @@ class ShapeView:
     keys: Ints = field(init=False)
     total: int = 0
     _score: RoomScore = field(init=False)
+    _largest: int | None = None
     _room_seen: int = -1
     _rules_seen: int = -1
 
@@ -50,9 +54,13 @@ class ShapeView:
             self._renew()
         else:
             if changed:
+                self._largest = None
                 self._renew_rules(changed)
-            if changed or touched:
-                self._renew_room(np.array(list({*changed, *touched}), np.intp))
+            for slots in (changed, touched):
+                if len(slots) <= FEW:
+                    self._renew_few(slots)
+                else:
+                    self._renew_room(np.array(slots, np.intp))
         self._room_seen, self._rules_seen = room.end, rules.end
         return self
 
@@ -75,15 +83,18 @@ class ShapeView:
 
     def largest_possible(self) -> int:
         """How many copies all nodes together would hold if they were empty."""
-        rows = self.table.rows_for(self.shape)
-        whole = (self.table.allocatable[rows] // self.shape.needs_vector).min(axis=0)
-        return int(whole[self.mask].sum())
+        if self._largest is None:
+            rows = self.table.rows_for(self.shape)
+            whole = (self.table.allocatable[rows] // self.shape.needs_vector).min(axis=0)
+            self._largest = int(whole[self.mask].sum())
+        return self._largest
 
     def _renew(self) -> None:
         self.mask = static_mask(self.shape.rules, self.table)
         if self.shape.broken:
             self.mask[:] = False
         self.static = static_score(self.shape, self.table)
+        self._largest = None
         self.copies = np.zeros(self.table.size, np.int64)
         self.keys = np.full(self.table.size, NO_NODE, np.int64)
         self.total = 0
@@ -93,6 +104,22 @@ class ShapeView:
         slots = np.array(changed, np.intp)
         self.mask[slots] = False if self.shape.broken else static_mask(self.shape.rules, self.table, slots)
         self.static[slots] = static_score(self.shape, self.table, slots)
+
+    def _renew_few(self, slots: list[int]) -> None:
+        """The same as _renew_room, without the cost of starting vector operations."""
+        allocatable, used, rank = self.table.allocatable, self.table.used, self.table.rank()
+        rows, needs = self._score.rows, self.shape.needs
+        for slot in slots:
+            has = [int(allocatable[row, slot]) for row in rows]
+            takes = [int(used[row, slot]) for row in rows]
+            copies = 0
+            if self.mask[slot]:
+                fits = ((have - took) // need for have, took, need in zip(has, takes, needs, strict=True))
+                copies = max(0, min(fits))
+            self.total += copies - int(self.copies[slot])
+            self.copies[slot] = copies
+            score = self._score.of_node(has, takes) + int(self.static[slot]) + _OFFSET
+            self.keys[slot] = (score << _RANK_BITS) - int(rank[slot]) if copies else NO_NODE
 
     def _renew_room(self, slots: Slots) -> None:
         rows = self._score.rows

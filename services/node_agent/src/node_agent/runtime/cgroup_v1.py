@@ -1,10 +1,15 @@
-"""cgroup version 1: a hierarchy per controller, the same path in each of them."""
+"""cgroup version 1: a hierarchy per controller, the same path in each of them.
+
+Only cpu and memory have groups for containers; what the others hold or count is the pod's, so that a start makes eight
+groups and not twelve.
+"""
 
 from pathlib import Path
 
 from node_agent.domain.limits import PERIOD_US, Limits
 
 WANTED = ("cpu", "cpuacct", "memory", "cpuset", "pids", "freezer")
+PER_CONTAINER = ("cpu", "memory")
 
 
 class CgroupV1:
@@ -24,6 +29,8 @@ class CgroupV1:
         """See ``cgroups.Hierarchy``."""
         refused: list[str] = []
         for controller, parent in self._parents.items():
+            if not self._has(controller, group):
+                continue
             folder = parent / group
             folder.mkdir(exist_ok=True)
             if controller == "cpuset":
@@ -37,8 +44,17 @@ class CgroupV1:
 
     def folders(self, group: str) -> list[Path]:
         """See ``cgroups.Hierarchy``."""
-        # Controllers may share a mount point under two names.
-        return sorted({(parent / group).resolve() for parent in self._parents.values()})
+        return [parent / group for controller, parent in self._parents.items() if self._has(controller, group)]
+
+    def entries(self, group: str) -> list[Path]:
+        """See ``cgroups.Hierarchy``."""
+        pod = group.partition("/")[0]
+        # The kernel moves a thread that moves itself by ``tasks`` without stopping every fork of the machine, which it
+        # does for ``cgroup.procs``: a tenth of a millisecond per controller instead of several.
+        return [
+            parent / (group if self._has(controller, group) else pod) / "tasks"
+            for controller, parent in self._parents.items()
+        ]
 
     def oom_file(self, group: str) -> Path | None:
         """See ``cgroups.Hierarchy``."""
@@ -56,6 +72,9 @@ class CgroupV1:
             return None
         statistics = dict(line.split() for line in _read(self._file("memory", group, "memory.stat")).splitlines())
         return max(0, int(used) - int(statistics.get("total_inactive_file", 0)))
+
+    def _has(self, controller: str, group: str) -> bool:
+        return "/" not in group or controller in PER_CONTAINER
 
     def _file(self, controller: str, group: str, name: str) -> Path | None:
         parent = self._parents.get(controller)

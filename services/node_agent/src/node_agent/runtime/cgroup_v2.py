@@ -39,6 +39,10 @@ class CgroupV2:
         """See ``cgroups.Hierarchy``."""
         return [self._parent / group]
 
+    def entries(self, group: str) -> list[Path]:
+        """See ``cgroups.Hierarchy``."""
+        return [self._parent / group / "cgroup.procs"]
+
     def oom_file(self, group: str) -> Path | None:
         """See ``cgroups.Hierarchy``."""
         return self._parent / group / "memory.events" if "memory" in self.controllers else None

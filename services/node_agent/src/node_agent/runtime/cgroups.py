@@ -34,6 +34,9 @@ class Hierarchy(Protocol):
     def folders(self, group: str) -> list[Path]:
         """The folders that make up ``group``."""
 
+    def entries(self, group: str) -> list[Path]:
+        """The files that a process of one thread writes ``0`` to in order to join ``group``."""
+
     def oom_file(self, group: str) -> Path | None:
         """The file that counts the processes killed for want of memory."""
 
@@ -66,7 +69,7 @@ class Cgroups:
 
     def process_files(self, group: str) -> list[str]:
         """The files that a process writes ``0`` to in order to join ``group``."""
-        return [str(folder / "cgroup.procs") for folder in self._folders(group)]
+        return [str(file) for file in self.hierarchy.entries(group)] if self.hierarchy else []
 
     def oom_file(self, group: str) -> str | None:
         """The file that counts the processes of ``group`` killed for want of memory."""

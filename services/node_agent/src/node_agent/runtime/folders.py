@@ -85,6 +85,9 @@ class DataFolder:
     root: Path
 
     def pod(self, uid: str) -> PodFolder:
+        """The folder of the pod ``uid``; raises ValueError when that is no name of a folder."""
+        if uid in ("", ".", "..") or "/" in uid:
+            raise ValueError(f"{uid!r} is no uid of a pod")
         return PodFolder(self.root / "pods" / uid)
 
     def claim(self, namespace: str, name: str) -> Path:

@@ -48,6 +48,13 @@ def tail_of(file: Path, lines: int | None) -> tuple[bytes, int]:
     return b"".join(parts), position
 
 
+def piece(file: Path, position: int) -> tuple[bytes, int]:
+    """What stands behind ``position``, at most one chunk of it, and where to go on."""
+    for after, chunk in _read_from(file, position):
+        return chunk, after
+    return b"", position
+
+
 async def follow(file: Path, position: int, ended: Callable[[], bool]) -> AsyncIterator[bytes]:
     """What is written to ``file`` after ``position``, until ``ended`` says that no more will come."""
     while True:

@@ -28,7 +28,9 @@ def serve(fd: int) -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     gc.collect()
     gc.freeze()  # keep the pages shared with the forks
-    with socket.socket(fileno=fd) as channel:
+    channel = socket.socket(fileno=os.dup(fd))
+    os.dup2(os.open("/dev/null", os.O_RDWR), fd)  # it was our standard input, which the forks expect to be open
+    with channel:
         while True:
             letter, fds, _, _ = socket.recv_fds(channel, 16, 2)
             if not letter:

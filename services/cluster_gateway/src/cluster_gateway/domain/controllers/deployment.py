@@ -58,7 +58,9 @@ def reconcile_deployment(item: Object, work: Work) -> None:
 
 def _read(item: Object, work: Work) -> Rollout:
     owned = [found for found in work.store.owned_by(item.uid) if found.kind == REPLICA_SET and not found.deleting]
-    sets = sorted((found for found in owned if controls(item, found)), key=lambda found: (revision_of(found), found.key))
+    sets = sorted(
+        (found for found in owned if controls(item, found)), key=lambda found: (revision_of(found), found.key)
+    )
     hashed = template_hash(item.spec.get("template") or {})
     newest = next((found for found in sets if found.labels.get(POD_TEMPLATE_HASH) == hashed), None)
     return Rollout(item, newest, [found for found in sets if found is not newest])

@@ -4,6 +4,7 @@ from cluster_gateway.domain.controllers.work import Work, condition_of, whole, w
 from kube import Manifest, Object, parse_time, rfc3339
 
 _DEADLINE_SECONDS = 600
+_DONE = "NewReplicaSetAvailable"
 _COUNTS = ("replicas", "updatedReplicas", "readyReplicas", "availableReplicas")
 
 
@@ -41,19 +42,17 @@ def _availability(enough: bool, now: int) -> Manifest:
         "reason": "MinimumReplicasAvailable" if enough else "MinimumReplicasUnavailable",
         "message": f"Deployment {'has' if enough else 'does not have'} minimum availability.",
         "lastTransitionTime": rfc3339(now),
-        "lastUpdateTime": rfc3339(now),
     }
 
 
 def _progress(item: Object, newest: Object | None, counts: Manifest, replicas: int, work: Work) -> Manifest:
     name = newest.name if newest else item.name
     before = condition_of(item.status, "Progressing")
+    if newest is not None and all(counts[count] == replicas for count in _COUNTS):
+        if before is not None and before.get("reason") == _DONE:
+            return before
+        return _progressing("True", _DONE, f'ReplicaSet "{name}" has successfully progressed.', work)
     is_new = item.status.get("observedGeneration") != whole(item.metadata.get("generation"), 1)
-    done = newest is not None and all(counts[count] == replicas for count in _COUNTS)
-    if done and not (is_new and counts["updatedReplicas"] != replicas):
-        return _progressing("True", "NewReplicaSetAvailable", f'ReplicaSet "{name}" has successfully progressed.', work)
-    if newest is None:
-        return _progressing("True", "NewReplicaSetCreated", f'Created new replica set for "{name}"', work)
     moved = is_new or any(item.status.get(count) != counts[count] for count in _COUNTS)
     if moved or before is None or not before.get("lastUpdateTime"):
         return _progressing("True", "ReplicaSetUpdated", f'ReplicaSet "{name}" is progressing.', work)
@@ -64,7 +63,7 @@ def _unless_overdue(item: Object, before: Manifest, name: str, work: Work) -> Ma
     """The condition as it was, until nothing has moved for the progress deadline."""
     deadline = whole(item.spec.get("progressDeadlineSeconds"), _DEADLINE_SECONDS)
     at = parse_time(str(before["lastUpdateTime"])) + deadline * 1000
-    if before.get("reason") in ("NewReplicaSetAvailable", "ProgressDeadlineExceeded") or item.spec.get("paused"):
+    if before.get("reason") in (_DONE, "ProgressDeadlineExceeded") or item.spec.get("paused"):
         return before
     if at > work.now:
         work.look_again(at)

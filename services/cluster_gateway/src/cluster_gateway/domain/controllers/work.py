@@ -7,6 +7,7 @@ from typing import Any
 
 from kube import Key, Manifest, Mutation, Object, Store, Verb, api_version_of, key_of
 
+_SAID = ("status", "reason", "message", "lastUpdateTime")
 _LETTERS = "bcdfghjklmnpqrstvwxz2456789"
 _LONGEST_PREFIX = 58
 
@@ -121,13 +122,16 @@ def condition_of(status: Manifest, name: str) -> Manifest | None:
 
 
 def with_conditions(status: Manifest, *wanted: Manifest) -> list[Manifest]:
-    """The conditions of ``status`` with the wanted ones in place; one that says the same as before keeps its times."""
+    """The conditions of ``status`` with the wanted ones in place.
+
+    One that says the same as before stays as it is, and one of the same status keeps its transition time.
+    """
     result: list[Manifest] = list(status.get("conditions") or ())
     for condition in wanted:
         before = condition_of(status, str(condition["type"]))
         if before is None:
             result.append(condition)
-        elif any(before.get(name) != condition.get(name) for name in ("status", "reason", "message")):
+        elif any(before.get(name) != condition.get(name) for name in _SAID):
             result[result.index(before)] = {**before, **condition} | _kept_times(before, condition)
     return result
 

@@ -16,6 +16,7 @@ class Changes:
     mutations: list[Mutation] = field(default_factory=list)
     wake_at: int | None = None
     _status: Manifest = field(default_factory=dict)
+    _deleted: set[Key] = field(default_factory=set)
     _headline: tuple[str, str, str] | None = None
 
     @property
@@ -33,7 +34,8 @@ class Changes:
 
     def delete(self, item: Object) -> None:
         """Delete ``item``, once; what is being deleted already is left alone."""
-        if not item.deleting:
+        if not item.deleting and item.key not in self._deleted:
+            self._deleted.add(item.key)
             self.mutations.append(Mutation(Verb.DELETE, item.key, uid=item.uid))
 
     def patch(self, item: Object, patch: Manifest) -> None:
@@ -92,8 +94,3 @@ def owned_metadata(owner: Object, name: str, labels: dict[str, str], annotations
     if annotations:
         metadata["annotations"] = annotations
     return metadata
-
-
-def by_key(items: list[Object], kind: str) -> dict[Key, Object]:
-    """The objects of one kind with group, by key."""
-    return {item.key: item for item in items if item.kind == kind}

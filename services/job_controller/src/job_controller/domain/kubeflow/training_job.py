@@ -146,7 +146,7 @@ def _provide(changes: Changes, job: ReplicatedJob, children: Children, view: Vie
     """Keep the group as the job wants it, and once its queue has let it in, make all pods that are missing together."""
     _keep_group(changes, job, children, view)
     autoscaler = autoscaler_manifest(job)
-    if autoscaler is not None and children.keys.isdisjoint({_autoscaler_key(job)}):
+    if autoscaler is not None and _autoscaler_key(job) not in children.keys:
         changes.create(autoscaler)
     if not is_let_in(children.group):
         return

@@ -51,6 +51,12 @@ class Training:
         return bool((self.policy.get("mpi") or {}).get("runLauncherAsNode"))
 
     @property
+    def topology(self) -> Manifest | None:
+        """The network topology that the gang is to keep to, as Volcano's PodGroup says it."""
+        volcano: Manifest = (self.runtime.get("podGroupPolicy") or {}).get("volcano") or {}
+        return volcano.get("networkTopology")
+
+    @property
     def node_host(self) -> str:
         """The name of the first node's pod in the JobSet's service."""
         return f"{self.job.name}-{NODE}-0-0.{self.job.name}"

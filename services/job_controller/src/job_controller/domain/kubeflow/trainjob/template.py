@@ -25,7 +25,7 @@ INITIALIZERS = {"dataset-initializer": "dataset", "model-initializer": "model"}
 
 
 def job_set_manifest(training: Training, *, suspend: bool) -> Manifest:
-    """The JobSet named as the TrainJob, which owns it. Its pods are of the gang of that name where ``in_gang`` says so."""
+    """The JobSet named as the TrainJob, which owns it; ``with_gang`` makes a gang of its pods."""
     job = training.job
     template = patched(_filled(training), job.spec.get("runtimePatches") or [])
     metadata = template.get("metadata") or {}

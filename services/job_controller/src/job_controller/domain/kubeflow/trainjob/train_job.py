@@ -10,7 +10,7 @@ from job_controller.domain.kubeflow.changes import Changes
 from job_controller.domain.kubeflow.conditions import find_condition, first_holding, holds
 from job_controller.domain.kubeflow.gang import ensure_group, group_key, group_spec
 from job_controller.domain.kubeflow.jobset.group import gang_members, gang_roles
-from job_controller.domain.kubeflow.jobset.spec import JOB_SET, read_job_set
+from job_controller.domain.kubeflow.jobset.spec import JOB_SET, JobSetSpec, read_job_set
 from job_controller.domain.kubeflow.run_policy import SchedulingPolicy
 from job_controller.domain.kubeflow.trainjob.mpi import hosts_manifest, hosts_name, keys_manifest, keys_name
 from job_controller.domain.kubeflow.trainjob.runtime import TRAIN_JOB, Training, find_runtime, runtime_key
@@ -84,7 +84,10 @@ def _provide(changes: Changes, parts: Parts) -> None:
     suspend = bool(job.spec.get("suspend"))
     if runtime is not None:
         training = Training(job, runtime.spec)
-        wanted = _keep_gang(changes, training, job_set_manifest(training, suspend=suspend), parts, suspend)
+        wanted = job_set_manifest(training, suspend=suspend)
+        spec = read_job_set(from_manifest(wanted))
+        _keep_gang(changes, spec, training.topology, parts, suspend)
+        wanted = with_gang(wanted, job.name, {member.name for member in gang_members(spec.jobs)})
         if "mpi" in training.policy:
             _provide_mpi(changes, training, parts)
         _keep_job_set(changes, wanted, parts, suspend)
@@ -94,27 +97,23 @@ def _provide(changes: Changes, parts: Parts) -> None:
         changes.say("TrainJobFailed", "TrainingRuntimeNotSupported", message)
         return
     else:
-        _keep_without_runtime(changes, parts.job_set, parts.group, suspend)
+        _keep_without_runtime(changes, parts.job_set, parts, suspend)
     if suspend:
         changes.condition(SUSPENDED, True, "Suspended", "TrainJob is suspended")
     else:
         changes.condition(SUSPENDED, False, "Resumed", "TrainJob is resumed")
 
 
-def _keep_gang(changes: Changes, training: Training, wanted: Manifest, parts: Parts, suspend: bool) -> Manifest:
+def _keep_gang(changes: Changes, spec: JobSetSpec, topology: Manifest | None, parts: Parts, suspend: bool) -> None:
     """One gang of all pods that can start together; a suspended job asks its queue for nothing."""
-    spec = read_job_set(from_manifest(wanted))
     if suspend:
         if parts.group is not None:
             changes.delete(parts.group)
-    else:
-        roles = gang_roles(spec.jobs, spec.in_order)
-        group = group_spec(changes.job, SchedulingPolicy(), roles, sum(role.count for role in roles), parts.view)
-        topology = ((training.runtime.get("podGroupPolicy") or {}).get("volcano") or {}).get("networkTopology")
-        if topology:
-            group["networkTopology"] = topology
-        ensure_group(changes, parts.group, group, str(changes.job.key))
-    return with_gang(wanted, changes.job.name, {job.name for job in gang_members(spec.jobs)})
+        return
+    roles = gang_roles(spec.jobs, spec.in_order)
+    group = group_spec(changes.job, SchedulingPolicy(), roles, sum(role.count for role in roles), parts.view)
+    group |= {"networkTopology": topology} if topology else {}
+    ensure_group(changes, parts.group, group, str(changes.job.key))
 
 
 def _keep_job_set(changes: Changes, wanted: Manifest, parts: Parts, suspend: bool) -> None:
@@ -128,12 +127,11 @@ def _keep_job_set(changes: Changes, wanted: Manifest, parts: Parts, suspend: boo
         changes.say(f"TrainJob{word}", word, f"{changes.job.key} is {word.lower()}")
 
 
-def _keep_without_runtime(changes: Changes, job_set: Object, group: Object | None, suspend: bool) -> None:
-    """The runtime was deleted under a running job: the JobSet that was made of it stands, and can still be stopped."""
+def _keep_without_runtime(changes: Changes, job_set: Object, parts: Parts, suspend: bool) -> None:
+    """The runtime was deleted under a running job: the JobSet that was made of it stands."""
+    _keep_gang(changes, read_job_set(job_set), None, parts, suspend)
     if bool(job_set.spec.get("suspend")) != suspend:
         changes.patch(job_set, {"spec": {"suspend": suspend}})
-    if suspend and group is not None:
-        changes.delete(group)
 
 
 def _provide_mpi(changes: Changes, training: Training, parts: Parts) -> None:

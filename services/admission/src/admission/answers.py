@@ -1,0 +1,79 @@
+"""Answers of the API from what the parts of admission found."""
+
+from collections import Counter
+from dataclasses import dataclass
+
+from admission.applier import Result
+from admission.history import Happening
+from admission.view import View
+from bus import Bus, BusError
+from kube import KINDS, Key
+from tidegate import subjects
+from tidegate.api.v1 import api_pb2
+
+
+def object_name(key: Key) -> api_pb2.ObjectName:
+    """A key as the API names objects."""
+    return api_pb2.ObjectName(kind=key.kind, namespace=key.namespace, name=key.name)
+
+
+def key_text(key: Key) -> str:
+    """``job.batch.volcano.sh/ring``, as kubectl prints."""
+    return f"{key.kind.lower()}/{key.name}"
+
+
+def applied(result: Result) -> api_pb2.ApplyResult:
+    """What became of one object of a request."""
+    return api_pb2.ApplyResult(
+        name=object_name(result.key),
+        outcome=result.outcome,
+        errors=[
+            api_pb2.FieldError(path=error.path, value="" if error.value is None else str(error.value), rule=error.rule)
+            for error in result.errors
+        ],
+        warnings=result.warnings,
+        message=result.message,
+        uid=result.uid,
+    )
+
+
+def happened(item: Happening) -> api_pb2.Event:
+    """One decision with its outcome."""
+    return api_pb2.Event(
+        at_ms=item.at_ms,
+        source=item.source,
+        name=item.name,
+        reason=item.reason,
+        message=item.message,
+        about=object_name(item.about),
+        applied=bool(item.applied),
+        revision=item.revision,
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class MyStatus:
+    """The state of the whole system as admission sees it."""
+
+    bus: Bus
+    view: View
+    services: tuple[str, ...]
+    version: str
+
+    async def answer(self) -> api_pb2.StatusResponse:
+        counts = Counter(key.kind for key in self.view.store.objects)
+        known = {KINDS[kind].id: count for kind, count in sorted(counts.items()) if kind in KINDS}
+        states = [await self._service(service) for service in self.services]
+        return api_pb2.StatusResponse(revision=self.view.revision, version=self.version, objects=known, services=states)
+
+    async def _service(self, service: str) -> api_pb2.ServiceStatus:
+        position = self.view.positions.get(service, 0)
+        subject = subjects.question(service, "explain")
+        try:
+            await self.bus.request(subject, b'{"kind":"","namespace":"","name":""}', timeout=2.0)
+        except BusError as error:
+            answers = "nobody answers" not in str(error) and "no answer" not in str(error)
+            return api_pb2.ServiceStatus(
+                name=service, ready=answers, message="" if answers else str(error), position=position
+            )
+        return api_pb2.ServiceStatus(name=service, ready=True, position=position)

@@ -1,0 +1,75 @@
+"""What was decided and done of late, from the logs of the deciding services and the outcomes in the facts."""
+
+from collections import deque
+from dataclasses import dataclass
+
+from bus import Bus
+from kube import Key
+from tidegate import subjects
+from tidegate.codec.decisions import decode_commit
+from tidegate.codec.facts import outcomes
+from tidegate.decision.v1 import decision_pb2
+from tidegate.fact.v1 import fact_pb2
+
+KEPT = 20_000
+
+
+@dataclass(slots=True)
+class Happening:
+    """One decision, and whether it was carried out; None while that is not known."""
+
+    at_ms: int
+    source: str
+    name: str
+    reason: str
+    message: str
+    about: Key
+    applied: bool | None = None
+    revision: int = 0
+
+
+class History:
+    """Follows a decision log and the facts; keeps the newest."""
+
+    def __init__(self, bus: Bus, services: tuple[str, ...]) -> None:
+        self._bus, self.services = bus, services
+        self._kept: deque[Happening] = deque(maxlen=KEPT)
+        self._open: dict[str, Happening] = {}
+
+    async def follow(self, service: str) -> None:
+        """Read the log of one service from where it is kept, for ever."""
+        log = self._bus.log(subjects.decisions(service))
+        async for entries in log.read(max(await log.last() - KEPT // 10, await log.first() - 1)):
+            for entry in entries:
+                commit = decision_pb2.Commit.FromString(entry.payload)
+                for decision_id, decision in decode_commit(commit):
+                    happening = Happening(
+                        commit.now_ms, service, decision.name, decision.reason, decision.message, decision.subject
+                    )
+                    self._kept.append(happening)
+                    self._open[decision_id] = happening
+
+    async def follow_outcomes(self) -> None:
+        """Read what came of decisions, for ever."""
+        log = self._bus.log(subjects.FACTS)
+        async for entries in log.read(max(await log.last() - KEPT // 10, await log.first() - 1)):
+            for entry in entries:
+                for outcome in outcomes(fact_pb2.ChangeSet.FromString(entry.payload)):
+                    happening = self._open.pop(outcome.decision_id, None)
+                    if happening is not None:
+                        happening.applied, happening.revision = outcome.applied, entry.sequence
+                        if not outcome.applied:
+                            happening.message += " — refused: " + "; ".join(
+                                f"{key} {reason}" for key, reason in outcome.reasons.items()
+                            )
+
+    def newest(self, namespace: str, about: Key | None, limit: int) -> list[Happening]:
+        """The newest happenings, oldest first: all, of a namespace, or about one object."""
+        found: list[Happening] = []
+        for happening in reversed(self._kept):
+            key = happening.about
+            if (not namespace or key.namespace in ("", namespace)) and (about is None or key == about):
+                found.append(happening)
+            if len(found) >= limit:
+                break
+        return sorted(found, key=lambda item: item.at_ms)

@@ -1,0 +1,265 @@
+"""The gRPC address of Tidegate: each call a few words of authentication, then the part that answers it."""
+
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
+from typing import Any, TypeVar
+
+import grpc
+import orjson
+
+from admission.answers import MyStatus, applied, happened, key_text
+from admission.applier import Applier, Change, Result, Unavailable
+from admission.container_logs import ContainerLogs, NoLogs
+from admission.history import History
+from admission.operations import NotPossible, key_of_name, scale, suspend
+from admission.questions import Questions
+from admission.reads import Filter, Reads
+from admission.users import Denied, User, Users
+from admission.view import GoneRevision, View
+from bus import Bus
+from kube import Key, Manifest, Object, UnknownKind, find_kind
+from kube.selectors import SelectorError
+from tidegate.api.v1 import api_pb2, api_pb2_grpc
+
+R = TypeVar("R")
+VERSION = "0.1.0"
+
+_CODES: dict[type[Exception], grpc.StatusCode] = {
+    Denied: grpc.StatusCode.PERMISSION_DENIED,
+    UnknownKind: grpc.StatusCode.INVALID_ARGUMENT,
+    SelectorError: grpc.StatusCode.INVALID_ARGUMENT,
+    NotPossible: grpc.StatusCode.INVALID_ARGUMENT,
+    orjson.JSONDecodeError: grpc.StatusCode.INVALID_ARGUMENT,
+    Unavailable: grpc.StatusCode.UNAVAILABLE,
+    GoneRevision: grpc.StatusCode.OUT_OF_RANGE,
+    LookupError: grpc.StatusCode.NOT_FOUND,
+    NoLogs: grpc.StatusCode.FAILED_PRECONDITION,
+}
+
+
+class Servicer(api_pb2_grpc.TidegateServiceServicer):
+    """One address for users and programs."""
+
+    def __init__(self, bus: Bus, view: View, applier: Applier, users: Users, history: History) -> None:
+        self._bus, self._view, self._applier, self._users, self._history = bus, view, applier, users, history
+        self._reads = Reads(view)
+        self._logs = ContainerLogs(bus, view)
+
+    async def Apply(self, request: api_pb2.ApplyRequest, context: Any) -> api_pb2.ApplyResponse:
+        return await self._guarded(context, lambda user: self._apply(user, request))
+
+    async def ApplyStream(
+        self, request_iterator: AsyncIterator[api_pb2.ApplyStreamRequest], context: Any
+    ) -> AsyncIterator[api_pb2.ApplyStreamResponse]:
+        user = await self._user(context)
+        async for response in pipelined(request_iterator, lambda request: self._apply(user, request.apply)):
+            yield api_pb2.ApplyStreamResponse(applied=response)
+
+    async def _apply(self, user: User, request: api_pb2.ApplyRequest) -> api_pb2.ApplyResponse:
+        changes = [Change(orjson.loads(manifest), create_only=request.create_only) for manifest in request.manifests]
+        for change in changes:
+            _check_may_write(user, change.manifest or {})
+        if request.dry_run:
+            return api_pb2.ApplyResponse(results=map(applied, self._applier.dry_run(changes)))
+        results, revision = await self._applier.apply(user.name, changes)
+        return api_pb2.ApplyResponse(results=map(applied, results), revision=revision)
+
+    async def Delete(self, request: api_pb2.DeleteRequest, context: Any) -> api_pb2.DeleteResponse:
+        async def delete(user: User) -> api_pb2.DeleteResponse:
+            grace = request.grace_seconds if request.HasField("grace_seconds") else None
+            keys = [key_of_name(name.kind, name.namespace, name.name) for name in request.names]
+            for key in keys:
+                _check_may_write_key(user, key)
+            changes = [Change(delete=key, grace_seconds=grace) for key in keys]
+            if request.dry_run:
+                return api_pb2.DeleteResponse(results=map(applied, self._applier.dry_run(changes)))
+            results, revision = await self._applier.apply(user.name, changes)
+            return api_pb2.DeleteResponse(results=map(applied, results), revision=revision)
+
+        return await self._guarded(context, delete)
+
+    async def Suspend(self, request: api_pb2.SuspendRequest, context: Any) -> api_pb2.SuspendResponse:
+        async def change(user: User) -> api_pb2.SuspendResponse:
+            revision, message = await self._operate(user, request.name, lambda item: suspend(item, suspended=True))
+            return api_pb2.SuspendResponse(revision=revision, message=f"{message} suspended")
+
+        return await self._guarded(context, change)
+
+    async def Resume(self, request: api_pb2.ResumeRequest, context: Any) -> api_pb2.ResumeResponse:
+        async def change(user: User) -> api_pb2.ResumeResponse:
+            revision, message = await self._operate(user, request.name, lambda item: suspend(item, suspended=False))
+            return api_pb2.ResumeResponse(revision=revision, message=f"{message} resumed")
+
+        return await self._guarded(context, change)
+
+    async def Scale(self, request: api_pb2.ScaleRequest, context: Any) -> api_pb2.ScaleResponse:
+        async def change(user: User) -> api_pb2.ScaleResponse:
+            revision, message = await self._operate(
+                user, request.name, lambda item: scale(item, request.task, request.replicas)
+            )
+            return api_pb2.ScaleResponse(revision=revision, message=f"{message} scaled to {request.replicas}")
+
+        return await self._guarded(context, change)
+
+    async def _operate(
+        self, user: User, name: api_pb2.ObjectName, make: Callable[[Object], Manifest]
+    ) -> tuple[int, str]:
+        item = self._find(name)
+        _check_may_write_key(user, item.key)
+        results, revision = await self._applier.apply(user.name, [Change(make(item))])
+        _raise_refused(results)
+        return revision, key_text(item.key)
+
+    async def Get(self, request: api_pb2.GetRequest, context: Any) -> api_pb2.GetResponse:
+        async def get(user: User) -> api_pb2.GetResponse:
+            await self._view.reach(request.at_least_revision)
+            manifest = orjson.dumps(self._find(request.name).manifest())
+            return api_pb2.GetResponse(manifest=manifest, revision=self._view.revision)
+
+        return await self._guarded(context, get)
+
+    async def List(self, request: api_pb2.ListRequest, context: Any) -> api_pb2.ListResponse:
+        async def page(user: User) -> api_pb2.ListResponse:
+            await self._view.reach(request.at_least_revision)
+            wanted = Filter(
+                find_kind(request.kind).id, request.namespace, "", request.label_selector, request.field_selector
+            )
+            found = self._reads.page(wanted, request.page_size, request.page_token)
+            return api_pb2.ListResponse(manifests=found.manifests, next_page_token=found.token, revision=found.revision)
+
+        return await self._guarded(context, page)
+
+    async def Watch(self, request: api_pb2.WatchRequest, context: Any) -> AsyncIterator[api_pb2.WatchResponse]:
+        await self._user(context)
+        try:
+            kind = find_kind(request.kind).id if request.kind else ""
+            wanted = Filter(kind, request.namespace, request.name, request.label_selector)
+            async for change in self._reads.watch(wanted, request.from_revision):
+                yield api_pb2.WatchResponse(type=change.type, manifest=change.manifest, revision=change.revision)
+        except tuple(_CODES) as error:
+            await context.abort(_code(error), str(error))
+
+    async def Explain(self, request: api_pb2.ExplainRequest, context: Any) -> api_pb2.ExplainResponse:
+        async def explain(user: User) -> api_pb2.ExplainResponse:
+            lines, details = await Questions(self._bus, self._view.store).explain(self._find(request.name))
+            return api_pb2.ExplainResponse(lines=lines, details=orjson.dumps(details))
+
+        return await self._guarded(context, explain)
+
+    async def Logs(self, request: api_pb2.LogsRequest, context: Any) -> AsyncIterator[api_pb2.LogsResponse]:
+        await self._user(context)
+        try:
+            key = Key("Pod", request.namespace or "default", request.pod)
+            async for data in self._logs.read(key, request.container, tail=request.tail, follow=request.follow):
+                yield api_pb2.LogsResponse(data=data)
+        except tuple(_CODES) as error:
+            await context.abort(_code(error), str(error))
+
+    async def Events(self, request: api_pb2.EventsRequest, context: Any) -> api_pb2.EventsResponse:
+        async def events(user: User) -> api_pb2.EventsResponse:
+            limit = request.limit or 100
+            if request.dead:
+                parked = await self._bus.parked(limit)
+                return api_pb2.EventsResponse(
+                    events=[
+                        api_pb2.Event(
+                            at_ms=item.at_ms, source=item.service, name="Parked", reason=item.source, message=item.error
+                        )
+                        for item in parked
+                    ]
+                )
+            about = None
+            if request.about.name:
+                about = key_of_name(request.about.kind, request.about.namespace, request.about.name)
+            found = self._history.newest(request.namespace, about, limit)
+            return api_pb2.EventsResponse(events=map(happened, found))
+
+        return await self._guarded(context, events)
+
+    async def Status(self, request: api_pb2.StatusRequest, context: Any) -> api_pb2.StatusResponse:
+        async def status(user: User) -> api_pb2.StatusResponse:
+            return await MyStatus(self._bus, self._view, self._history.services, VERSION).answer()
+
+        return await self._guarded(context, status)
+
+    async def WhoAmI(self, request: api_pb2.WhoAmIRequest, context: Any) -> api_pb2.WhoAmIResponse:
+        async def who(user: User) -> api_pb2.WhoAmIResponse:
+            return api_pb2.WhoAmIResponse(user=user.name, namespaces=user.namespaces)
+
+        return await self._guarded(context, who)
+
+    async def _user(self, context: Any) -> User:
+        metadata = dict(context.invocation_metadata() or ())
+        try:
+            return self._users.authenticate(str(metadata.get("authorization", "")))
+        except Denied as error:
+            await context.abort(grpc.StatusCode.UNAUTHENTICATED, str(error))
+            raise
+
+    async def _guarded(self, context: Any, answer: Callable[[User], Awaitable[R]]) -> R:
+        """Answer for the caller; what a user did wrong becomes a status with a text, never a stack trace."""
+        user = await self._user(context)
+        try:
+            return await answer(user)
+        except tuple(_CODES) as error:
+            await context.abort(_code(error), str(error.args[0] if error.args else error))
+            raise
+
+    def _find(self, name: api_pb2.ObjectName) -> Object:
+        key = key_of_name(name.kind, name.namespace, name.name)
+        found = self._view.store.get(key)
+        if found is None:
+            raise LookupError(f"{key} not found")
+        return found
+
+
+async def pipelined(
+    requests: AsyncIterator[api_pb2.ApplyStreamRequest],
+    answer: Callable[[api_pb2.ApplyStreamRequest], Awaitable[api_pb2.ApplyResponse]],
+) -> AsyncIterator[api_pb2.ApplyResponse]:
+    """The answers in the order of the requests, many under way at a time."""
+    waiting: asyncio.Queue[asyncio.Task[api_pb2.ApplyResponse] | None] = asyncio.Queue(1024)
+
+    async def take() -> None:
+        try:
+            async for request in requests:
+                await waiting.put(asyncio.ensure_future(answer(request)))
+        finally:
+            await waiting.put(None)
+
+    taking = asyncio.ensure_future(take())
+    try:
+        while (task := await waiting.get()) is not None:
+            yield await task
+        await taking
+    finally:
+        taking.cancel()
+
+
+def _code(error: Exception) -> grpc.StatusCode:
+    return next((code for kind, code in _CODES.items() if isinstance(error, kind)), grpc.StatusCode.INTERNAL)
+
+
+def _raise_refused(results: Iterable[Result]) -> None:
+    for result in results:
+        if result.outcome == "refused":
+            raise NotPossible(result.message)
+
+
+def _check_may_write(user: User, manifest: Manifest) -> None:
+    metadata = manifest.get("metadata") or {}
+    try:
+        namespaced = find_kind(f"{manifest.get('kind')}").namespaced
+    except UnknownKind:
+        return
+    _check(user, str(metadata.get("namespace") or "default") if namespaced else "")
+
+
+def _check_may_write_key(user: User, key: Key) -> None:
+    _check(user, key.namespace)
+
+
+def _check(user: User, namespace: str) -> None:
+    if not user.may_write(namespace):
+        where = f"in namespace {namespace}" if namespace else "objects without a namespace"
+        raise Denied(f"user {user.name} may not write {where}; allowed: {', '.join(user.namespaces)}")

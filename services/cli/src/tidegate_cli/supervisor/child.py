@@ -1,0 +1,81 @@
+"""One supervised process: started again whenever it ends by itself, later each time that it ends soon."""
+
+import asyncio
+import signal
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+from tidegate_cli.supervisor.plan import Program
+
+FIRST_PAUSE_SECONDS = 0.1
+LONGEST_PAUSE_SECONDS = 5.0
+LASTING_SECONDS = 10.0
+"""A process that lived this long is started again at once."""
+
+
+class Child:
+    """Keeps ``program`` running until it is stopped. What it prints goes to a file of its own."""
+
+    def __init__(self, program: Program, log_folder: Path, tell: Callable[[str], None]) -> None:
+        self.program, self._tell = program, tell
+        self._log_file = log_folder / f"{program.name}.log"
+        self._process: asyncio.subprocess.Process | None = None
+        self._stopping = asyncio.Event()
+        self.restarts = 0
+
+    @property
+    def pid(self) -> int:
+        """The process id; 0 while it does not run."""
+        process = self._process
+        return process.pid if process is not None and process.returncode is None else 0
+
+    async def keep_running(self) -> None:
+        """Start it, and again each time it ends, until stop()."""
+        pause = FIRST_PAUSE_SECONDS
+        while not self._stopping.is_set():
+            began = time.monotonic()
+            code = await self._run_once()
+            if self._stopping.is_set():
+                return
+            self.restarts += 1
+            pause = (
+                FIRST_PAUSE_SECONDS
+                if time.monotonic() - began > LASTING_SECONDS
+                else min(pause * 2, LONGEST_PAUSE_SECONDS)
+            )
+            self._tell(f"{self.program.name} ended with {_named(code)}; starting it again (log: {self._log_file})")
+            try:
+                await asyncio.wait_for(self._stopping.wait(), pause)
+            except TimeoutError:
+                continue
+
+    async def _run_once(self) -> int:
+        with self._log_file.open("ab") as output:
+            self._process = await asyncio.create_subprocess_exec(
+                *self.program.command,
+                stdin=asyncio.subprocess.DEVNULL,
+                stdout=output,
+                stderr=output,
+                env=self.program.environment or None,
+                start_new_session=True,
+            )
+        return await self._process.wait()
+
+    async def stop(self, grace_seconds: float) -> None:
+        """Ask it to end, and make it end when it does not within its grace."""
+        self._stopping.set()
+        process = self._process
+        if process is None or process.returncode is not None:
+            return
+        process.send_signal(signal.SIGTERM)
+        try:
+            await asyncio.wait_for(process.wait(), grace_seconds)
+        except TimeoutError:
+            self._tell(f"{self.program.name} did not end within {grace_seconds:g} s; killing it")
+            process.kill()
+            await process.wait()
+
+
+def _named(code: int) -> str:
+    return f"signal {signal.Signals(-code).name}" if code < 0 else f"exit code {code}"

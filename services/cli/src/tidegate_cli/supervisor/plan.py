@@ -1,0 +1,78 @@
+"""Which processes make up the system on one machine, and in which order they start and stop."""
+
+import os
+import sys
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from bus.server import ServerSettings, command, free_port
+
+CONTROL = ("admission", "job_controller", "queue_manager", "gang_scheduler")
+START_ORDER = ("cluster_gateway", *CONTROL, "node_agent")
+STOP_ORDER = (*CONTROL, "node_agent", "cluster_gateway", "nats")
+"""Who decides stops first, so that nobody reacts to the pods that the node ends; the log goes last."""
+
+
+@dataclass(frozen=True, slots=True)
+class UpSettings:
+    """What `tidegate up` was asked for. ``port`` 0 takes the usual one, or a free one where that is taken."""
+
+    data_dir: Path
+    port: int = 0
+    sim_nodes: int = 0
+    sim_cpu: str = "32"
+    sim_memory: str = "128Gi"
+    sim_gpus: int = 0
+    local_node: bool = True
+    inventory: Path | None = None
+    sync: str = "1s"
+    trace: str = "off"
+    metrics: bool = False
+    log_level: str = "INFO"
+
+
+@dataclass(frozen=True, slots=True)
+class Program:
+    """One process. ``health_port`` is where it answers gRPC health checks; 0 for none."""
+
+    name: str
+    command: tuple[str, ...]
+    health_port: int = 0
+    environment: dict[str, str] = field(default_factory=dict)
+
+
+def nats_program(settings: UpSettings, port: int, token: str) -> Program:
+    """The embedded NATS server."""
+    server = ServerSettings(settings.data_dir / "nats", port, token, sync=settings.sync)
+    return Program("nats", tuple(command(server)))
+
+
+def service_program(name: str, settings: UpSettings, nats_port: int, token: str, health_port: int) -> Program:
+    """One service. The token goes by the environment: a command line can be read by everybody on the machine."""
+    flags = {
+        "nats-url": f"nats://127.0.0.1:{nats_port}",
+        "data-dir": str(settings.data_dir),
+        "health-port": str(health_port),
+        "metrics-port": str(free_port()) if settings.metrics else "0",
+        "trace": settings.trace,
+        "log-level": settings.log_level,
+        **_own_flags(name, settings),
+    }
+    words = [word for flag, value in flags.items() for word in (f"--{flag}", value)]
+    kept = {key: value for key, value in os.environ.items() if not key.startswith("TIDEGATE_")}
+    environment = {**kept, "TIDEGATE_NATS_TOKEN": token, "OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"}
+    return Program(name, (sys.executable, "-m", f"{name}.main", *words), health_port, environment)
+
+
+def _own_flags(name: str, settings: UpSettings) -> dict[str, str]:
+    if name == "cluster_gateway":
+        return {
+            "sim-nodes": str(settings.sim_nodes),
+            "sim-cpu": settings.sim_cpu,
+            "sim-memory": settings.sim_memory,
+            "sim-gpus": str(settings.sim_gpus),
+        }
+    if name == "node_agent":
+        declared = {"inventory": str(settings.inventory)} if settings.inventory else {}
+        return {"drain-on-stop": "true", **declared}
+    return {}

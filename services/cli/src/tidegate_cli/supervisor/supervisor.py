@@ -1,0 +1,164 @@
+"""Starts the whole system on this machine, keeps every part running, and stops it in order."""
+
+import asyncio
+import fcntl
+import os
+import secrets
+import signal
+import socket
+from collections.abc import Callable, Coroutine
+from pathlib import Path
+
+from bus.server import free_port, wait_until_open
+from tidegate_cli.supervisor import endpoint
+from tidegate_cli.supervisor.child import Child
+from tidegate_cli.supervisor.health import wait_ready
+from tidegate_cli.supervisor.plan import (
+    START_ORDER,
+    STOP_ORDER,
+    UpSettings,
+    nats_program,
+    service_program,
+)
+
+USUAL_PORT = 7470
+READY_SECONDS = 60.0
+GRACE_SECONDS = {"node_agent": 40.0}
+USUAL_GRACE_SECONDS = 5.0
+
+
+class CannotStart(Exception):
+    """The system cannot be started; the text says why and what to do."""
+
+
+class Supervisor:
+    """One system in one data folder."""
+
+    def __init__(self, settings: UpSettings, tell: Callable[[str], None]) -> None:
+        self._settings, self._tell = settings, tell
+        self._folder = settings.data_dir
+        self._logs = self._folder / "logs"
+        self._children: dict[str, Child] = {}
+        self._keeping: list[asyncio.Task[None]] = []
+        self._stop = asyncio.Event()
+        self._server = ""
+
+    async def run(self, ready: Callable[[str], None]) -> None:
+        """Start everything, call ``ready`` with the API's address, and go on until a signal. Raises CannotStart."""
+        self._prepare()
+        with self._lock():
+            loop = asyncio.get_running_loop()
+            for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
+                loop.add_signal_handler(number, self._stop.set)
+            try:
+                await self._start()
+                if not self._stop.is_set():
+                    ready(self._server)
+                await self._watch()
+            finally:
+                await self._stop_all()
+                endpoint.remove(self._folder)
+
+    def _prepare(self) -> None:
+        try:
+            self._logs.mkdir(parents=True, exist_ok=True)
+            probe = self._folder / ".writable"
+            probe.write_text("")
+            probe.unlink()
+        except OSError as error:
+            raise CannotStart(f"{self._folder}: {error.strerror}; choose another folder with --data-dir") from None
+        # User processes drop to other users: they must be able to pass through to their own folders, not to look around.
+        self._folder.chmod(0o711)
+
+    def _lock(self) -> "_Locked":
+        return _Locked(self._folder / "up.lock")
+
+    async def _start(self) -> None:
+        token, nats_port, api_port = secrets.token_urlsafe(24), free_port(), self._api_port()
+        self._server = f"127.0.0.1:{api_port}"
+        self._keep(Child(nats_program(self._settings, nats_port, token), self._logs, self._tell))
+        await self._until_ready("nats", wait_until_open("127.0.0.1", nats_port))
+        ports = {name: free_port() for name in START_ORDER} | {"admission": api_port}
+        for name in START_ORDER:
+            if name != "node_agent" or self._settings.local_node:
+                program = service_program(name, self._settings, nats_port, token, ports[name])
+                self._keep(Child(program, self._logs, self._tell))
+        for name, child in self._children.items():
+            if child.program.health_port:
+                await self._until_ready(name, wait_ready(child.program.health_port))
+        self._write_endpoint()
+
+    def _api_port(self) -> int:
+        if self._settings.port:
+            if not _is_free(self._settings.port):
+                raise CannotStart(f"port {self._settings.port} is taken; choose another with --port")
+            return self._settings.port
+        return USUAL_PORT if _is_free(USUAL_PORT) else free_port()
+
+    def _keep(self, child: Child) -> None:
+        self._children[child.program.name] = child
+        self._keeping.append(asyncio.create_task(child.keep_running(), name=child.program.name))
+
+    async def _until_ready(self, name: str, waiting: Coroutine[object, object, None]) -> None:
+        """Wait for a part; raises CannotStart when it does not come up, and returns early when told to stop."""
+        ready, stop = asyncio.ensure_future(waiting), asyncio.ensure_future(self._stop.wait())
+        done, _ = await asyncio.wait({ready, stop}, timeout=READY_SECONDS, return_when=asyncio.FIRST_COMPLETED)
+        for task in (ready, stop):
+            task.cancel()
+        if not done:
+            raise CannotStart(
+                f"{name} did not become ready within {READY_SECONDS:g} s; see {self._logs / f'{name}.log'}"
+            )
+
+    async def _watch(self) -> None:
+        """Keep the endpoint's list of processes right until the end."""
+        pids: dict[str, int] = {}
+        while not self._stop.is_set():
+            now = {name: child.pid for name, child in self._children.items()}
+            if now != pids:
+                pids = now
+                self._write_endpoint()
+            try:
+                await asyncio.wait_for(self._stop.wait(), 1.0)
+            except TimeoutError:
+                continue
+
+    def _write_endpoint(self) -> None:
+        pids = {name: child.pid for name, child in self._children.items()}
+        endpoint.write(self._folder, endpoint.mine(self._server, "users.yaml", pids))
+
+    async def _stop_all(self) -> None:
+        control = [child for name, child in self._children.items() if name in STOP_ORDER[:4]]
+        await asyncio.gather(*(child.stop(USUAL_GRACE_SECONDS) for child in control))
+        for name in STOP_ORDER[4:]:
+            if name in self._children:
+                await self._children[name].stop(GRACE_SECONDS.get(name, USUAL_GRACE_SECONDS))
+        await asyncio.gather(*self._keeping, return_exceptions=True)
+
+
+class _Locked:
+    """One supervisor for one data folder."""
+
+    def __init__(self, file: Path) -> None:
+        self._file, self._descriptor = file, -1
+
+    def __enter__(self) -> None:
+        self._descriptor = os.open(self._file, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        try:
+            fcntl.flock(self._descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            os.close(self._descriptor)
+            raise CannotStart(f"a system runs in {self._file.parent} already; `tidegate down` stops it") from None
+
+    def __exit__(self, *_: object) -> None:
+        os.close(self._descriptor)
+
+
+def _is_free(port: int) -> bool:
+    with socket.socket() as probe:
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            probe.bind(("127.0.0.1", port))
+        except OSError:
+            return False
+    return True

@@ -1,0 +1,158 @@
+"""All built-in controllers together: which objects have to be looked at again, and what that comes to."""
+
+import heapq
+from collections.abc import Callable, Sequence
+
+from cluster_gateway.domain.controllers.cron_job import CRON_JOB, reconcile_cron_job
+from cluster_gateway.domain.controllers.daemon_set import DAEMON_SET, reconcile_daemon_set
+from cluster_gateway.domain.controllers.deployment import reconcile_deployment
+from cluster_gateway.domain.controllers.disruption_budget import BUDGET, BudgetMembers, reconcile_budget
+from cluster_gateway.domain.controllers.job import JOB, reconcile_job
+from cluster_gateway.domain.controllers.namespace_end import NAMESPACE, reconcile_namespace
+from cluster_gateway.domain.controllers.replica_set import DEPLOYMENT, REPLICA_SET, reconcile_replica_set
+from cluster_gateway.domain.controllers.stateful_set import STATEFUL_SET, reconcile_stateful_set
+from cluster_gateway.domain.controllers.work import Names, Work
+from kube import Event, Key, Manifest, Mutation, Object, Store, kind_id
+from kube.pods import has_condition, is_finished
+
+_RANK = {
+    kind: rank
+    for rank, kind in enumerate((NAMESPACE, CRON_JOB, DEPLOYMENT, REPLICA_SET, STATEFUL_SET, DAEMON_SET, JOB, BUDGET))
+}
+
+
+class Controllers:
+    """Reacts to what happens in the cluster: fold() marks what is concerned, act() says what has to change.
+
+    act() is called again and again, what it wants being done and folded in between, until it wants nothing. All state
+    but the marks is in the store; the sums of a Job are in its status, written in the change set in which its pods finish.
+    """
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+        self._names = Names(store)
+        self._members = BudgetMembers(store)
+        self._finished: dict[str, list[Object]] = {}
+        self._ending: set[str] = set()
+        self._dirty: dict[Key, None] = {}
+        self._due: list[tuple[int, Key]] = []
+        self._planned: dict[Key, int] = {}
+        self._reconcile: dict[str, Callable[[Object, Work], None]] = {
+            NAMESPACE: reconcile_namespace,
+            CRON_JOB: reconcile_cron_job,
+            DEPLOYMENT: reconcile_deployment,
+            REPLICA_SET: reconcile_replica_set,
+            STATEFUL_SET: reconcile_stateful_set,
+            DAEMON_SET: reconcile_daemon_set,
+            JOB: lambda job, work: reconcile_job(job, self._finished.pop(job.uid, ()), work),
+            BUDGET: lambda budget, work: reconcile_budget(budget, self._members.of(budget.key), work),
+        }
+
+    def fold(self, events: Sequence[Event], now: int) -> None:
+        """Mark what ``events`` concern. The store has them already."""
+        for event in events:
+            kind = event.key.kind
+            if kind == "Pod":
+                self._fold_pod(event)
+            elif kind in _RANK:
+                self._fold_own(event)
+            elif kind == "Node" and _matters(event):
+                self._dirty.update(dict.fromkeys(self._store.of_kind(DAEMON_SET)))
+            if event.key.namespace in self._ending:
+                self._dirty[Key(NAMESPACE, "", event.key.namespace)] = None
+
+    def act(self, now: int) -> list[Mutation]:
+        """What should change now."""
+        self._wake(now)
+        if not self._dirty:
+            return []
+        dirty, self._dirty = self._dirty, {}
+        mutations: list[Mutation] = []
+        for key in sorted(dirty, key=lambda key: (_RANK[key.kind], key)):
+            item = self._store.get(key)
+            self._planned.pop(key, None)
+            if item is None:
+                continue
+            work = Work(self._store, self._names, now)
+            self._reconcile[key.kind](item, work)
+            mutations += work.mutations
+            if work.due is not None:
+                self._planned[key] = work.due
+                heapq.heappush(self._due, (work.due, key))
+        return mutations
+
+    def deadline(self) -> int | None:
+        """When act() has to be called although nothing happens; None for never."""
+        while self._due and self._planned.get(self._due[0][1]) != self._due[0][0]:
+            heapq.heappop(self._due)
+        return self._due[0][0] if self._due else None
+
+    def _wake(self, now: int) -> None:
+        while (at := self.deadline()) is not None and at <= now:
+            _, key = heapq.heappop(self._due)
+            del self._planned[key]
+            self._dirty[key] = None
+
+    def _fold_own(self, event: Event) -> None:
+        key = event.key
+        self._dirty[key] = None
+        if key.kind == BUDGET:
+            self._members.fold_budget(event)
+        elif key.kind == NAMESPACE:
+            self._fold_namespace(event)
+        if event.new is None:
+            self._names.forget(event.object.uid)
+            self._finished.pop(event.object.uid, None)
+        self._mark_owners(event)
+
+    def _fold_namespace(self, event: Event) -> None:
+        if event.new is not None and event.new.deleting:
+            self._ending.add(event.key.name)
+        else:
+            self._ending.discard(event.key.name)
+
+    def _fold_pod(self, event: Event) -> None:
+        self._dirty.update(dict.fromkeys(self._members.fold_pod(event)))
+        self._mark_owners(event)
+        if event.object.metadata.get("ownerReferences"):
+            self._note_end(event)
+
+    def _note_end(self, event: Event) -> None:
+        """Note a pod of a Job that has just finished, or was disrupted and is gone."""
+        pod = event.object
+        owner = _owner_key(pod, pod.controller)
+        if owner is None or owner.kind != JOB or event.old is None or is_finished(event.old):
+            return
+        if is_finished(pod) or (event.new is None and has_condition(pod.status, "DisruptionTarget")):
+            self._finished.setdefault(str((pod.controller or {}).get("uid")), []).append(pod)
+
+    def _mark_owners(self, event: Event) -> None:
+        for item in (event.old, event.new):
+            if item is None or not item.metadata.get("ownerReferences"):
+                continue
+            owner = _owner_key(item, item.controller)
+            if owner is None or owner.kind not in _RANK:
+                continue
+            self._dirty[owner] = None
+            if owner.kind == DEPLOYMENT and item.kind == "Pod":
+                self._mark_sets(owner)
+
+    def _mark_sets(self, deployment: Key) -> None:
+        """A pod names the Deployment itself: one of its ReplicaSets takes it in."""
+        found = self._store.get(deployment)
+        for item in self._store.owned_by(found.uid) if found else ():
+            if item.kind == REPLICA_SET:
+                self._dirty[item.key] = None
+
+
+def _matters(node: Event) -> bool:
+    """Whether the node may be right for other pods now: most changes are of its status."""
+    old, new = node.old, node.new
+    return old is None or new is None or (old.labels, old.spec, old.deleting) != (new.labels, new.spec, new.deleting)
+
+
+def _owner_key(item: Object, controller: Manifest | None) -> Key | None:
+    if controller is None:
+        return None
+    kind = kind_id(str(controller.get("apiVersion") or ""), str(controller.get("kind") or ""))
+    return Key(kind, item.namespace, str(controller.get("name") or ""))

@@ -1,0 +1,113 @@
+"""CronJob: a batch/v1 Job at every time of its schedule."""
+
+from datetime import UTC, datetime, timedelta, tzinfo
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
+
+from cronsim import CronSim, CronSimError
+
+from cluster_gateway.domain.controllers.work import Work, condition_of, controls, reference, whole
+from kube import Key, Manifest, Object, parse_time, rfc3339
+
+CRON_JOB = "CronJob.batch"
+JOB = "Job.batch"
+_SCHEDULED = "batch.kubernetes.io/cronjob-scheduled-timestamp"
+_WORDS = {
+    "@yearly": "0 0 1 1 *",
+    "@annually": "0 0 1 1 *",
+    "@monthly": "0 0 1 * *",
+    "@weekly": "0 0 * * 0",
+    "@daily": "0 0 * * *",
+    "@midnight": "0 0 * * *",
+    "@hourly": "0 * * * *",
+}
+
+
+def reconcile_cron_job(item: Object, work: Work) -> None:
+    """Make the Job of the newest time that has come, forget old ones, write the status."""
+    if item.deleting:
+        return
+    jobs = [found for found in work.store.owned_by(item.uid) if found.kind == JOB and controls(item, found)]
+    active = [job for job in jobs if not _ended(job)]
+    status: Manifest = {}
+    due = None if item.spec.get("suspend") else _due(item, work)
+    if due is not None:
+        status["lastScheduleTime"] = rfc3339(due)
+        _start(item, due, active, work)
+    status["active"] = [_pointer(job) for job in active] or None
+    succeeded = [str(job.status.get("completionTime")) for job in jobs if _ended(job) == "Complete"]
+    if succeeded:
+        status["lastSuccessfulTime"] = max([*succeeded, str(item.status.get("lastSuccessfulTime") or "")])
+    work.status(item, status)
+    _forget(item, jobs, work)
+
+
+def _ended(job: Object) -> str:
+    """``Complete`` or ``Failed`` for a Job that has ended, else ""."""
+    for name in ("Complete", "Failed"):
+        condition = condition_of(job.status, name)
+        if condition is not None and condition.get("status") == "True":
+            return name
+    return ""
+
+
+def _zone(item: Object) -> tzinfo:
+    try:
+        return ZoneInfo(str(item.spec["timeZone"])) if item.spec.get("timeZone") else UTC
+    except (ZoneInfoNotFoundError, ValueError):
+        return UTC
+
+
+def _due(item: Object, work: Work) -> int | None:
+    """The newest time of the schedule that has come and was not served; the work comes back for the next one.
+
+    A schedule that cannot be read has no times: it was refused at admission.
+    """
+    text = str(item.spec.get("schedule") or "")
+    here = datetime.fromtimestamp(work.now // 1000, _zone(item))
+    try:
+        work.look_again(_ms(next(CronSim(_WORDS.get(text, text), here))))
+        latest = _ms(next(CronSim(_WORDS.get(text, text), here + timedelta(seconds=1), reverse=True)))
+    except (CronSimError, StopIteration):
+        return None
+    since = parse_time(str(item.status.get("lastScheduleTime") or item.created or rfc3339(work.now)))
+    deadline = item.spec.get("startingDeadlineSeconds")
+    too_late = isinstance(deadline, int) and work.now > latest + deadline * 1000
+    return latest if latest > since and not too_late else None
+
+
+def _ms(moment: datetime) -> int:
+    return int(moment.timestamp()) * 1000
+
+
+def _start(item: Object, due: int, active: list[Object], work: Work) -> None:
+    concurrency = item.spec.get("concurrencyPolicy")
+    if active and concurrency == "Forbid":
+        return
+    if concurrency == "Replace":
+        for job in active:
+            work.delete(job)
+    name = f"{item.name[:52]}-{due // 60_000}"
+    if work.store.get(Key(JOB, item.namespace, name)) is not None:
+        return
+    template = item.spec.get("jobTemplate") or {}
+    given = template.get("metadata") or {}
+    metadata = {
+        "name": name,
+        "namespace": item.namespace,
+        "labels": dict(given.get("labels") or {}),
+        "annotations": {**(given.get("annotations") or {}), _SCHEDULED: rfc3339(due)},
+        "ownerReferences": [reference(item)],
+    }
+    work.create({"apiVersion": "batch/v1", "kind": "Job", "metadata": metadata, "spec": template.get("spec") or {}})
+
+
+def _pointer(job: Object) -> Manifest:
+    return {"apiVersion": "batch/v1", "kind": "Job", "namespace": job.namespace, "name": job.name, "uid": job.uid}
+
+
+def _forget(item: Object, jobs: list[Object], work: Work) -> None:
+    for ending, limit in (("Complete", "successfulJobsHistoryLimit"), ("Failed", "failedJobsHistoryLimit")):
+        ended = sorted((job for job in jobs if _ended(job) == ending), key=lambda job: (job.created, job.key))
+        kept = whole(item.spec.get(limit), 3 if ending == "Complete" else 1)
+        for job in ended[: max(0, len(ended) - kept)]:
+            work.delete(job)

@@ -1,0 +1,125 @@
+"""The agent's side of the bus: what is assigned to the node comes in, reports and log pieces go out."""
+
+import asyncio
+from collections.abc import Mapping
+
+import orjson
+
+from bus import Bus, BusError
+from kube import Manifest
+from node_agent.agent import Agent
+from node_agent.inventory.machine import Inventory
+from node_agent.ports import Assignment, HostNames, Report
+from node_agent.runtime.logs import piece, tail_of
+from tidegate import subjects
+from tidegate.node.v1 import node_pb2
+
+HEARTBEAT_SECONDS = 5.0
+MOST_BYTES = 1 << 20
+"""A first piece of a log is cut to its end."""
+
+
+class BusUpstream:
+    """Says things to the cluster gateway and asks it for Secrets."""
+
+    def __init__(self, bus: Bus, node: str) -> None:
+        self._bus, self._node = bus, node
+
+    async def report(self, report: Report) -> None:
+        """Return once the gateway has stored it; raises BusError when that is not known."""
+        message = node_pb2.Report(node=report.node, gone=report.gone)
+        for pod in report.pods:
+            message.pods.add(uid=pod.uid, namespace=pod.namespace, name=pod.name, status=orjson.dumps(pod.status))
+        if report.inventory is not None:
+            message.node_status = orjson.dumps(_node_status(report.inventory))
+            message.node_metadata = orjson.dumps(_node_metadata(report.inventory))
+        if report.usage:
+            await self._tell_usage(report)
+        if message.pods or message.gone or message.node_status:
+            answer = await self._bus.request(subjects.report(self._node), message.SerializeToString(), timeout=10.0)
+            reply = node_pb2.ReportReply.FromString(answer)
+            if reply.error:
+                raise BusError(reply.error)
+
+    async def secret(self, namespace: str, name: str) -> Mapping[str, bytes]:
+        """The values of a Secret that a pod of this node names."""
+        request = node_pb2.SecretRequest(node=self._node, namespace=namespace, name=name)
+        reply = node_pb2.SecretReply.FromString(await self._bus.request(subjects.SECRET, request.SerializeToString()))
+        if not reply.found:
+            raise LookupError(f"Secret {namespace}/{name} not found")
+        return dict(reply.data)
+
+    async def _tell_usage(self, report: Report) -> None:
+        samples = [
+            {"uid": one.uid, "at": one.at, "cpu_milli": one.cpu_milli, "memory_bytes": one.memory_bytes}
+            for one in report.usage
+        ]
+        payload = orjson.dumps({"node": self._node, "samples": samples})
+        await self._bus.publish(subjects.node_usage(self._node), payload)
+
+
+async def follow_assignments(bus: Bus, agent: Agent) -> None:
+    """Give the agent every new assignment of its node, for ever."""
+    node = agent.settings.node
+    async for payload in bus.values(subjects.assignment(node)):
+        message = node_pb2.Assignment.FromString(payload)
+        if message.node == node:
+            agent.assign(_assignment(message))
+
+
+async def beat(bus: Bus, node: str) -> None:
+    """Show that the agent lives, for ever."""
+    while True:
+        await bus.publish(subjects.heartbeat(node), node.encode())
+        await asyncio.sleep(HEARTBEAT_SECONDS)
+
+
+async def serve_logs(bus: Bus, agent: Agent) -> None:
+    """Answer requests for pieces of logs, for ever."""
+
+    async def answer(payload: bytes) -> bytes:
+        return _log_piece(agent, node_pb2.LogRequest.FromString(payload)).SerializeToString()
+
+    serving = await bus.serve(subjects.node_logs(agent.settings.node), answer)
+    try:
+        await asyncio.Event().wait()
+    finally:
+        await serving.stop()
+
+
+def _log_piece(agent: Agent, request: node_pb2.LogRequest) -> node_pb2.LogReply:
+    try:
+        ended = agent.has_ended(request.pod_uid, request.container)
+        file = agent.log_file(request.pod_uid, request.container)
+    except LookupError as error:
+        return node_pb2.LogReply(error=str(error.args[0]))
+    if not file.exists():
+        return node_pb2.LogReply(next_offset=max(0, request.offset), ended=ended)
+    if request.offset < 0:
+        data, position = tail_of(file, request.tail if request.tail >= 0 else None)
+        return node_pb2.LogReply(data=data[-MOST_BYTES:], next_offset=position, ended=ended)
+    data, position = piece(file, request.offset)
+    return node_pb2.LogReply(data=data, next_offset=position, ended=ended and not data)
+
+
+def _assignment(message: node_pb2.Assignment) -> Assignment:
+    hosts: dict[str, list[tuple[str, tuple[str, ...]]]] = {}
+    for entry in message.hosts:
+        hosts.setdefault(entry.namespace, []).append((entry.address, tuple(entry.names)))
+    by_namespace: dict[str, HostNames] = {namespace: tuple(entries) for namespace, entries in hosts.items()}
+    maps: dict[str, Mapping[str, str]] = {
+        name: orjson.loads(body).get("data") or {} for name, body in message.config_maps.items()
+    }
+    pods = tuple(orjson.loads(pod) for pod in message.pods)
+    return Assignment(message.node, message.revision, pods, maps, by_namespace)
+
+
+def _node_status(inventory: Inventory) -> Manifest:
+    ready = {"type": "Ready", "status": "True", "reason": "AgentReady", "message": "the node's agent runs pods"}
+    return {**inventory.node_status(), "conditions": [ready]}
+
+
+def _node_metadata(inventory: Inventory) -> Manifest:
+    topology = orjson.dumps(inventory.topology()).decode()
+    annotations = {**inventory.annotations, "tidegate.dev/inventory": topology}
+    return {"labels": dict(inventory.labels), "annotations": annotations}
