@@ -12,6 +12,8 @@ from resources import parse_amounts
 START_MS = 1_767_225_600_000
 GROUP = "PodGroup.scheduling.volcano.sh"
 
+BOUND = {"type": "PodScheduled", "status": "True", "reason": "Bound"}
+
 
 @dataclass
 class Toy:
@@ -118,7 +120,7 @@ class Toy:
                 continue
             if mutation.verb is Verb.BIND:
                 spec = {**old.spec, "nodeName": mutation.node}
-                status = merge(old.status, {"phase": self.phase})
+                status = merge(old.status, {"phase": self.phase, "conditions": [BOUND]})
                 events.append(self.store.put(old.changed(body={**old.body, "spec": spec}, status=status)))
             elif mutation.verb is Verb.STATUS:
                 events.append(self.store.put(old.changed(status=merge(old.status, mutation.patch or {}))))

@@ -42,9 +42,9 @@ async def declare(gateway: Gateway, fleet: Fleet) -> None:
 def _declare(cluster: Cluster, fleet: Fleet) -> None:
     cluster.actor = "cluster_gateway"
     wanted, status = set(fleet.names()), fleet.status()
-    for key, node in list(cluster.store.of_kind("Node").items()):
-        if SIMULATED in node.annotations and key.name.startswith(PREFIX) and key.name not in wanted:
-            cluster.delete(node)
+    for surplus in list(cluster.store.of_kind("Node").values()):
+        if SIMULATED in surplus.annotations and surplus.name.startswith(PREFIX) and surplus.name not in wanted:
+            cluster.delete(surplus)
     for name in fleet.names():
         node = cluster.store.get(Key("Node", "", name))
         if node is None:

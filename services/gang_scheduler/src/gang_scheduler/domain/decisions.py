@@ -5,8 +5,7 @@ from collections.abc import Sequence
 from gang_scheduler.domain.explain import Explanation
 from gang_scheduler.domain.groups import Group
 from gang_scheduler.domain.pod_record import PodRecord
-from gang_scheduler.domain.statuses import group_patch, pod_patch, scheduled_condition, waiting_condition
-from gang_scheduler.domain.trial import Step
+from gang_scheduler.domain.statuses import group_patch, pod_patch, waiting_condition
 from gang_scheduler.domain.turns import Turn
 from kube import Decision, Manifest, Mutation, Verb
 
@@ -16,7 +15,8 @@ def placed(turn: Turn, names: Sequence[str], now: int) -> Decision:
     count: dict[Group, int] = {}
     mutations: list[Mutation] = []
     for step in turn.steps:
-        mutations.extend(_binds(step, names[step.slot], now))
+        node = names[step.slot]
+        mutations += [Mutation(Verb.BIND, r.key, r.pod.uid, None, None, node) for r in step.records]
         group = step.records[0].group
         count[group] = count.get(group, 0) + len(step.records)
     for group, placed_now in count.items():
@@ -67,15 +67,6 @@ def observed(group: Group, now: int, explanation: Explanation | None) -> Decisio
 def subject_of(groups: Sequence[Group]) -> Group:
     """The group that a decision about a unit names: the first by name."""
     return groups[0]
-
-
-def _binds(step: Step, node: str, now: int) -> list[Mutation]:
-    found: list[Mutation] = []
-    for record in step.records:
-        found.append(Mutation(Verb.BIND, record.key, record.pod.uid, None, None, node))
-        if record.pod.status.get("conditions"):
-            found.extend(_pod_status(record, scheduled_condition(record, now)))
-    return found
 
 
 def _status_of(group: Group, patch: Manifest) -> list[Mutation]:

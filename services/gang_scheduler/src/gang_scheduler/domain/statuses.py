@@ -69,15 +69,6 @@ def waiting_condition(explanation: Explanation, now: int) -> Manifest:
     }
 
 
-def scheduled_condition(record: PodRecord, now: int) -> Manifest:
-    """What clears the mark of a pod that waited; empty when it never did."""
-    found = condition_of(record.pod.status, "PodScheduled")
-    if not found or found.get("status") == "True":
-        return {}
-    done = {"type": "PodScheduled", "status": "True", "reason": "", "message": "", "lastTransitionTime": rfc3339(now)}
-    return {"conditions": [done]}
-
-
 def condition_of(status: Manifest, kind: str) -> dict[str, Any]:
     """The condition of type ``kind``; empty when there is none."""
     for condition in status.get("conditions") or ():

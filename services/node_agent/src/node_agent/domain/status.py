@@ -109,7 +109,7 @@ def _container_status(pod: Pod, container: Container, record: PodRecord, image: 
     }
     if state.process is not None and state.stage is not Stage.STARTING:
         status["containerID"] = f"process://{state.process.pid}"
-    last = state.end if "waiting" in status["state"] else state.last
+    last = state.end if "waiting" in status["state"] and state.end else state.last
     if last is not None:
         status["lastState"] = {"terminated": _terminated(last)}
     return status

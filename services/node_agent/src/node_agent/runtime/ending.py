@@ -5,7 +5,7 @@ import signal
 
 from node_agent.domain.records import Process
 from node_agent.runtime.cgroups import Cgroups
-from node_agent.runtime.processes import is_alive, kill_session, signal_group
+from node_agent.runtime.processes import is_alive, kill_session, signal_group, signal_process
 
 POD_MARK = "TIDEGATE_POD_UID"
 """The variable by which a process is known to be of a pod."""
@@ -14,13 +14,16 @@ _TRY_AGAIN_SECONDS = 0.02
 
 
 def send(kill: bool, process: Process, cgroups: Cgroups, group: str) -> None:
-    """SIGTERM to the container's process group; with ``kill`` SIGKILL to it and to all of its control group.
+    """SIGTERM to the container's first process; with ``kill`` SIGKILL to its process group and all of its control group.
 
-    What has left both is ended by the shim, whose descendant it is, as soon as the container's first process is gone.
+    Only the first process is asked, as in a container of Kubernetes: it may need its children to end in good order. What
+    it leaves behind is ended by the shim, whose descendant it is.
     """
-    signal_group(process.pid, process.started, signal.SIGKILL if kill else signal.SIGTERM)
     if kill:
+        signal_group(process.pid, process.started, signal.SIGKILL)
         cgroups.kill(group)
+    else:
+        signal_process(process.pid, process.started, signal.SIGTERM)
 
 
 async def end_all(process: Process | None, uid: str, cgroups: Cgroups, group: str) -> None:

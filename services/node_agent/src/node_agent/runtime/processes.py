@@ -71,6 +71,19 @@ def open_pidfd(pid: int, started: int) -> int | None:
     return fd
 
 
+def signal_process(pid: int, started: int, number: signal.Signals) -> None:
+    """Signal ``pid``, if it is still the process that started then."""
+    fd = open_pidfd(pid, started)
+    if fd is None:
+        return
+    try:
+        signal.pidfd_send_signal(fd, number)
+    except (ProcessLookupError, PermissionError):
+        pass
+    finally:
+        os.close(fd)
+
+
 def signal_group(pid: int, started: int, number: signal.Signals) -> None:
     """Signal the process group that ``pid`` leads, if it is still the process that started then."""
     if start_time(pid) == started:

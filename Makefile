@@ -1,0 +1,48 @@
+# Tidegate. `make demo` and `make test` set up by themselves what they need.
+SHELL := /bin/bash
+.DEFAULT_GOAL := help
+PYTHON3 ?= $(shell command -v python3.13 || command -v python3.12 || command -v python3.11 || command -v python3)
+VENV := .venv
+BIN := $(VENV)/bin
+STAMP := $(VENV)/.installed
+
+.PHONY: help setup demo test lint check proto bench docs clean
+
+help: ## What there is to make
+	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+setup: $(STAMP) ## A virtual environment in .venv with everything, and .venv/bin/tidegate
+
+$(STAMP): requirements.lock pyproject.toml
+	@$(PYTHON3) -c 'import sys; sys.exit(sys.version_info < (3, 11))' \
+	  || { echo "Tidegate needs Python 3.11 or later; found $$($(PYTHON3) --version). Set PYTHON3=/path/to/python"; exit 1; }
+	@test -x $(BIN)/python || $(PYTHON3) -m venv $(VENV)
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements.lock
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation -e .
+	@touch $(STAMP)
+
+demo: setup ## The whole system on this machine, running real jobs; ends by itself
+	@$(BIN)/python -m tidegate_cli.demo
+
+lint: setup ## Style, types, layers, protos
+	@$(BIN)/ruff check .
+	@$(BIN)/ruff format --check .
+	@$(BIN)/mypy
+	@$(BIN)/lint-imports
+	@$(BIN)/buf lint
+	@if git rev-parse -q --verify origin/main >/dev/null 2>&1; then $(BIN)/buf breaking --against '.git#ref=origin/main'; fi
+
+test: lint ## Everything that can run on this machine
+	@$(BIN)/pytest
+
+bench: setup ## Speed, as a table with a reference beside each figure
+	@$(BIN)/python -m tests.bench
+
+proto: setup ## Generate the code of libs/contracts from proto/
+	@PYTHON=$(BIN)/python libs/contracts/generate.sh
+
+docs: setup ## Generate the documents that are made from the code
+	@$(BIN)/python tests/documents/generate.py
+
+clean: ## Remove what was built (not the data folder)
+	@rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache build dist

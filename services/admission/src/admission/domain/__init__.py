@@ -1,0 +1,1 @@
+"""The functional core of the service: pure, without bus, clock or I/O."""
