@@ -153,7 +153,7 @@ def main() -> None:
     print(run(cluster(nodes), gangs(pods // 100, 100, worker)).report("gangs of 100"))
     print(run(cluster(nodes), gangs(pods // 100, 100, worker, together=50)).report("gangs of 100, 50 at once"))
     print(run(cluster(nodes), gangs(pods // 8, 8, worker)).report("gangs of 8"))
-    print(run(cluster(nodes, gpus=8), gangs(pods // 16, 8, gpu)).report("gangs of 8 with gpus, 4 shapes"))
+    print(run(cluster(nodes, gpus=8), gangs(pods // 32, 8, gpu)).report("gangs of 8 with gpus, 4 shapes"))
     print(run(cluster(nodes), singles(pods, mixed, 1)).report("mixed singles, one by one"))
     print(run(cluster(nodes), singles(pods, mixed, 100)).report("mixed singles, 100 at once"))
 

@@ -2,8 +2,9 @@
 
 import asyncio
 import os
+import tempfile
 import time
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
@@ -50,9 +51,11 @@ class Upstream:
             raise AssertionError(f"not in time; the pods are {self.statuses}, gone {self.gone}") from None
 
     async def phase(self, uid: str, phase: str) -> Manifest:
-        """Wait for a phase of a pod; returns its status."""
-        await self.until(lambda: self.statuses.get(uid, {}).get("phase") == phase)
-        return self.statuses[uid]
+        """Wait for a phase of a pod, or for the end of it; returns its status."""
+        await self.until(lambda: self.statuses.get(uid, {}).get("phase") in (phase, "Succeeded", "Failed"))
+        status = self.statuses[uid]
+        assert status["phase"] == phase, f"{uid} came to another end: {status}"
+        return status
 
     def container(self, uid: str, name: str = "main") -> Manifest:
         """The newest status of a container."""
@@ -158,7 +161,8 @@ async def bench_in(folder: Path, **changes: Any) -> AsyncIterator[Bench]:
             isolation = bench.agent.isolation
             await bench.stop()
             if isolation is not None and isolation.cgroups.hierarchy is not None:
-                assert isolation.cgroups.remove(""), "a control group is left"
+                folders = isolation.cgroups.hierarchy.folders("")
+                assert [folder for folder in folders if folder.exists()] == [], "a control group is left"
         assert leftovers(folder) == [], "a process is left"
 
 
@@ -176,6 +180,14 @@ def leftovers(folder: Path) -> list[str]:
 
 
 @pytest.fixture
+def open_folder() -> Iterator[Path]:
+    """A temporary folder that every user may get to, which those of pytest are not."""
+    with tempfile.TemporaryDirectory(prefix="tidegate-") as folder:
+        Path(folder).chmod(0o711)
+        yield Path(folder)
+
+
+@pytest.fixture
 async def bench(tmp_path: Path) -> AsyncIterator[Bench]:
     """A running agent with short pauses."""
     async with bench_in(tmp_path) as made:
@@ -183,6 +195,6 @@ async def bench(tmp_path: Path) -> AsyncIterator[Bench]:
 
 
 @pytest.fixture
-def bench_with(tmp_path: Path) -> Callable[..., Any]:
+def bench_with(open_folder: Path) -> Callable[..., Any]:
     """Makes a running agent with other settings: ``async with bench_with(enforce=False) as bench``."""
-    return lambda **changes: bench_in(tmp_path, **changes)
+    return lambda **changes: bench_in(open_folder, **changes)

@@ -161,7 +161,8 @@ def test_what_can_never_start_does_not_hold_up_a_strict_queue(toy: Any) -> None:
 
 
 def test_what_is_guaranteed_to_others_is_not_taken(toy: Any) -> None:
-    toy.queues = {"qa": {"guarantee": {"cpu": 1}}, "qb": {}}
+    toy.queues = {"root": {}, "dept": {"parent": "root"}}
+    toy.queues |= {"qa": {"guarantee": {"cpu": 1}, "parent": "dept"}, "qb": {"parent": "root"}}
     toy.node("n", cpu=4)
     toy.pods("b", 4, queue="qb", cpu=1)
     toy.settle()

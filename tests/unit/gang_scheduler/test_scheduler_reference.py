@@ -6,6 +6,8 @@ from typing import Any
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from kube import Event
+
 QUIET = settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 
 
@@ -231,7 +233,8 @@ def change(toy: Any, step: int, nodes: list[Any]) -> None:
             toy.delete(toy.pod(names[step % len(names)]).key)
         case 2:
             cpu, pods, disk = nodes[step % len(nodes)]
-            toy.node(f"n{step % len(nodes)}", cpu=cpu + 3, pods=pods + 1, labels={"disk": disk})
+            number = step % len(nodes)
+            toy.node(f"n{number}", cpu=cpu + 3, pods=pods + 1, labels={"disk": disk, "zone": f"z{number % 2}"})
         case _:
             toy.queues["qa"]["capability"]["cpu"] += 2
             toy.entitle()
@@ -239,8 +242,6 @@ def change(toy: Any, step: int, nodes: list[Any]) -> None:
 
 def restart(toy: Any) -> None:
     """The scheduler starts with nothing in memory and reads the facts."""
-    from kube import Event
-
     toy.core = type(toy.core)()
     toy.fold([Event(None, item) for item in toy.store.objects.values()])
     toy.entitle()
@@ -271,3 +272,79 @@ def test_a_gang_of_one_shape_is_placed_whenever_it_can_be(
     toy.settle()
     possible = sum(min(zone, min(zones) + skew) for zone in zones) >= least
     assert bool(toy.bound()) == possible
+
+
+RULES = st.sampled_from(["apart-host", "apart-zone", "near-zone", "spread-zone", "spread-host", "port", "plain"])
+WORKLOADS = st.lists(
+    st.tuples(RULES, st.sampled_from("xy"), st.sampled_from("xy"), st.integers(1, 4), st.integers(0, 2)),
+    min_size=1,
+    max_size=5,
+)
+
+
+@QUIET
+@given(NODES, WORKLOADS, st.lists(st.integers(0, 1000), min_size=1, max_size=6))
+def test_what_pods_ask_of_each_other_holds_at_every_step(
+    new_toy: Any, nodes: Any, workloads: Any, steps: list[int]
+) -> None:
+    """Gangs with every kind of rule: the books stay right, the rules hold, and a restart changes nothing."""
+    toy, again = new_toy(), new_toy(checks=False)
+    for cluster in (toy, again):
+        cluster.queues = {"default": {}, "qa": {"capability": {"cpu": 9}}}
+        for index, (cpu, pods, _) in enumerate(nodes):
+            cluster.node(f"n{index}", cpu=cpu, pods=pods, labels={"zone": f"z{index % 2}"})
+        for index, (rule, own, other, least, cpu) in enumerate(workloads):
+            cluster.group(f"g{index}", least)
+            cluster.pods(
+                f"g{index}-p", least + 1, group=f"g{index}", cpu=cpu, labels={"app": own}, **ruled(rule, other)
+            )
+    for step in steps:
+        toy.settle()
+        restart(again)
+        again.settle()
+        assert {name: toy.where(name) for name in toy.bound()} == {name: again.where(name) for name in again.bound()}
+        assert broken_rules(toy) == []
+        change(toy, step, nodes)
+        change(again, step, nodes)
+
+
+def ruled(rule: str, app: str) -> dict[str, Any]:
+    """The part of a pod spec that asks for ``rule`` towards pods of ``app``."""
+    kind, _, where = rule.partition("-")
+    selector = {"labelSelector": {"matchLabels": {"app": app}}}
+    selector["topologyKey"] = {"host": "kubernetes.io/hostname", "zone": "zone"}.get(where, "")  # type: ignore[assignment]
+    required = {"requiredDuringSchedulingIgnoredDuringExecution": [selector]}
+    match kind:
+        case "apart":
+            return {"affinity": {"podAntiAffinity": required}}
+        case "near":
+            return {"affinity": {"podAffinity": required}}
+        case "spread":
+            return {"topologySpreadConstraints": [{**selector, "maxSkew": 1, "whenUnsatisfiable": "DoNotSchedule"}]}
+        case "port":
+            return {
+                "hostNetwork": True,
+                "initContainers": [],
+                "containers": [{"name": "c", "ports": [{"hostPort": 80}]}],
+            }
+    return {}
+
+
+def broken_rules(toy: Any) -> list[str]:
+    """Pods that are where an anti-affinity of their own forbids them to be, and ports that are there twice."""
+    live = [toy.pod(name) for name in toy.bound() if alive(toy, name)]
+    found = []
+    for pod in live:
+        rules = (pod.spec.get("affinity") or {}).get("podAntiAffinity") or {}
+        for term in rules.get("requiredDuringSchedulingIgnoredDuringExecution", ()):
+            app, key = term["labelSelector"]["matchLabels"]["app"], term["topologyKey"]
+            there = [o for o in live if o is not pod and o.labels["app"] == app and place(o, key) == place(pod, key)]
+            found += [f"{pod.name} is beside {other.name}" for other in there]
+    on_port = [pod.spec["nodeName"] for pod in live if pod.spec.get("hostNetwork")]
+    return found + [f"port 80 twice on {node}" for node in on_port if on_port.count(node) > 1]
+
+
+def place(pod: Any, key: str) -> str:
+    """The domain of a pod's node."""
+    node = str(pod.spec["nodeName"])
+    return f"z{int(node[1:]) % 2}" if key == "zone" else node

@@ -33,7 +33,8 @@ class JetStreamLease:
             self._renewing.cancel()
             self._renewing = None
             with suppress(NatsError, asyncio.TimeoutError):
-                await self._bucket.delete(self._name)
+                # Only while it is still ours: after it expired, somebody else may hold it.
+                await self._bucket.delete(self._name, last=self._revision)
         self._lost.set()
 
     async def _try(self) -> bool:

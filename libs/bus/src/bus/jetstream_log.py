@@ -2,7 +2,7 @@
 
 import asyncio
 import uuid
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncGenerator, Callable, Mapping
 from contextlib import suppress
 
 from nats.aio.client import Client
@@ -20,6 +20,8 @@ MESSAGE_ID = "Nats-Msg-Id"
 EXPECTED = "Nats-Expected-Last-Sequence"
 SNAPSHOTS_KEPT = 5
 _STALE_CODES = {10071, 10164}
+_LOST_BATCH = 10176
+"""The server was started again between the parts of a message: none of it was stored."""
 
 
 class JetStreamLog:
@@ -69,7 +71,9 @@ class JetStreamLog:
             except APIError as error:
                 if error.err_code in _STALE_CODES:
                     return await self._stale(expected, message_id)
-                raise BusError(f"log {self.name}: {error.description}") from error
+                if error.err_code != _LOST_BATCH:
+                    raise BusError(f"log {self.name}: {error.description}") from error
+                await asyncio.sleep(0.1)
             except (TimeoutError, NatsError):
                 # Unknown whether it was stored: the same message with the same id and guard cannot be stored twice.
                 await asyncio.sleep(0.1)
@@ -119,7 +123,7 @@ class JetStreamLog:
             return None
         return Entry(message.seq or 0, message.data or b"", message.headers or {})
 
-    async def read(self, after: int) -> AsyncIterator[list[Entry]]:
+    async def read(self, after: int) -> AsyncGenerator[list[Entry], None]:
         await self.declare()
         reader = StreamReader(self._client, self._js, self._spec.name, self._subject, after)
         self._readers.add(reader)

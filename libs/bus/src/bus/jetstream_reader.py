@@ -122,6 +122,10 @@ class StreamReader:
             index, _, count = part.partition("/")
             if index == "1":
                 self._parts.clear()
+            if int(index) != len(self._parts) + 1:
+                # The log was trimmed in the middle of it: what is left is no message.
+                self._parts.clear()
+                return
             self._parts.append(entry)
             if index != count:
                 return

@@ -1,7 +1,7 @@
 """The bus in memory: deterministic, under whatever clock the event loop has. For virtual time and for tests."""
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 
 from bus.ports import Entry, Handler, NoResponder, Parked, Ping, RequestFailed, StaleWriter
@@ -56,7 +56,7 @@ class MemoryLog:
     async def last_of(self, topic: str) -> Entry | None:
         return self._topics.get(topic)
 
-    async def read(self, after: int) -> AsyncIterator[list[Entry]]:
+    async def read(self, after: int) -> AsyncGenerator[list[Entry], None]:
         position = after
         while True:
             batch = self.entries(position)

@@ -1,6 +1,6 @@
 """What a bus is. Services see these types only; `bus.nats` and `bus.memory` provide them."""
 
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from typing import NamedTuple, Protocol
 
@@ -76,7 +76,7 @@ class Log(Protocol):
     async def last_of(self, topic: str) -> Entry | None:
         """The newest entry with that topic."""
 
-    def read(self, after: int) -> AsyncIterator[list[Entry]]:
+    def read(self, after: int) -> AsyncGenerator[list[Entry], None]:
         """All entries behind sequence ``after``, then new ones as they come, in batches of what has come together."""
 
     async def put_snapshot(self, sequence: int, content: bytes) -> None:

@@ -32,9 +32,11 @@ class FactFold:
         """Fold one entry of the log; None when it was folded before."""
         if entry.sequence <= self.revision:
             return None
+        # An entry that cannot be read is behind us as well: it will not be readable the next time either.
+        self.revision = entry.sequence
         message = fact_pb2.ChangeSet.FromString(entry.payload)
         events = facts.fold(self.store, message, entry.sequence)
-        self.revision, self.at_ms = entry.sequence, message.at_ms
+        self.at_ms = message.at_ms
         self.positions.update(message.positions)
         return Folded(entry.sequence, message.at_ms, events, list(facts.outcomes(message)))
 
@@ -48,10 +50,15 @@ class FactFold:
 
 
 async def load(log: Log, at_most: int | None = None) -> tuple[FactFold, list[Event]]:
-    """A fold from the newest snapshot, one at or before ``at_most`` if the log reaches back to it."""
+    """A fold from the newest snapshot, one at or before ``at_most`` if the log reaches back to it.
+
+    Where no snapshot is that old and the log is whole, the fold begins empty: all is to be read from the log.
+    """
     fold = FactFold()
     found = await log.snapshot(at_most)
     first = await log.first()
+    if found is None and at_most is not None and first == 1:
+        return fold, []
     if found is None or found[0] + 1 < first:
         found = await log.snapshot()
     if found is None:

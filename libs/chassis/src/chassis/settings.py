@@ -63,7 +63,8 @@ def as_flags(settings: object) -> list[str]:
     for field in dataclasses.fields(settings):
         value = getattr(settings, field.name)
         if "token" not in field.name and value is not None:
-            flags += [f"--{field.name.replace('_', '-')}", str(value)]
+            text = ",".join(map(str, value)) if isinstance(value, tuple) else str(value)
+            flags += [f"--{field.name.replace('_', '-')}", text]
     return flags
 
 

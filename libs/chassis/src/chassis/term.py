@@ -7,6 +7,8 @@ predecessor that still runs is refused by the bus. It ends with the first commit
 import asyncio
 import logging
 import time
+import uuid
+from contextlib import aclosing
 
 import orjson
 
@@ -52,7 +54,7 @@ class Term:
         gate: asyncio.Event,
     ) -> None:
         self.service, self.core, self.measures, self._gate = service, core, measures, gate
-        self._bus, self._clock, self._inputs, self._queries, self._holder = bus, clock, inputs, queries, holder
+        self._bus, self._clock, self._inputs, self._queries = bus, clock, inputs, queries
         self._log = bus.log(subjects.decisions(service))
         self._facts = bus.log(subjects.FACTS)
         self._inbox = Inbox()
@@ -64,6 +66,8 @@ class Term:
         self.heard: dict[str, int] = {}
         self._goals: dict[str, int] = {}
         self._last = self._epoch = self._count = 0
+        # Two processes may have one name: what either of them appends must never pass for the other's.
+        self._writer = f"{service}/{holder}/{uuid.uuid4().hex}"
 
     async def begin(self) -> None:
         """Claim the log, then read everything: snapshot, facts, other services, own decisions without outcome."""
@@ -77,6 +81,7 @@ class Term:
         self._follow(FACTS, self._facts, self.fold.revision)
         while self.fold.revision < goal or any(self.heard[name] < self._goals[name] for name in self._inputs):
             await self._inbox.wait()
+            self._check_readers()
             self._take()
         await self._recall()
         for name in self._queries:
@@ -90,9 +95,7 @@ class Term:
             self._arm()
             await self._inbox.wait()
             await self._gate.wait()
-            for reader in self._readers:
-                if reader.done():
-                    reader.result()
+            self._check_readers()
             self._take()
 
     async def end(self) -> None:
@@ -105,16 +108,24 @@ class Term:
         if self._timer is not None:
             self._timer.cancel()
 
+    def _check_readers(self) -> None:
+        for reader in self._readers:
+            if reader.done():
+                reader.result()
+
     async def _claim(self) -> int | None:
         """Start the term in the log; what the predecessor had read when it decided last, if there was one."""
         self._last = await self._log.last()
         decided_on = None
         if self._last >= await self._log.first():
-            (*_, newest) = await anext(self._log.read(self._last - 1))
+            async with aclosing(self._log.read(self._last - 1)) as reader:
+                (*_, newest) = await anext(reader)
             decided_on = decision_pb2.Commit.FromString(newest.payload).decided_on
         self._epoch = self._last + 1
-        head = CommitHead(self.service, self._epoch, decided_on or 0, self._clock.now(), leader_started=True)
-        message_id = f"{self.service}/{self._epoch}/started/{self._holder}"
+        # The first term of all begins at the present: who comes after it need not go back further.
+        begun_on = await self._facts.last() if decided_on is None else decided_on
+        head = CommitHead(self.service, self._epoch, begun_on, self._clock.now(), leader_started=True)
+        message_id = f"{self._writer}/{self._epoch}/started"
         self._last = await self._log.append(encode_commit(head, ()), expected=self._last, message_id=message_id)
         return decided_on
 
@@ -143,12 +154,12 @@ class Term:
     async def _recall(self) -> None:
         """Own decisions that have no outcome yet count as done."""
         position = max(self.fold.positions.get(self.service, 0), await self._log.first() - 1)
-        reader = self._log.read(position)
-        while position < self._last:
-            for entry in await anext(reader):
-                position = entry.sequence
-                for decision_id, decision in decode_commit(decision_pb2.Commit.FromString(entry.payload)):
-                    self._assume(decision_id, decision)
+        async with aclosing(self._log.read(position)) as reader:
+            while position < self._last:
+                for entry in await anext(reader):
+                    position = entry.sequence
+                    for decision_id, decision in decode_commit(decision_pb2.Commit.FromString(entry.payload)):
+                        self._assume(decision_id, decision)
 
     def _assume(self, decision_id: str, decision: Decision) -> None:
         self.in_flight.add(decision_id, decision)
@@ -169,12 +180,17 @@ class Term:
         if folded is None:
             return
         self.measures.facts.inc()
-        if folded.events:
-            self.core.fold(folded.events, folded.at_ms)
-        for outcome in relevant(folded.outcomes, self.service):
+        outcomes = relevant(folded.outcomes, self.service)
+        for outcome in outcomes:
+            # Before the core is asked: a fact that it stumbles over must not leave a subject in flight for ever.
             if self.in_flight.settle(outcome, self._clock.now()):
                 self.measures.outcomes.labels(outcome.name, str(outcome.applied).lower()).inc()
-            self.core.settle(outcome)
+        try:
+            if folded.events:
+                self.core.fold(folded.events, folded.at_ms)
+        finally:
+            for outcome in outcomes:
+                self.core.settle(outcome)
 
     def _take_decisions(self, source: str, entry: Entry) -> None:
         self.heard[source] = max(self.heard[source], entry.sequence)
@@ -212,7 +228,7 @@ class Term:
             self._assume(decision_id, decision)
         topics = [TOPICS[decision.name] for decision in decisions if decision.name in TOPICS]
         topic = STATE if private is not None else (topics[0] if topics else "")
-        message_id = f"{self.service}/{self._epoch}/commit/{self._last + 1}"
+        message_id = f"{self._writer}/{self._epoch}/commit/{self._last + 1}"
         started = time.perf_counter()
         self._last = await self._log.append(payload, expected=self._last, message_id=message_id, topic=topic)
         self.measures.commit_seconds.observe(time.perf_counter() - started)

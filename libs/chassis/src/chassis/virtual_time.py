@@ -2,7 +2,15 @@
 
 import asyncio
 import heapq
+import math
 from asyncio import events
+from collections.abc import Callable
+from concurrent.futures import Executor
+from contextvars import Context
+from typing import TypeVar, TypeVarTuple
+
+Arguments = TypeVarTuple("Arguments")
+T = TypeVar("T")
 
 EPOCH_MS = 1_767_225_600_000
 """2026-01-01T00:00:00Z, where virtual time begins."""
@@ -25,6 +33,24 @@ class VirtualLoop(asyncio.SelectorEventLoop):
     @property
     def now_ms(self) -> int:
         return self._now_ms
+
+    def call_at(
+        self, when: float, callback: Callable[[*Arguments], object], *args: *Arguments, context: Context | None = None
+    ) -> asyncio.TimerHandle:
+        """As in any loop; a timer between two milliseconds is due at the later one."""
+        due = math.ceil(round(when * 1000, 2)) / 1000
+        return super().call_at(due, callback, *args, context=context)
+
+    def run_in_executor(
+        self, executor: Executor | None, func: Callable[[*Arguments], T], *args: *Arguments
+    ) -> asyncio.Future[T]:
+        """Work for a thread is done at once: nothing happens beside the loop."""
+        future: asyncio.Future[T] = self.create_future()
+        try:
+            future.set_result(func(*args))
+        except Exception as error:
+            future.set_exception(error)
+        return future
 
     def settle(self) -> None:
         """Run until nothing is left to do at this instant."""

@@ -156,7 +156,7 @@ def key_of(manifest: Manifest) -> Key:
 
 
 def find_kind(word: str) -> KindInfo:
-    """The kind that a user means by ``word``: ``job``, ``vcjobs``, ``pg``, ``jobs.batch``; raises UnknownKind."""
+    """The kind that a user means by ``word``: ``job``, ``vcjob``, ``pg``, ``jobs.batch``; raises UnknownKind."""
     wanted = word.lower()
     for preferred in PREFERRED.values():
         if _matches(KINDS[preferred], wanted):

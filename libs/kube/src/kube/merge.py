@@ -11,7 +11,7 @@ def merge(old: Manifest, patch: Manifest) -> Manifest:
     for name, value in patch.items():
         if value is None:
             result.pop(name, None)
-        elif name == "conditions" and isinstance(value, list):
+        elif name == "conditions" and _have_types(value) and _have_types(result.get(name) or []):
             result[name] = merge_conditions(result.get(name) or [], value)
         elif isinstance(value, dict):
             before = result.get(name)
@@ -26,3 +26,8 @@ def merge_conditions(old: list[Any], new: list[Any]) -> list[Any]:
     by_type = {condition.get("type"): condition for condition in new}
     kept = [by_type.pop(condition.get("type"), condition) for condition in old]
     return kept + list(by_type.values())
+
+
+def _have_types(conditions: Any) -> bool:
+    """Whether it is a list of conditions that can be told apart; any other list is replaced as a whole."""
+    return isinstance(conditions, list) and all(isinstance(item, dict) and "type" in item for item in conditions)

@@ -36,7 +36,7 @@ def _expression(item: Manifest, labels: Labels) -> bool:
     raise SelectorError(f"operator {operator!r} of {key}: use In, NotIn, Exists or DoesNotExist")
 
 
-_SET = re.compile(r"([\w./-]+)\s+(in|notin)\s+\(([^)]*)\)")
+_SET = re.compile(r"([\w./-]+)\s+(in|notin)\s*\(([^)]*)\)")
 _EQUAL = re.compile(r"([\w./-]+)\s*(==|!=|=)\s*([\w./-]*)")
 _KEY = re.compile(r"(!?)\s*([\w./-]+)")
 

@@ -1,10 +1,14 @@
 """Time as integers: milliseconds since the epoch in decisions, RFC 3339 in manifests, durations as Kubernetes writes them."""
 
 import re
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 
-_UNITS_MS = {"ms": 1, "s": 1000, "m": 60_000, "h": 3_600_000}
-_DURATION = re.compile(r"(\d+)(?:\.(\d{1,3}))?(ms|s|m|h)")
+_EPOCH = datetime.fromtimestamp(0, UTC)
+_UNITS_NS = {
+    **{"ns": 1, "us": 1000, "µs": 1000, "μs": 1000, "ms": 1_000_000},
+    **{"s": 1_000_000_000, "m": 60_000_000_000, "h": 3_600_000_000_000},
+}
+_DURATION = re.compile(r"([0-9]*)(?:\.([0-9]*))?(ns|us|µs|μs|ms|s|m|h)")
 
 
 def rfc3339(now_ms: int) -> str:
@@ -22,18 +26,22 @@ def parse_time(text: str) -> int:
     moment = datetime.fromisoformat(text.replace("Z", "+00:00"))
     if moment.tzinfo is None:
         raise ValueError(f"{text!r} names no time zone; write it as 2026-01-31T12:00:00Z")
-    return int(moment.timestamp()) * 1000 + moment.microsecond // 1000
+    return (moment - _EPOCH) // timedelta(milliseconds=1)
 
 
 def parse_duration(text: str) -> int:
-    """A duration such as ``500ms``, ``30s``, ``1h30m`` as milliseconds; raises ValueError when it is none."""
+    """A duration such as ``500ms``, ``30s``, ``1h30m``, ``0`` as milliseconds, in Go's syntax without a sign.
+
+    What is finer than a millisecond is dropped. Raises ValueError when it is none.
+    """
     total, position = 0, 0
     for match in _DURATION.finditer(text):
-        if match.start() != position:
-            break
         whole, fraction, unit = match.groups()
-        total += int(whole) * _UNITS_MS[unit] + int((fraction or "0").ljust(3, "0")) * _UNITS_MS[unit] // 1000
+        if match.start() != position or not (whole or fraction):
+            break
+        digits = fraction or ""
+        total += int(whole + digits) * _UNITS_NS[unit] // 10 ** len(digits)
         position = match.end()
-    if position != len(text) or not text:
+    if text != "0" and (position != len(text) or not text):
         raise ValueError(f"{text!r} is not a duration such as 500ms, 30s or 1h30m")
-    return total
+    return total // 1_000_000

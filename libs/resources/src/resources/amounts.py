@@ -11,7 +11,7 @@ from resources.quantity import QuantityError, format_quantity, parse_milli, pars
 
 Amounts = dict[str, int]
 
-_BYTES = ("memory", "storage", "ephemeral-storage", "batch-memory", "mid-memory")
+_BYTES = ("memory", "storage")
 
 
 def parse_amounts(manifest: Mapping[str, Any] | None) -> Amounts:
@@ -37,7 +37,13 @@ def format_amounts(amounts: Mapping[str, int]) -> dict[str, str]:
 
 def format_amount(name: str, amount: int) -> str:
     """One amount of the resource ``name`` as a person would write it: ``500m``, ``2``, ``8Gi``."""
-    return format_quantity(amount, milli=is_milli(name), binary=name.rsplit("/", 1)[-1].endswith(_BYTES))
+    return format_quantity(amount, milli=is_milli(name), binary=_is_bytes(name))
+
+
+def _is_bytes(name: str) -> bool:
+    """Whether the resource ``name`` counts bytes; memory of virtual cards counts MiB."""
+    own = name.rsplit("/", 1)[-1]
+    return own.endswith(_BYTES) and not own.endswith("vgpu-memory")
 
 
 def add(left: Mapping[str, int], right: Mapping[str, int]) -> Amounts:

@@ -12,7 +12,11 @@ NANO = 1_000_000_000
 
 _BINARY = {"Ki": 1 << 10, "Mi": 1 << 20, "Gi": 1 << 30, "Ti": 1 << 40, "Pi": 1 << 50, "Ei": 1 << 60}
 _DECIMAL = {"n": -9, "u": -6, "m": -3, "": 0, "k": 3, "M": 6, "G": 9, "T": 12, "P": 15, "E": 18}
-_PATTERN = re.compile(r"([+-]?)(\d*)(?:\.(\d*))?(?:(Ki|Mi|Gi|Ti|Pi|Ei)|([eE][+-]?\d+)|([numkMGTPE]))?")
+_PATTERN = re.compile(
+    r"([+-]?)([0-9]*)(?:\.([0-9]*))?(?:(Ki|Mi|Gi|Ti|Pi|Ei)|([eE][+-]?[0-9]+)|([numkMGTPE]))?", re.ASCII
+)
+_LONGEST = 200
+"""Characters of a quantity: nobody needs more, and integers of thousands of digits are no longer cheap."""
 
 
 class QuantityError(ValueError):
@@ -53,12 +57,17 @@ def _scaled(value: str | int | float, power: int) -> int:
         raise QuantityError(f"{value!r} is not a quantity such as 500m, 2 or 1.5Gi")
     if isinstance(value, int):
         return int(value * 10**power)
-    return _parse(repr(value) if isinstance(value, float) else value, power)
+    if isinstance(value, float):
+        value = repr(value)
+    if not isinstance(value, str) or len(value) > _LONGEST:
+        shown = value[:20] + "…" if isinstance(value, str) else value
+        raise QuantityError(f"{shown!r} is not a quantity such as 500m, 2 or 1.5Gi")
+    return _parse(value, power)
 
 
 @lru_cache(maxsize=8192)
 def _parse(text: str, power: int) -> int:
-    match = _PATTERN.fullmatch(text.strip()) if isinstance(text, str) else None
+    match = _PATTERN.fullmatch(text)
     if match is None or not (match[2] or match[3]):
         raise QuantityError(f"{text!r} is not a quantity such as 500m, 2 or 1.5Gi")
     sign, whole, fraction, binary, exponent, suffix = match.groups()
@@ -69,7 +78,8 @@ def _parse(text: str, power: int) -> int:
         digits *= _BINARY[binary]
     else:
         shift += int(exponent[1:]) if exponent else _DECIMAL[suffix or ""]
-    if abs(shift) > 60:
+    if shift > 60:
         raise QuantityError(f"{text!r} is out of range")
-    amount = int(digits * 10**shift if shift >= 0 else -(-digits // 10**-shift))
+    # Finer than all digits together is rounded up to one unit, without a power of ten of any size.
+    amount = int(digits * 10**shift if shift >= 0 else -(-digits // 10 ** min(-shift, _LONGEST)))
     return -amount if sign == "-" else amount

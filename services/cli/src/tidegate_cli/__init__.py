@@ -1,0 +1,1 @@
+"""The command line of Tidegate, in the manner of kubectl."""

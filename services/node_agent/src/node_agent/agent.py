@@ -10,6 +10,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from kube import Manifest
 from node_agent.domain import archive
 from node_agent.domain.identity import free_user_id
 from node_agent.domain.records import PodRecord, Stage
@@ -85,6 +86,8 @@ class Agent:
         for uid, manifest in pods.items():
             worker = self._workers.get(uid)
             if worker is None:
+                if _is_over(manifest):  # it ended here before this data folder was made: it is not run a second time
+                    continue
                 worker = self._workers[uid] = PodWorker(node, manifest, None, self._free_user_id())
                 worker.begin()
             worker.update(manifest)
@@ -104,6 +107,8 @@ class Agent:
         while any(worker.record.alive for worker in self._workers.values()):
             self._calm.clear()
             await self._calm.wait()
+        if self.isolation is not None:
+            self.isolation.cgroups.release()
 
     async def logs(
         self, uid: str, container: str, tail: int | None = None, follow_on: bool = False
@@ -159,8 +164,9 @@ class Agent:
             record = self._kept_record(uid)
             if record is not None:
                 self._workers[uid] = PodWorker(node, manifest, record, record.user_id)
+        rebooted = self._data.note_boot()
         for worker in list(self._workers.values()):
-            worker.begin()
+            worker.begin(rebooted)
 
     def _kept_record(self, uid: str) -> PodRecord | None:
         data = self._data.pod(uid).load("record.json")
@@ -238,3 +244,8 @@ class Agent:
             yield
         finally:
             os.close(fd)
+
+
+def _is_over(manifest: Manifest) -> bool:
+    phase = (manifest.get("status") or {}).get("phase")
+    return phase in ("Succeeded", "Failed") and "deletionTimestamp" not in manifest["metadata"]

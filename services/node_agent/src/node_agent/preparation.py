@@ -1,6 +1,5 @@
 """From a container's manifest to the request that starts it: who it is, what it is given, what it sees."""
 
-import asyncio
 import os
 import sys
 from collections.abc import Mapping
@@ -9,12 +8,13 @@ from pathlib import Path
 from typing import Any
 
 from kube import Manifest
-from kube.environment import containers, environment, expand_all, secret_names
+from kube.environment import containers, environment, expand_all
 from node_agent.domain.containers import Container, Pod
 from node_agent.domain.devices import device_variables
 from node_agent.domain.identity import RunAs, host_name, hosts_file, run_as
 from node_agent.domain.limits import Limits, container_limits, pod_limits
 from node_agent.domain.volumes import Mount, Origin, UnsupportedVolume, Volume, mounts, variable_name, volumes
+from node_agent.needs import NeverPossible, NotYet, Secrets
 from node_agent.node import Node
 from node_agent.runtime.ending import POD_MARK
 from node_agent.runtime.folders import PodFolder
@@ -24,24 +24,6 @@ _RESOLVER = Path(__file__).with_name("runtime") / "resolver"
 _PYTHON = Path(sys.executable)
 SYSTEM_PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 
-Secrets = Mapping[str, Mapping[str, bytes]]
-
-
-class NotYet(Exception):
-    """Something that the container needs is not there yet; ``again`` says whether time alone may bring it."""
-
-    def __init__(self, reason: str, message: str, again: bool) -> None:
-        super().__init__(message)
-        self.reason, self.again = reason, again
-
-
-class NeverPossible(Exception):
-    """The container cannot be run on this node, however often it is tried."""
-
-    def __init__(self, reason: str, message: str) -> None:
-        super().__init__(message)
-        self.reason = reason
-
 
 @dataclass(frozen=True, slots=True)
 class Preparation:
@@ -49,23 +31,6 @@ class Preparation:
 
     request: dict[str, Any]
     notes: dict[str, str]
-
-
-async def fetch_secrets(node: Node, manifest: Manifest) -> dict[str, Mapping[str, bytes]]:
-    """The Secrets that the pod refers to, as far as there are any of these names; raises NotYet when nobody answers."""
-    namespace, names = str(manifest["metadata"].get("namespace") or "default"), secret_names(manifest)
-
-    async def fetch(name: str) -> Mapping[str, bytes] | None:
-        try:
-            return await node.upstream.secret(namespace, name)
-        except LookupError:
-            return None
-        except Exception as error:
-            raise NotYet("SecretUnavailable", f"Secret {namespace}/{name}: {error}", again=True) from error
-
-    found = await asyncio.gather(*(fetch(name) for name in names))
-    pairs = zip(names, found, strict=True)
-    return {f"{namespace}/{name}": values for name, values in pairs if values is not None}
 
 
 class PodPreparation:
@@ -109,6 +74,7 @@ class PodPreparation:
                 f"{container.field}.command is not set (container {container.name}, image {manifest.get('image')!r}): "
                 "this node runs processes of the machine, not images, so a container has to name its command",
             )
+        self.write_hosts()
         placed = self._place_volumes(secrets)
         found_mounts = mounts(manifest)
         request = self.inside_request(container, secrets)

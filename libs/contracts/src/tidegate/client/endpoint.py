@@ -56,18 +56,6 @@ def find_endpoint(
     return Endpoint(_checked(server), token)
 
 
-def running_pid(folder: Path) -> int | None:
-    """The process id that the endpoint file in ``folder`` names, if a process has it."""
-    try:
-        pid = int(json.loads((folder / "endpoint.json").read_text())["pid"])
-        os.kill(pid, 0)
-    except PermissionError:
-        return pid
-    except (OSError, ValueError, KeyError, TypeError):
-        return None
-    return pid
-
-
 def _folder(environment: Mapping[str, str]) -> Path:
     if environment.get("TIDEGATE_DATA_DIR"):
         return Path(environment["TIDEGATE_DATA_DIR"])

@@ -47,7 +47,8 @@ def encode_commit(head: CommitHead, decisions: Iterable[tuple[str, Decision]], p
 
 
 def _add_mutation(item: decision_pb2.Decision, mutation: Mutation, blobs: BlobWriter) -> None:
-    metadata, body, patch = None, None, mutation.patch or mutation.devices
+    metadata, body = None, None
+    patch = mutation.devices if mutation.patch is None else mutation.patch
     if mutation.manifest is not None:
         metadata, body, patch = split(mutation.manifest)
     item.mutations.add(

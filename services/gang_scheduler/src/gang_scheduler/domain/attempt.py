@@ -2,42 +2,16 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import NamedTuple
 
+from gang_scheduler.domain.block import ANYTHING, Block, Wake
 from gang_scheduler.domain.explain import Explanation, NodeReport, Reason, node_report, too_large
 from gang_scheduler.domain.gang import place_all, place_some
 from gang_scheduler.domain.groups import Group
 from gang_scheduler.domain.minimum import Candidates, candidates, first_choice
 from gang_scheduler.domain.pod_record import PodRecord
-from gang_scheduler.domain.pod_shape import PodShape
 from gang_scheduler.domain.queue_ledger import Denial, total_of
 from gang_scheduler.domain.room import PodClass, Room
 from gang_scheduler.domain.trial import Step, Trial
-
-
-class Wake(NamedTuple):
-    """What has to happen before another attempt can succeed: ``need`` places for a shape, less use of a queue, or anything.
-
-    ``own`` says that only a change of the gangs themselves can help.
-    """
-
-    shape: PodShape | None = None
-    need: int = 0
-    queue: str | None = None
-    own: bool = False
-
-
-ANYTHING = Wake()
-OWN_CHANGE = Wake(own=True)
-
-
-class Block(NamedTuple):
-    """Why an attempt failed, and what to wait for."""
-
-    explanation: Explanation
-    wake: Wake
-    hopeless: bool = False
-    """Whether it cannot succeed in this cluster even when everything else is gone."""
 
 
 @dataclass(slots=True)
@@ -51,6 +25,8 @@ class Attempts:
 
     def start(self, groups: Sequence[Group]) -> Block | None:
         """Start the minima of ``groups``, none of which has started and all of which have enough members."""
+        if len(groups) == 1 and groups[0].id.kind == "pod":
+            return self.add(groups[0], tuple(groups[0].pending.values()))
         found = [candidates(group) for group in groups]
         choices = [first_choice(item) for item in found]
         denial = self._denial(groups, choices)

@@ -12,7 +12,8 @@ from kube import Event
 
 def audit(cluster: Cluster) -> list[str]:
     """What does not hold, in words; empty when all is well."""
-    return [*_overfull_nodes(cluster), *_wrong_standings(cluster), *_differences(cluster, rebuilt(cluster))]
+    excess = _excess(cluster)
+    return [*excess, *_overfull_nodes(cluster), *_wrong_standings(cluster), *_differences(cluster, rebuilt(cluster))]
 
 
 def rebuilt(cluster: Cluster) -> Cluster:
@@ -20,11 +21,11 @@ def rebuilt(cluster: Cluster) -> Cluster:
     copy = Cluster(cluster.schedulers, cluster.placement)
     copy.room.ledger.queues = {}
     if cluster.room.ledger.queues is not None:
-        copy.room.ledger.hear(cluster.room.ledger.queues)
+        copy.hear(cluster.room.ledger.queues)
     copy.classes.update(cluster.classes)
     copy.room.ledger.created.update(cluster.room.ledger.created)
     copy.room.neighbours.namespaces.update(cluster.room.neighbours.namespaces)
-    copy.adopt_namespaces(cluster)
+    copy.namespace_annotations.update(cluster.namespace_annotations)
     objects = [*cluster.nodes.values(), *(g.pod_group for g in cluster.groups.values() if g.pod_group)]
     copy.fold(Event(None, item) for item in objects)
     copy.fold(Event(None, record.pod) for record in cluster.pods.values())
@@ -44,6 +45,13 @@ def _overfull_nodes(cluster: Cluster) -> Iterator[str]:
         for resource, row in table.resources.rows.items():
             if slot in assumed and row in asked and over[row]:
                 yield f"node {name}: {table.used[row, slot]} of {table.allocatable[row, slot]} {resource} used"
+
+
+def _excess(cluster: Cluster) -> list[str]:
+    """Queues that decisions on their way carry over their capability; what was bound by others may be above it."""
+    if not any(record.assumed for record in cluster.pods.values()):
+        return []
+    return cluster.room.ledger.excess()
 
 
 def _wrong_standings(cluster: Cluster) -> Iterator[str]:

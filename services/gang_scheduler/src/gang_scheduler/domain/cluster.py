@@ -3,41 +3,25 @@
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 
-from gang_scheduler.domain.gang_terms import SIGS_GROUP, VOLCANO_GROUP, GroupId, group_of, queue_of
+from gang_scheduler.domain.entitlement import Entitlement
+from gang_scheduler.domain.gang_terms import SIGS_GROUP, VOLCANO_GROUP, GroupId
 from gang_scheduler.domain.groups import Group
-from gang_scheduler.domain.node_table import NodeTable
-from gang_scheduler.domain.pod_record import PodRecord, Standing, standing_of
-from gang_scheduler.domain.pod_shape import ResourceRows, ShapeCatalog
-from gang_scheduler.domain.queue_ledger import QueueLedger
-from gang_scheduler.domain.room import Room
-from gang_scheduler.domain.scoring import Placement
-from kube import Event, Key, Object
-
-FINISHED = (Standing.SUCCEEDED, Standing.FAILED)
+from gang_scheduler.domain.pod_books import PodBooks
+from kube import Event, Object
 
 
 @dataclass(slots=True)
-class Cluster:
-    """``touched`` are the gangs that changed in any way since it was cleared."""
+class Cluster(PodBooks):
+    """The pods, and all that they refer to."""
 
-    schedulers: frozenset[str]
-    placement: Placement
-    pods: dict[Key, PodRecord] = field(default_factory=dict)
-    groups: dict[GroupId, Group] = field(default_factory=dict)
     nodes: dict[str, Object] = field(default_factory=dict)
     classes: dict[str, int] = field(default_factory=dict)
-    touched: dict[GroupId, None] = field(default_factory=dict)
-    room: Room = field(init=False)
-    catalog: ShapeCatalog = field(init=False)
+    """The value of every priority class."""
 
-    _namespace_annotations: dict[str, dict[str, str]] = field(default_factory=dict)
-    _on_node: dict[str, dict[Key, PodRecord]] = field(default_factory=dict)
     _folds: dict[str, Callable[[Event], None]] = field(init=False)
 
     def __post_init__(self) -> None:
-        resources = ResourceRows()
-        self.catalog = ShapeCatalog(resources)
-        self.room = Room(NodeTable(resources), QueueLedger(), self.placement)
+        PodBooks.__post_init__(self)
         self._folds = {
             "Node": self._fold_node,
             "Namespace": self._fold_namespace,
@@ -57,179 +41,15 @@ class Cluster:
             elif kind in self._folds:
                 self._folds[kind](event)
         for event in pods:
-            self._fold_pod(event)
+            self.fold_pod(event)
 
-    def assume(self, records: list[PodRecord], node: str) -> None:
-        """Pods of one shape and one gang count as bound to ``node`` until the fact says so, or ``unassume`` does."""
-        for record in records:
-            record.assumed = True
-            self._bind(record, node)
-            record.group.put(record, standing_of(record))
-        slot = self.room.table.slots.get(node, -1)
-        if slot >= 0:
-            self.room.occupy(records, slot, records[0].group.queue)
-        self.touched[records[0].group.id] = None
-
-    def unassume(self, record: PodRecord) -> None:
-        """The pod was not bound after all."""
-        record.assumed = False
-        self._bind(record, str(record.pod.spec.get("nodeName") or ""))
-        self._stand(record)
-
-    def adopt_namespaces(self, other: "Cluster") -> None:
-        """Know the namespaces that another cluster knows."""
-        self._namespace_annotations.update(other._namespace_annotations)
-
-    def placed(self) -> list[PodRecord]:
-        """All pods that are counted on a node."""
-        return [record for records in self._on_node.values() for record in records.values() if record.slot >= 0]
-
-    def _fold_pod(self, event: Event) -> None:
-        new, record = event.new, self.pods.get(event.key)
-        if record is not None and (new is None or new.uid != record.pod.uid):
-            self._remove(record)
-            record = None
-        if new is None:
-            return
-        if record is None:
-            self._add(new)
-        else:
-            self._update(record, new)
-
-    def _add(self, pod: Object) -> None:
-        form = self.catalog.form_of(pod.spec, pod.namespace, pod.labels)
-        record = PodRecord(pod.key, pod, form, form.scheduler in self.schedulers)
-        record.rank()
-        if not form.shape.terms.empty:
-            self.room.neighbours.watch(form.shape.terms, self.placed())
-        self.pods[pod.key] = record
-        self._bind(record, str(pod.spec.get("nodeName") or ""))
-        self._join(record)
-        self._count(record)
-
-    def _remove(self, record: PodRecord) -> None:
-        del self.pods[record.key]
-        self._bind(record, "")
-        self._count(record)
-        self._part(record)
-        if not record.shape.terms.empty:
-            self.room.neighbours.leave(record.shape.terms)
-
-    def _update(self, record: PodRecord, new: Object) -> None:
-        old, record.pod = record.pod, new
-        if new.metadata is not old.metadata and new.metadata != old.metadata:
-            self._renew_metadata(record, old)
-        old_spec, spec = old.spec, new.spec
-        if spec is not old_spec and not _same_but_for_node(old_spec, spec):
-            self._reform(record)
-        node = str(spec.get("nodeName") or "")
-        if node or not record.assumed:
-            record.assumed = False
-            self._bind(record, node)
-        self._stand(record)
-
-    def _stand(self, record: PodRecord) -> None:
-        standing = standing_of(record)
-        if standing is not record.standing:
-            record.group.put(record, standing)
-        self._count(record)
-        self.touched[record.group.id] = None
-
-    def _renew_metadata(self, record: PodRecord, old: Object) -> None:
-        """Labels, annotations or the deletion of a pod changed; its gang may be another one now."""
-        record.rank()
-        if record.pod.labels != old.labels:
-            self._lift(record)
-            record.matched_version = -1
-            if not record.shape.terms.empty:
-                self._reform(record)
-        gang = group_of(record.pod)
-        if gang != record.group.id:
-            self._lift(record)
-            self._part(record)
-            self._join(record)
-        elif record.group.pod_group is None:
-            record.group.renew()
-            self._assign_queue(record.group)
-
-    def _reform(self, record: PodRecord) -> None:
-        """The spec of a pod changed in more than its node: gates were lifted, or it was resized in place."""
-        self._lift(record)
-        old = record.shape
-        record.form = self.catalog.form_of(record.pod.spec, record.key.namespace, record.pod.labels)
-        record.ours = record.form.scheduler in self.schedulers
-        record.rank()
-        if record.shape is not old:
-            self.room.neighbours.watch(record.shape.terms, self.placed())
-            self.room.neighbours.leave(old.terms)
-        record.group.priority_changed()
-
-    def _bind(self, record: PodRecord, node: str) -> None:
-        if node == record.node:
-            return
-        if record.node:
-            del self._on_node[record.node][record.key]
-        if node:
-            self._on_node.setdefault(node, {})[record.key] = record
-        record.node = node
-
-    def _count(self, record: PodRecord) -> None:
-        """Let the books show the pod where it is: on its node, unless it has finished or the node is unknown."""
-        slot = self.room.table.slots.get(record.node, -1) if record.node else -1
-        if record.standing in FINISHED:
-            slot = -1
-        if slot == record.slot:
-            return
-        self._lift(record)
-        if slot >= 0:
-            self.room.occupy([record], slot, record.group.queue if record.ours else None)
-
-    def _lift(self, record: PodRecord) -> None:
-        """Take the pod out of the books."""
-        if record.slot < 0:
-            return
-        queue = record.charged
-        self.room.vacate([record])
-        if queue is not None:
-            self.room.ledger.release(queue)
-
-    def _join(self, record: PodRecord) -> None:
-        gang = group_of(record.pod)
-        group = self.groups.get(gang)
-        if group is None:
-            group = self.groups[gang] = Group(gang)
-        record.group = group
-        group.put(record, standing_of(record))
-        if group.pod_group is None:
-            self._assign_queue(group)
-        self.touched[gang] = None
-
-    def _part(self, record: PodRecord) -> None:
-        group = record.group
-        group.drop(record)
-        self.touched[group.id] = None
-        self._forget_if_empty(group)
-
-    def _forget_if_empty(self, group: Group) -> None:
-        if not group.members and group.pod_group is None:
-            self.groups.pop(group.id, None)
-
-    def _assign_queue(self, group: Group) -> None:
-        """The queue that a gang belongs to; what its members use moves with it."""
-        if group.pod_group is not None and group.terms is not None:
-            queue = group.terms.queue
-        elif group.members:
-            first = group.members[min(group.members)].pod
-            queue = queue_of(first, self._namespace_annotations.get(first.namespace, {}))
-        else:
-            return
-        if queue == group.queue:
-            return
-        group.queue = queue
-        for record in list(group.members.values()):
-            if record.charged is not None:
-                self._lift(record)
-                self._count(record)
+    def hear(self, queues: dict[str, Entitlement]) -> None:
+        """New entitlements of the queues are in force."""
+        ledger = self.room.ledger
+        if ledger.hear(queues):
+            for record in self.placed():
+                if record.charged is not None:
+                    ledger.charge(record.charged, record.shape.requests, 1)
 
     def _fold_pod_group(self, event: Event) -> None:
         key = event.key
@@ -244,16 +64,17 @@ class Cluster:
             return
         if event.new is None and (known is None or known.kind != key.kind):
             return
-        group.describe(event.new)
-        self._assign_queue(group)
-        self.touched[gang] = None
-        self._forget_if_empty(group)
+        was_in = group.let_in
+        renewed = group.describe(event.new)
+        self.assign_queue(group)
+        self.touch(gang, again=renewed or group.let_in != was_in)
+        self.forget_if_empty(group)
 
     def _fold_node(self, event: Event) -> None:
         name = event.key.name
         if event.new is None:
-            for record in list(self._on_node.get(name, {}).values()):
-                self._lift(record)
+            for record in list(self.on_node.get(name, {}).values()):
+                self.lift(record)
             self.room.table.remove(name)
             self.nodes.pop(name, None)
             return
@@ -261,12 +82,12 @@ class Cluster:
         self.nodes[name] = event.new
         self.room.table.put(event.new)
         if not known:
-            for record in self._on_node.get(name, {}).values():
-                self._count(record)
+            for record in self.on_node.get(name, {}).values():
+                self.count(record)
 
     def _fold_namespace(self, event: Event) -> None:
         name, new = event.key.name, event.new
-        self._namespace_annotations[name] = new.annotations if new else {}
+        self.namespace_annotations[name] = new.annotations if new else {}
         neighbours = self.room.neighbours
         labels = {"kubernetes.io/metadata.name": name, **(new.labels if new else {})}
         if neighbours.namespaces.get(name) != labels:
@@ -275,8 +96,8 @@ class Cluster:
                 neighbours.recount(self.placed())
         for group in list(self.groups.values()):
             if group.id.namespace == name and group.pod_group is None:
-                self._assign_queue(group)
-                self.touched[group.id] = None
+                self.assign_queue(group)
+                self.touch(group.id, again=True)
 
     def _fold_priority_class(self, event: Event) -> None:
         if event.new is None:
@@ -288,10 +109,3 @@ class Cluster:
 
     def _fold_queue(self, event: Event) -> None:
         self.room.ledger.created[event.key.name] = event.new.created if event.new else ""
-
-
-def _same_but_for_node(old: dict[str, object], new: dict[str, object]) -> bool:
-    """Whether two pod specs differ in nothing but the node: what a binding changes."""
-    if len(new) - ("nodeName" in new) != len(old) - ("nodeName" in old):
-        return False
-    return all(new.get(name) == part for name, part in old.items() if name != "nodeName")

@@ -5,8 +5,8 @@ from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
 
 from gang_scheduler.domain import decisions
-from gang_scheduler.domain.attempt import Wake
 from gang_scheduler.domain.audit import audit
+from gang_scheduler.domain.block import Wake
 from gang_scheduler.domain.cluster import Cluster
 from gang_scheduler.domain.entitlement import entitlements
 from gang_scheduler.domain.explain import Explanation
@@ -54,7 +54,7 @@ class SchedulerCore:
     def hear(self, service: str, decision: Decision) -> None:
         """Take in the entitlements of the queues. Until the first ones were heard nothing is placed."""
         if decision.name == "EntitlementsComputed":
-            self.cluster.room.ledger.hear(entitlements(decision.payload or {}))
+            self.cluster.hear(entitlements(decision.payload or {}))
 
     def assume(self, decision_id: str, decision: Decision) -> None:
         """Count the bindings of an own decision as done."""
@@ -71,8 +71,8 @@ class SchedulerCore:
             if record.assumed and self.cluster.pods.get(record.key) is record:
                 self.cluster.unassume(record)
         gang = self._gang_of(subject)
-        if gang is not None:
-            self.cluster.touched[gang] = None
+        if gang is not None and (records or not outcome.applied):
+            self.cluster.touch(gang, again=True)
 
     def decide(self, now: int, in_flight: AbstractSet[Key]) -> list[Decision]:
         """Place whoever can be placed, and tell the others why they wait."""
@@ -116,9 +116,12 @@ class SchedulerCore:
         """The groups that changed, lined up; those with a decision on its way stay for later."""
         touched: list[Group] = []
         withheld: dict[GroupId, None] = {}
-        for gang in {**self._withheld, **self.cluster.touched}:
+        for gang in self._withheld:
+            self.cluster.touched.setdefault(gang, False)
+        for gang, again in self.cluster.touched.items():
             group = self.cluster.groups.get(gang)
-            self._line_up(gang, group)
+            if again:
+                self._line_up(gang, group)
             if group is None:
                 continue
             if group.key in in_flight:
@@ -181,14 +184,19 @@ class SchedulerCore:
             said.update(turn.unit)
         for group in touched:
             if group.id not in said and group.pod_group is not None:
-                turn_of_group = turns.turns.get(self._units.get(group.id, ()))
-                block = turn_of_group.block if turn_of_group else None
-                status = decisions.observed(group, now, block.explanation if block else None)
+                unit = self._units.get(group.id, ())
+                tried = turns.turns.get(unit)
+                told = self.explanations.get(unit) if tried is None else tried.block and tried.block.explanation
+                status = decisions.observed(group, now, told)
                 if status is not None:
                     yield status
 
     def _park(self, turn: Turn, waits: dict[Unit, Wake]) -> None:
         """A unit that found no place waits; one with a decision comes back with its outcome."""
+        if turn.steps:
+            # It stays ready until its decision is assumed: what is only decided may be decided again.
+            self.line.renew(turn.unit)
+            return
         if turn.block is None:
             self._leave(turn.unit)
             return

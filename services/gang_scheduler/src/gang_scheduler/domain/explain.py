@@ -61,9 +61,6 @@ class NodeReport:
     short: tuple[Manifest, ...]
     """For every resource that is too little somewhere: its name, what is needed, the most that is free, and where."""
 
-    matching: int
-    """How many nodes pass every rule but room."""
-
     @property
     def fitting(self) -> int:
         return self.nodes - sum(count for _, count in self.filters)
@@ -90,14 +87,13 @@ def node_report(room: Room, record: PodRecord) -> NodeReport:
         _sieve(counts, phrase, left, mask)
     for phrase, mask in room.coupling_masks(record):
         _sieve(counts, phrase, left, mask)
-    matching = int(np.count_nonzero(left))
     short: list[Manifest] = []
     for name, need, phrase, mask in _room_filters(room, record, left.copy()):
         before = len(counts)
         _sieve(counts, phrase, left, mask)
         if len(counts) > before:
             short.append({"resource": name, "need": format_amount(name, need), "phrase": phrase})
-    return NodeReport(nodes, tuple(counts), tuple(short), matching)
+    return NodeReport(nodes, tuple(counts), tuple(short))
 
 
 def too_large(room: Room, record: PodRecord) -> str:

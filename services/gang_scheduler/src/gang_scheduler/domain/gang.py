@@ -20,7 +20,7 @@ Batch = list[PodRecord]
 
 def place_all(trial: Trial, records: Sequence[PodRecord]) -> PodRecord | None:
     """Place every one of ``records``; returns the first for which there is no room (others may be placed then)."""
-    batches = by_scarcity(trial.room, records)
+    batches = by_scarcity(trial.room, records) if len(records) > 1 else [list(records)]
     for batch in batches:
         if trial.room.view(batch[0]).total < len(batch):
             return batch[0]

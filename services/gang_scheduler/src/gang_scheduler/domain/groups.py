@@ -19,9 +19,6 @@ class Group:
     counts: list[int] = field(default_factory=lambda: [0] * len(Standing))
     terms: GangTerms | None = None
     queue: str = ""
-    blocked_for: str = ""
-    """The signature of what it was last told to wait for."""
-
     _priority: int | None = None
 
     @property
@@ -106,17 +103,18 @@ class Group:
         if self.pod_group is None:
             self.renew()
 
-    def describe(self, pod_group: Object | None) -> None:
-        """Its PodGroup came, changed or went."""
+    def describe(self, pod_group: Object | None) -> bool:
+        """Its PodGroup came, changed or went; returns whether more than its status did."""
         unchanged = (
             pod_group is not None
             and self.pod_group is not None
-            and pod_group.body is self.pod_group.body
-            and pod_group.metadata is self.pod_group.metadata
+            and pod_group.body == self.pod_group.body
+            and pod_group.metadata == self.pod_group.metadata
         )
         self.pod_group = pod_group
         if not unchanged:
             self.renew()
+        return not unchanged
 
     def renew(self) -> None:
         """Read the terms again."""

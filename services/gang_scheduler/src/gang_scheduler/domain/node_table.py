@@ -113,10 +113,6 @@ class NodeTable:
             }
         return self._totals
 
-    def free(self, slot: int, row: int) -> int:
-        """What is free of a resource on one node, never below zero."""
-        return max(0, int(self.allocatable[row, slot] - self.used[row, slot]))
-
     def _put_allocatable(self, slot: int, node: Object) -> None:
         try:
             amounts = parse_amounts(node.status.get("allocatable") or node.status.get("capacity"))

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from gang_scheduler.domain.entitlement import Entitlement
-from resources import Amounts, smallest
+from resources import Amounts
 from resources.amounts import format_amount
 
 CLUSTER = ""
@@ -37,13 +37,15 @@ class QueueLedger:
     released: set[str] = field(default_factory=set)
     """Queues that used less or were given other limits since this was cleared."""
 
+    used_before: dict[str, Amounts] = field(default_factory=dict)
+    """What was used when limits changed last."""
+
     _chains: dict[str, tuple[str, ...]] = field(default_factory=dict)
     _children: dict[str, list[str]] = field(default_factory=dict)
-    _own: dict[str, Amounts] = field(default_factory=dict)
     _guaranteed: bool = False
 
-    def hear(self, queues: dict[str, Entitlement]) -> None:
-        """New entitlements are in force."""
+    def hear(self, queues: dict[str, Entitlement]) -> bool:
+        """New entitlements are in force; returns whether limits or the tree changed, so that usage has to be charged anew."""
         before = self.queues or {}
         changed = {
             name
@@ -58,13 +60,17 @@ class QueueLedger:
         self._guaranteed = any(queue.guarantee for queue in queues.values())
         if changed:
             self.released |= changed | {CLUSTER}
-            self._recharge()
+            self.used_before, self.used = self.used, {}
+        return bool(changed)
 
     def charge(self, queue: str, requests: Mapping[str, int], count: int) -> None:
         """``count`` pods with ``requests`` start in ``queue``; a negative count ends them."""
-        _add(self._own.setdefault(queue, {}), requests, count)
         for name in self.chain(queue):
-            _add(self.used.setdefault(name, {}), requests, count)
+            used = self.used.get(name)
+            if used is None:
+                used = self.used[name] = {}
+            for resource, amount in requests.items():
+                used[resource] = used.get(resource, 0) + amount * count
 
     def release(self, queue: str) -> None:
         """Something ended for good in the queue: whoever waits for it or those above it may look again."""
@@ -124,13 +130,14 @@ class QueueLedger:
         entitlement = (self.queues or {}).get(queue)
         return entitlement is not None and entitlement.strict_fifo
 
-    def excess(self, before: Mapping[str, Amounts]) -> list[str]:
-        """Queues that are above their capability in something of which they had not that much ``before``, in words."""
+    def excess(self) -> list[str]:
+        """Queues that are above their capability, in words; what was used when it was lowered is allowed."""
         return [
             f"queue {name} uses {amount} {resource} of {limit}"
             for name, queue in (self.queues or {}).items()
             for resource, limit in queue.capability.items()
-            if (amount := self.used.get(name, {}).get(resource, 0)) > max(limit, before.get(name, {}).get(resource, 0))
+            if (amount := self.used.get(name, {}).get(resource, 0))
+            > max(limit, self.used_before.get(name, {}).get(resource, 0))
         ]
 
     def _over_capability(self, queue: Entitlement, requests: Mapping[str, int], who: str) -> Denial | None:
@@ -149,51 +156,46 @@ class QueueLedger:
         return None
 
     def _over_guarantees(self, queue: str, requests: Mapping[str, int], who: str) -> Denial | None:
-        """Whether the job would take what is guaranteed to others and not used by them, level by level from below."""
+        """Whether the job would take what is guaranteed to others and not used by them."""
+        for name, amount in requests.items():
+            denial = self._takes_guaranteed(queue, name, amount, who)
+            if denial:
+                return denial
+        return None
+
+    def _takes_guaranteed(self, queue: str, resource: str, amount: int, who: str) -> Denial | None:
+        """Level by level from below: what is used, what is asked for and what is kept for others must fit the limit."""
         assert self.queues is not None
+        kept = 0
         chain = self.chain(queue)
         for child, parent in zip(chain, (*chain[1:], CLUSTER), strict=True):
             if child not in self.queues:
-                continue
-            top = parent not in self.queues
-            limits = self.supply if top else smallest(self.queues[parent].capability, {})
-            denial = self._takes_guaranteed(child, CLUSTER if top else parent, limits, requests, who)
-            if denial:
-                return denial
-            if top:
-                break
-        return None
-
-    def _takes_guaranteed(
-        self, child: str, parent: str, limits: Mapping[str, int], requests: Mapping[str, int], who: str
-    ) -> Denial | None:
-        assert self.queues is not None
-        siblings = self._children.get(parent, [])
-        for name, amount in requests.items():
-            own = self.used.get(child, {}).get(name, 0)
-            kept = sum(self._unused_guarantee(sibling, name) for sibling in siblings if sibling != child)
-            if not kept or name not in limits or own + amount <= self.queues[child].guarantee.get(name, 0):
-                continue
-            taken = sum(self.used.get(sibling, {}).get(name, 0) for sibling in siblings)
-            if taken + amount + kept > limits[name]:
+                return None
+            if self.used.get(child, {}).get(resource, 0) + amount <= self.queues[child].guarantee.get(resource, 0):
+                return None
+            siblings = self._children.get(parent, [])
+            kept += sum(self._kept_for(sibling, resource) for sibling in siblings if sibling != child)
+            limits = self.queues[parent].capability if parent in self.queues else self.supply
+            taken = self._used_in(parent, resource)
+            if kept and resource in limits and taken + amount + kept > limits[resource]:
                 where = f"queue {parent}" if parent else "the cluster"
                 message = (
-                    f"queue {child}: of {format_amount(name, limits[name])} {name} in {where} "
-                    f"{format_amount(name, taken)} is used and {format_amount(name, kept)} is guaranteed to other queues, "
-                    f"{who} needs {format_amount(name, amount)}"
+                    f"queue {queue}: of {format_amount(resource, limits[resource])} {resource} in {where} "
+                    f"{format_amount(resource, taken)} is used and {format_amount(resource, kept)} is guaranteed "
+                    f"to other queues, {who} needs {format_amount(resource, amount)}"
                 )
                 return Denial(CLUSTER, "GuaranteedToOthers", message)
         return None
 
-    def _unused_guarantee(self, queue: str, resource: str) -> int:
-        assert self.queues is not None
-        return max(0, self.queues[queue].guarantee.get(resource, 0) - self.used.get(queue, {}).get(resource, 0))
+    def _used_in(self, queue: str, resource: str) -> int:
+        names = (queue,) if queue else self._children.get(CLUSTER, ())
+        return sum(self.used.get(name, {}).get(resource, 0) for name in names)
 
-    def _recharge(self) -> None:
-        self.used = {}
-        for queue, amounts in self._own.items():
-            for name in self.chain(queue):
-                _add(self.used.setdefault(name, {}), amounts, 1)
+    def _kept_for(self, queue: str, resource: str) -> int:
+        """What is guaranteed to a queue, or to those below it, and not used by them."""
+        assert self.queues is not None
+        own = self.queues[queue].guarantee.get(resource, 0) - self.used.get(queue, {}).get(resource, 0)
+        return max(own, sum(self._kept_for(child, resource) for child in self._children.get(queue, ())), 0)
 
 
 def total_of(parts: Iterable[tuple[Mapping[str, int], int]]) -> Amounts:

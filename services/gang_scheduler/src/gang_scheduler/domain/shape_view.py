@@ -15,7 +15,7 @@ from gang_scheduler.domain.scoring import Placement, RoomScore, static_score
 from gang_scheduler.domain.vectors import ALL, Ints, Mask, Slots
 
 NO_NODE = -1
-FEW = 12
+FEW = 24
 """Up to so many nodes plain integers are faster than vectors."""
 
 _RANK_BITS = 20

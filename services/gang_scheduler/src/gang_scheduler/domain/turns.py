@@ -8,7 +8,8 @@ import heapq
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
-from gang_scheduler.domain.attempt import ANYTHING, OWN_CHANGE, Attempts, Block, Wake
+from gang_scheduler.domain.attempt import Attempts
+from gang_scheduler.domain.block import ANYTHING, OWN_CHANGE, Block, Wake
 from gang_scheduler.domain.cluster import Cluster
 from gang_scheduler.domain.explain import Explanation, Reason
 from gang_scheduler.domain.groups import Group
@@ -104,7 +105,7 @@ class Pass:
                     Reason.BUNDLE_INCOMPLETE,
                     f"gang {group.name} of the bundle has not been let in by queue {group.queue}",
                 )
-            if group.started:
+            if group.started or group.id.kind == "pod":
                 continue
             lack = shortage(group, candidates(group))
             if lack:
@@ -150,7 +151,8 @@ class Pass:
             return True
         turn.started.extend(groups)
         for group in groups:
-            turn.rest[group] = portions(group)
+            if len(group.pending) > 1:
+                turn.rest[group] = portions(group)
         return False
 
     def _add(self, turn: Turn) -> bool:

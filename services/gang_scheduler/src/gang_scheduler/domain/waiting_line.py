@@ -9,7 +9,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import TypeVar
 
-from gang_scheduler.domain.attempt import Wake
+from gang_scheduler.domain.block import Wake
 from gang_scheduler.domain.gang_terms import GroupId
 from gang_scheduler.domain.pod_shape import PodShape
 from gang_scheduler.domain.queue_ledger import CLUSTER

@@ -49,8 +49,9 @@ def advance(container: Container, state: ContainerRecord, limit: int, now: int) 
         if container.pre_stop is not None and limit > now:
             return replace(state, halt=Halt.HOOK, hooking=True, halt_deadline=limit)
         return _terminate(state, limit, now)
-    if limit < state.halt_deadline and state.halt_deadline - limit > AFTER_HOOK_MS:  # the grace was shortened
-        state = replace(state, halt_deadline=limit)
+    if limit < state.halt_deadline and state.halt_deadline - now > AFTER_HOOK_MS:
+        # The grace was shortened. What is left after a hook that took too long is none of it, and stays.
+        state = replace(state, halt_deadline=max(limit, now))
     if state.halt is Halt.HOOK:
         if not state.hooking:
             return _terminate(state, state.halt_deadline, now)

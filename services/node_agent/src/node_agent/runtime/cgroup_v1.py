@@ -4,6 +4,8 @@ Only cpu and memory have groups for containers; what the others hold or count is
 groups and not twelve.
 """
 
+import errno
+import os
 from pathlib import Path
 
 from node_agent.domain.limits import PERIOD_US, Limits
@@ -94,7 +96,7 @@ def find(parent: str, mounts: Path) -> CgroupV1 | None:
             continue
         for controller in set(options.split(",")) & set(WANTED):
             try:
-                (Path(folder) / parent).mkdir(exist_ok=True)
+                _claim(Path(folder) / parent)
                 roots.setdefault(controller, Path(folder))
             except OSError as error:
                 refusal = refusal or error
@@ -103,6 +105,12 @@ def find(parent: str, mounts: Path) -> CgroupV1 | None:
             raise refusal
         return None
     return CgroupV1(roots, parent)
+
+
+def _claim(folder: Path) -> None:
+    folder.mkdir(exist_ok=True)
+    if not os.access(folder, os.W_OK):  # left there by an agent of another user
+        raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), str(folder))
 
 
 def _files(controller: str, limits: Limits) -> list[tuple[str, str]]:

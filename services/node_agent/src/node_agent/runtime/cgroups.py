@@ -109,6 +109,14 @@ class Cgroups:
                     done = False
         return done
 
+    def release(self) -> None:
+        """Remove the node's own group, if no pod's group is in it."""
+        for folder in self._folders(""):
+            try:
+                folder.rmdir()
+            except OSError:  # another agent of this machine uses it too
+                continue
+
     def _folders(self, group: str) -> list[Path]:
         return self.hierarchy.folders(group) if self.hierarchy else []
 

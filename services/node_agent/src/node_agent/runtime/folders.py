@@ -112,6 +112,13 @@ class DataFolder:
             folder.mkdir(parents=True, exist_ok=True)
             folder.chmod(mode)
 
+    def note_boot(self) -> bool:
+        """Whether the machine was started anew since this was called last: no process number of then means anything."""
+        file, now = self.root / "boot_id", Path("/proc/sys/kernel/random/boot_id").read_text().strip()
+        before = file.read_text().strip() if file.exists() else now
+        file.write_text(now + "\n")
+        return before != now
+
     def kept_pods(self) -> dict[str, Manifest]:
         """The manifests of the pods that have a folder, by uid."""
         found: dict[str, Manifest] = {}

@@ -12,6 +12,7 @@ from typing import Any
 from node_agent.runtime import spawner
 
 _SOURCES = Path(__file__).resolve().parents[2]
+_TRIES = 3
 _PROGRAM = "import sys; sys.path.insert(0, sys.argv[1]); from node_agent.runtime.spawner import serve; serve(0)"
 
 
@@ -60,7 +61,16 @@ class Launcher:
             self._process = None
 
     async def launch(self, request: dict[str, Any]) -> dict[str, Any]:
-        """Start a shim with its container (see ``shim.run``); returns the state that it wrote. Raises SpawnerLost."""
+        """Start a shim with its container (see ``shim.run``); returns the state that it wrote.
+
+        Asked again when the spawner is lost: the shim's claim to its attempt lets only one request through. Raises
+        SpawnerLost when that does not help.
+        """
+        for _ in range(_TRIES - 1):
+            try:
+                return await self._ask(spawner.SHIM, request)
+            except SpawnerLost:
+                continue
         return await self._ask(spawner.SHIM, request)
 
     async def run_inside(self, request: dict[str, Any]) -> tuple[int | None, str]:

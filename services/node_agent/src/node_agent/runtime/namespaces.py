@@ -49,9 +49,11 @@ def build(view: Mapping[str, Any], user: int, groups: Iterable[int]) -> None:
     Raises OSError with the path that could not be made.
     """
     syscalls.sethostname(view["host_name"])
-    # Opened first: a mount may cover the folder that a later source lies in.
-    sources = [_open_source(item) for item in view["mounts"]]
     layout = _Layout(view["stage"])
+    # A new root comes first, for it leaves nothing behind that could still be mounted; then all sources are opened,
+    # before a mount covers the folder that one of them lies in.
+    layout.extend_root(item["target"] for item in view["mounts"])
+    sources = [_open_source(item) for item in view["mounts"]]
     layout.open_way([*view["reach"], view["stage"]], user, set(groups))
     for item, source in zip(view["mounts"], sources, strict=True):
         layout.bind(source, item["target"], bool(item["read_only"]))
@@ -72,6 +74,14 @@ class _Layout:
     def __init__(self, stage: str) -> None:
         self.stage = Path(stage)
         self.covered: set[Path] = set()
+
+    def extend_root(self, targets: Iterable[str]) -> None:
+        """Make the root folder one of ours if any of ``targets`` lies in a folder that it does not have."""
+        for target in targets:
+            parts = Path(os.path.realpath(target)).parts
+            if len(parts) > 1 and not Path("/", parts[1]).exists():
+                self._cover(Path("/"), None)
+                return
 
     def open_way(self, paths: Iterable[str], user: int, groups: set[int]) -> None:
         """Make ``paths`` reachable for ``user``: cover each closed folder on the way, keeping only what is needed."""

@@ -10,7 +10,7 @@ from queue_manager.domain.entitlements import SUBJECT, Entitlements
 from queue_manager.domain.groups import GROUP
 from queue_manager.domain.policy import QueuePolicy
 from queue_manager.domain.queue_report import NAME as REPORT
-from queue_manager.domain.queue_report import Calm, QueueReport
+from queue_manager.domain.queue_report import QueueReport
 from queue_manager.domain.queue_state import COMMAND, Command, StateKeeper, read_command
 from queue_manager.domain.queue_tree import QUEUE, QueueTree, read_queue
 from queue_manager.domain.quota import RESOURCE_QUOTA
@@ -36,7 +36,6 @@ class QueueCore:
         self._states = StateKeeper(self._tree, self._is_occupied)
         self._commands: dict[Key, Command] = {}
         self._unsettled: dict[str, None] = {}
-        self._moved = False
         self._folds: dict[str, Callable[[Event], None]] = {
             "Pod": self._demand.fold_pod,
             "Namespace": self._demand.fold_namespace,
@@ -82,8 +81,8 @@ class QueueCore:
         if SUBJECT not in in_flight and all(decision.subject != SUBJECT for decision in decisions):
             told = self._entitlements.tell(self._tree, self._demand.totals, self._supply.total, now)
             decisions += [told] if told else []
-        calm = self._calm(bool(decisions or in_flight))
-        report = self._report.write(self._tree, self._demand.totals, now, calm, in_flight)
+        busy = bool(decisions or in_flight)
+        report = self._report.write(self._tree, self._demand.totals, now, busy, in_flight)
         return [*decisions, report] if report else decisions
 
     def deadline(self) -> int | None:
@@ -133,7 +132,6 @@ class QueueCore:
         """Bring the totals up to date, and mark what has to be looked at again because of that."""
         if not self._demand.dirty:
             return
-        self._moved = True
         self._waiting.demand_changed(self._demand.dirty)
         changed = self._demand.post(self._competes)
         self._entitlements.demand_changed(changed, self._demand.totals)
@@ -154,12 +152,6 @@ class QueueCore:
                 del self._unsettled[name]
             elif wanted.subject not in in_flight and wanted.subject not in touched:
                 yield wanted
-
-    def _calm(self, busy: bool) -> Calm:
-        moved, self._moved = self._moved, False
-        if busy:
-            return Calm.BUSY
-        return Calm.MOVING if moved else Calm.QUIET
 
     def _competes(self, tally: Tally) -> bool:
         queue = self._tree.queues.get(tally.queue)

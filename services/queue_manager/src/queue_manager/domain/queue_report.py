@@ -6,7 +6,6 @@ never come to rest. At one and the same instant it is brought up to date at once
 
 from collections.abc import Iterable, Mapping
 from collections.abc import Set as AbstractSet
-from enum import Enum
 
 from kube import Decision, Key, Manifest, Mutation, Verb
 from queue_manager.domain.demand import QueueTotals
@@ -15,17 +14,6 @@ from queue_manager.domain.sums import accumulate
 from resources import Amounts, format_amounts
 
 NAME = "QueueUseReported"
-
-
-class Calm(Enum):
-    """How much is going on."""
-
-    QUIET = 0
-    """Nothing."""
-    MOVING = 1
-    """Pods or groups changed just now: look again at once."""
-    BUSY = 2
-    """Decisions are on their way; there will be a next look when they have come to their outcome."""
 
 
 _PHASES = ("pending", "inqueue", "running", "unknown", "completed")
@@ -68,11 +56,14 @@ class QueueReport:
         self._dirty.update(self._sent)
 
     def write(
-        self, tree: QueueTree, totals: Mapping[str, QueueTotals], now: int, calm: Calm, in_flight: AbstractSet[Key]
+        self, tree: QueueTree, totals: Mapping[str, QueueTotals], now: int, busy: bool, in_flight: AbstractSet[Key]
     ) -> Decision | None:
-        """The reports that changed, as one decision, if this is a time for them."""
-        self._due = self._next_time(now, calm) if self._dirty else None
-        if not self._dirty or self._due != now or calm is Calm.MOVING:
+        """The reports that changed, as one decision, if this is a time for them.
+
+        ``busy`` says that other decisions are on their way: there will be a next look when they have come to an outcome.
+        """
+        self._due = self._next_time(now, busy) if self._dirty else None
+        if not self._dirty or self._due != now:
             return None
         mutations = [found for name in sorted(self._dirty) if (found := self._mutation(tree, totals, name))]
         subject = next((mutation for mutation in mutations if mutation.key not in in_flight), None)
@@ -85,13 +76,13 @@ class QueueReport:
         message = f"the use of {len(mutations)} queues changed"
         return Decision(NAME, subject.key, subject.uid, "UseChanged", message, tuple(mutations))
 
-    def _next_time(self, now: int, calm: Calm) -> int | None:
-        """When to write: now at the earliest, None to wait for an outcome."""
+    def _next_time(self, now: int, busy: bool) -> int:
+        """When to write: now at the earliest."""
         if self._waits_since is None:
             self._waits_since = now
         if self._last < now < self._last + _INTERVAL_MS:
             return self._last + _INTERVAL_MS
-        if calm is Calm.BUSY and now < self._waits_since + _INTERVAL_MS:
+        if busy and now < self._waits_since + _INTERVAL_MS:
             return self._waits_since + _INTERVAL_MS
         return now
 

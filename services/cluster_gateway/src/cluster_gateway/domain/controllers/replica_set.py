@@ -4,7 +4,7 @@ from cluster_gateway.domain.controllers.made_pods import available_count, is_act
 from cluster_gateway.domain.controllers.templates import POD_TEMPLATE_HASH, template_hash
 from cluster_gateway.domain.controllers.work import Work, controls, reference, whole
 from kube import Key, Object
-from kube.pods import is_ready
+from kube.pods import is_finished, is_ready
 from kube.selectors import matches
 
 REPLICA_SET = "ReplicaSet.apps"
@@ -16,7 +16,8 @@ def reconcile_replica_set(item: Object, work: Work) -> None:
     if item.deleting:
         return
     adopted = _adopted(item, work)
-    pods = [pod for pod in [*work.pods_of(item), *adopted] if is_active(pod)]
+    owned = [*work.pods_of(item), *adopted]
+    pods = [pod for pod in owned if is_active(pod)]
     wanted = whole(item.spec.get("replicas"), 1)
     template = item.spec.get("template") or {}
     for _ in range(wanted - len(pods)):
@@ -29,6 +30,7 @@ def reconcile_replica_set(item: Object, work: Work) -> None:
             "replicas": len(pods),
             "fullyLabeledReplicas": len(pods),
             "readyReplicas": sum(map(is_ready, pods)),
+            "terminatingReplicas": sum(pod.deleting and not is_finished(pod) for pod in owned),
             "availableReplicas": available_count(pods, whole(item.spec.get("minReadySeconds"), 0), work),
             "observedGeneration": whole(item.metadata.get("generation"), 1),
         },

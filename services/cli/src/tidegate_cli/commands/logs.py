@@ -1,0 +1,137 @@
+"""``tidegate logs``: what containers wrote."""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import partial
+from typing import TYPE_CHECKING
+
+import click
+
+from kube import Manifest
+from tidegate_cli import options
+from tidegate_cli.failures import Failure, complain, failed
+from tidegate_cli.log_streams import merged
+from tidegate_cli.object_words import check_selectors, one_object
+from tidegate_cli.ownership import pods_of
+from tidegate_cli.session import Session, with_session
+from tidegate_cli.shell_words import complete_objects
+from tidegate_cli.terminal import is_terminal, say_pieces
+
+if TYPE_CHECKING:
+    from tidegate.client import SyncClient
+
+_COLOURS = ("cyan", "yellow", "green", "magenta", "blue", "bright_cyan", "bright_yellow", "bright_green")
+
+
+@dataclass(frozen=True, slots=True)
+class Wish:
+    """What to read of each pod. ``tail`` 0 is all."""
+
+    container: str
+    all_containers: bool
+    follow: bool
+    tail: int
+
+
+@click.command()
+@click.argument("words", nargs=-1, metavar="POD | KIND/NAME", shell_complete=complete_objects)
+@options.selector
+@click.option("--container", "-c", default="", metavar="NAME", help="Which container; the first one if left out.")
+@click.option("--all-containers", is_flag=True, help="All containers of each pod.")
+@click.option("--follow", "-f", is_flag=True, help="Go on until the containers have ended.")
+@click.option("--tail", default=-1, type=click.IntRange(-1), metavar="LINES", help="Only so many lines from the end.")
+@with_session
+def logs(
+    session: Session,
+    words: tuple[str, ...],
+    selector: str,
+    container: str,
+    all_containers: bool,
+    follow: bool,
+    tail: int,
+) -> None:
+    """Print what the containers of a pod wrote, or of all pods of a job, each line behind the name of its pod.
+
+    \b
+    Examples:
+      tidegate logs ring-worker-0
+      tidegate logs job/ring -f                    all its pods, until they have ended
+      tidegate logs -l app=web --tail 20
+      tidegate logs web-7d4f -c proxy
+    """
+    if bool(words) == bool(selector):
+        raise click.UsageError("name a pod, or KIND/NAME such as job/ring, or give a selector with -l")
+    check_selectors(selector)
+    if tail == 0:
+        return
+    wish = Wish(container, all_containers, follow, max(tail, 0))
+    with session.client() as client:
+        pods = _pods(client, session, words, selector)
+        sources = _sources(client, pods, wish)
+        if len(sources) == 1 and _names_a_pod(words):
+            say_pieces(next(iter(sources.values()))())
+            return
+        _print_all(sources)
+
+
+def _names_a_pod(words: tuple[str, ...]) -> bool:
+    """Whether a pod was meant, and not what it belongs to: then its lines are printed as they are."""
+    return (len(words) == 1 and "/" not in words[0]) or (bool(words) and one_object(words)[0].kind == "Pod")
+
+
+def _pods(client: "SyncClient", session: Session, words: tuple[str, ...], selector: str) -> list[Manifest]:
+    if selector:
+        pods = client.list("Pod", session.namespace, label_selector=selector)
+    elif len(words) == 1 and "/" not in words[0]:
+        return [client.get("Pod", words[0], session.namespace)]
+    else:
+        kind, name = one_object(words)
+        pods = pods_of(client, client.get(kind.id, name, session.namespace if kind.namespaced else ""))
+    if not pods:
+        what = f"with labels {selector}" if selector else f"of {'/'.join(words)}"
+        raise Failure(f"there are no pods {what} in namespace {session.namespace}, so nothing was written")
+    return pods
+
+
+def _sources(client: "SyncClient", pods: list[Manifest], wish: Wish) -> dict[str, Callable[[], Iterator[bytes]]]:
+    """How to read each container, by what stands before its lines."""
+    sources: dict[str, Callable[[], Iterator[bytes]]] = {}
+    for pod in pods:
+        metadata, containers = pod["metadata"], _containers(pod, wish)
+        for container in containers:
+            label = f"{metadata['name']}/{container}" if len(containers) > 1 else str(metadata["name"])
+            sources[f"[{label}] "] = partial(
+                client.logs,
+                metadata["name"],
+                metadata.get("namespace", ""),
+                container=container,
+                follow=wish.follow,
+                tail=wish.tail,
+            )
+    return sources
+
+
+def _containers(pod: Manifest, wish: Wish) -> list[str]:
+    spec = pod.get("spec") or {}
+    if wish.all_containers:
+        return [str(one["name"]) for part in ("initContainers", "containers") for one in spec.get(part) or ()]
+    names = [str(one["name"]) for one in spec.get("containers") or ()]
+    if not wish.container and len(names) > 1:
+        others = ", ".join(names[1:])
+        click.echo(f"{pod['metadata']['name']}: this is container {names[0]}; others: {others} (-c NAME)", err=True)
+    return [wish.container or (names[0] if names else "")]
+
+
+def _print_all(sources: dict[str, Callable[[], Iterator[bytes]]]) -> None:
+    """All of them at once; one that cannot be read is told of, and the others go on."""
+    if is_terminal():
+        sources = {
+            click.style(prefix, fg=_COLOURS[number % len(_COLOURS)]): source
+            for number, (prefix, source) in enumerate(sources.items())
+        }
+    errors: list[Exception] = []
+    say_pieces(merged(sources, errors.append))
+    for sentence in dict.fromkeys(map(str, errors)):
+        complain(sentence)
+    if len(errors) == len(sources):
+        raise failed()

@@ -1,0 +1,221 @@
+"""The pods of a cluster: each in its gang, and in the books of what is taken."""
+
+from dataclasses import dataclass, field
+
+from gang_scheduler.domain.gang_terms import GroupId, group_of, queue_of
+from gang_scheduler.domain.groups import Group
+from gang_scheduler.domain.node_table import NodeTable
+from gang_scheduler.domain.pod_record import PodRecord, Standing, standing_of
+from gang_scheduler.domain.pod_shape import ResourceRows, ShapeCatalog
+from gang_scheduler.domain.queue_ledger import QueueLedger
+from gang_scheduler.domain.room import Room
+from gang_scheduler.domain.scoring import Placement
+from kube import Event, Key, Object
+
+FINISHED = (Standing.SUCCEEDED, Standing.FAILED)
+
+
+@dataclass(slots=True)
+class PodBooks:
+    """``touched`` are the gangs that changed in any way since it was cleared; True says that they should be tried again."""
+
+    schedulers: frozenset[str]
+    placement: Placement
+    room: Room = field(init=False)
+    catalog: ShapeCatalog = field(init=False)
+    pods: dict[Key, PodRecord] = field(default_factory=dict)
+    groups: dict[GroupId, Group] = field(default_factory=dict)
+    touched: dict[GroupId, bool] = field(default_factory=dict)
+    on_node: dict[str, dict[Key, PodRecord]] = field(default_factory=dict)
+    """By name of the node, whether it is known or not."""
+
+    namespace_annotations: dict[str, dict[str, str]] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        resources = ResourceRows()
+        self.catalog = ShapeCatalog(resources)
+        self.room = Room(NodeTable(resources), QueueLedger(), self.placement)
+
+    def touch(self, gang: GroupId, again: bool) -> None:
+        """A gang changed; ``again``: in a way that may let it be placed, or that takes the reason from its waiting."""
+        self.touched[gang] = again or self.touched.get(gang, False)
+
+    def fold_pod(self, event: Event) -> None:
+        """A pod came, changed or went."""
+        new, record = event.new, self.pods.get(event.key)
+        if record is not None and (new is None or new.uid != record.pod.uid):
+            self._remove(record)
+            record = None
+        if new is None:
+            return
+        if record is None:
+            self._add(new)
+        else:
+            self._update(record, new)
+
+    def assume(self, records: list[PodRecord], node: str) -> None:
+        """Pods of one shape and one gang count as bound to ``node`` until the fact says so, or ``unassume`` does."""
+        for record in records:
+            record.assumed = True
+            self._bind(record, node)
+            record.group.put(record, standing_of(record))
+        slot = self.room.table.slots.get(node, -1)
+        if slot >= 0:
+            self.room.occupy(records, slot, records[0].group.queue)
+        self.touch(records[0].group.id, again=True)
+
+    def unassume(self, record: PodRecord) -> None:
+        """The pod was not bound after all."""
+        record.assumed = False
+        self._bind(record, str(record.pod.spec.get("nodeName") or ""))
+        self._stand(record, again=True)
+
+    def placed(self) -> list[PodRecord]:
+        """All pods that are counted on a node."""
+        return [record for records in self.on_node.values() for record in records.values() if record.slot >= 0]
+
+    def _add(self, pod: Object) -> None:
+        form = self.catalog.form_of(pod.spec, pod.namespace, pod.labels)
+        record = PodRecord(pod.key, pod, form, form.scheduler in self.schedulers)
+        record.rank()
+        if not form.shape.terms.empty:
+            self.room.neighbours.watch(form.shape.terms, self.placed())
+        self.pods[pod.key] = record
+        self._bind(record, str(pod.spec.get("nodeName") or ""))
+        self._join(record)
+        self.count(record)
+
+    def _remove(self, record: PodRecord) -> None:
+        del self.pods[record.key]
+        self._bind(record, "")
+        self.count(record)
+        self._part(record)
+        if not record.shape.terms.empty:
+            self.room.neighbours.leave(record.shape.terms)
+
+    def _update(self, record: PodRecord, new: Object) -> None:
+        old, record.pod = record.pod, new
+        again = False
+        if new.metadata is not old.metadata and new.metadata != old.metadata:
+            again = True
+            self._renew_metadata(record, old)
+        old_spec, spec = old.spec, new.spec
+        if spec is not old_spec and not _same_but_for_node(old_spec, spec):
+            again = True
+            self._reform(record)
+        node = str(spec.get("nodeName") or "")
+        if node or not record.assumed:
+            record.assumed = False
+            self._bind(record, node)
+        self._stand(record, again=again)
+
+    def _stand(self, record: PodRecord, *, again: bool = False) -> None:
+        standing = standing_of(record)
+        if standing is not record.standing:
+            record.group.put(record, standing)
+            again = True
+        self.count(record)
+        self.touch(record.group.id, again)
+
+    def _renew_metadata(self, record: PodRecord, old: Object) -> None:
+        """Labels, annotations or the deletion of a pod changed; its gang may be another one now."""
+        record.rank()
+        if record.pod.labels != old.labels:
+            self.lift(record)
+            record.matched_version = -1
+            if not record.shape.terms.empty:
+                self._reform(record)
+        gang = group_of(record.pod)
+        if gang != record.group.id:
+            self.lift(record)
+            self._part(record)
+            self._join(record)
+        elif record.group.pod_group is None:
+            record.group.renew()
+            self.assign_queue(record.group)
+
+    def _reform(self, record: PodRecord) -> None:
+        """The spec of a pod changed in more than its node: gates were lifted, or it was resized in place."""
+        self.lift(record)
+        old = record.shape
+        record.form = self.catalog.form_of(record.pod.spec, record.key.namespace, record.pod.labels)
+        record.ours = record.form.scheduler in self.schedulers
+        record.rank()
+        if record.shape is not old:
+            self.room.neighbours.watch(record.shape.terms, self.placed())
+            self.room.neighbours.leave(old.terms)
+        record.group.priority_changed()
+
+    def _bind(self, record: PodRecord, node: str) -> None:
+        if node == record.node:
+            return
+        if record.node:
+            del self.on_node[record.node][record.key]
+        if node:
+            self.on_node.setdefault(node, {})[record.key] = record
+        record.node = node
+
+    def count(self, record: PodRecord) -> None:
+        """Let the books show the pod where it is: on its node, unless it has finished or the node is unknown."""
+        slot = self.room.table.slots.get(record.node, -1) if record.node else -1
+        if record.standing in FINISHED:
+            slot = -1
+        if slot == record.slot:
+            return
+        self.lift(record)
+        if slot >= 0:
+            self.room.occupy([record], slot, record.group.queue if record.ours else None)
+
+    def lift(self, record: PodRecord) -> None:
+        """Take the pod out of the books."""
+        if record.slot < 0:
+            return
+        queue = record.charged
+        self.room.vacate([record])
+        if queue is not None:
+            self.room.ledger.release(queue)
+
+    def _join(self, record: PodRecord) -> None:
+        gang = group_of(record.pod)
+        group = self.groups.get(gang)
+        if group is None:
+            group = self.groups[gang] = Group(gang)
+        record.group = group
+        group.put(record, standing_of(record))
+        if group.pod_group is None:
+            self.assign_queue(group)
+        self.touch(gang, again=True)
+
+    def _part(self, record: PodRecord) -> None:
+        group = record.group
+        group.drop(record)
+        self.touch(group.id, again=True)
+        self.forget_if_empty(group)
+
+    def forget_if_empty(self, group: Group) -> None:
+        if not group.members and group.pod_group is None:
+            self.groups.pop(group.id, None)
+
+    def assign_queue(self, group: Group) -> None:
+        """The queue that a gang belongs to; what its members use moves with it."""
+        if group.pod_group is not None and group.terms is not None:
+            queue = group.terms.queue
+        elif group.members:
+            first = group.members[min(group.members)].pod
+            queue = queue_of(first, self.namespace_annotations.get(first.namespace, {}))
+        else:
+            return
+        if queue == group.queue:
+            return
+        group.queue = queue
+        for record in list(group.members.values()):
+            if record.charged is not None:
+                self.lift(record)
+                self.count(record)
+
+
+def _same_but_for_node(old: dict[str, object], new: dict[str, object]) -> bool:
+    """Whether two pod specs differ in nothing but the node: what a binding changes."""
+    if len(new) - ("nodeName" in new) != len(old) - ("nodeName" in old):
+        return False
+    return all(new.get(name) == part for name, part in old.items() if name != "nodeName")
