@@ -55,6 +55,11 @@ class Sockets:
             print(json.dumps(total), file=stream, flush=True)
         return total
 
+    def leave(self):
+        """Give the connections up."""
+        for connection in (*self.streams, *self.peers):
+            connection.close()
+
     def _send_and_hear(self, value):
         print(json.dumps(value), file=self.streams[0], flush=True)
         return json.loads(self.streams[0].readline())
@@ -76,6 +81,10 @@ class Torch:
         tensor = self.torch.tensor([value], dtype=self.torch.float64)
         self.torch.distributed.all_reduce(tensor)
         return float(tensor[0])
+
+    def leave(self):
+        """End the threads of the group, which would else be cut off with the program."""
+        self.torch.distributed.destroy_process_group()
 
 
 def meet():
@@ -108,6 +117,7 @@ def main():
     everybody = group.all_reduce(weight)
     if abs(everybody - size * weight) > 1e-9:
         sys.exit("the ranks do not have the same weight")
+    group.leave()
     print(f"checked: weight {weight:.3f} on {size} ranks after {steps} steps, by {group.name}")
 
 

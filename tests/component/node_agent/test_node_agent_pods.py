@@ -108,7 +108,7 @@ async def test_init_containers_run_in_order_and_a_sidecar_beside_and_longer_than
     shared = bench.pod("init", "sh", "-c", "echo main >> $HOME/order; cat $HOME/order", initContainers=init)
     status = await bench.run(shared, "Succeeded")
     assert (await bench.log("uid-init")).split() == ["one", "side", "two", "main"]
-    order = bench.settings.data_dir / "pods/uid-init/work/order"
+    order = bench.settings.data_dir / "pods/uid-init/home/order"
     assert order.read_text().split() == ["one", "side", "two", "main", "side-end"]
     assert [one["restartCount"] for one in status["initContainerStatuses"]] == [0, 0, 0]
 

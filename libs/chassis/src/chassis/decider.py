@@ -26,7 +26,8 @@ class Decider:
     """Runs the cores that ``make_core`` makes, one for each term of leadership.
 
     ``inputs`` are the services whose decisions the core hears. ``queries`` are the questions that the core answers on
-    the bus. While ``gate`` is not set nothing is decided. The lease says who should try to lead; the guard of the service's own log decides who does.
+    the bus. While ``gate`` is not set nothing is decided. The lease says who should try to lead; the guard of the
+    service's own log decides who does.
     """
 
     service: str

@@ -6,13 +6,13 @@ from collections import deque
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-import orjson
-
 from admission.domain.admit import admit, admit_delete
 from admission.domain.errors import FieldError, Rejected
 from admission.domain.overlay import Overlay
+from admission.domain.templates import Templates
 from admission.domain.updating import updated
 from admission.view import View
+from admission.write_draft import WriteDraft
 from bus import Bus, BusError
 from kube import Key, Manifest, Object, UnknownKind, from_manifest, key_of
 from tidegate import subjects
@@ -103,11 +103,11 @@ class Applier:
         request_id = uuid.uuid4().hex
         try:
             for _ in range(TRIES):
-                writes = self._prepare(jobs)
-                if not writes:
+                draft = self._prepare(jobs)
+                if not draft.request.writes:
                     return self._answer(jobs, self._view.revision)
-                request = gateway_pb2.WriteRequest(id=request_id, actor=jobs[0].actor, writes=writes)
-                reply = await self._send(request)
+                draft.request.id, draft.request.actor = request_id, jobs[0].actor
+                reply = await self._send(draft.request)
                 if not reply.error:
                     await self._view.reach(reply.revision)
                     return self._answer(jobs, reply.revision)
@@ -138,66 +138,56 @@ class Applier:
             if not job.done.done():
                 job.done.set_result((job.results, revision))
 
-    def _prepare(self, jobs: list[Job]) -> list[gateway_pb2.Write]:
+    def _prepare(self, jobs: list[Job]) -> WriteDraft:
         """Check everything against the present state and what came before it in the batch."""
-        world = Overlay(self._view.store)
-        writes: list[gateway_pb2.Write] = []
+        world, draft, templates = Overlay(self._view.store), WriteDraft(), Templates()
         for job in jobs:
-            job.results = [self._prepare_one(change, world, writes) for change in job.changes]
-        return writes
+            job.results = [_prepare(change, world, draft, templates) for change in job.changes]
+        return draft
 
-    def _prepare_one(self, change: Change, world: Overlay, writes: list[gateway_pb2.Write]) -> Result:
-        key = change.delete or Key("", "", "")
-        try:
-            if change.delete is not None:
-                return self._prepare_delete(change, change.delete, world, writes)
-            manifest = _named(change.manifest or {})
-            key = key_of(manifest)
-            return self._prepare_write(key, manifest, change, world, writes)
-        except UnknownKind as error:
-            return Result(key, "refused", (FieldError("kind", manifest.get("kind"), str(error)),), message=str(error))
-        except Rejected as rejected:
-            return Result(key, "refused", rejected.errors, message=str(rejected))
 
-    def _prepare_delete(self, change: Change, key: Key, world: Overlay, writes: list[gateway_pb2.Write]) -> Result:
-        old = world.get(key)
-        if old is None:
-            return Result(key, "refused", message=f"{key} not found")
-        admit_delete(old, world)
-        writes.append(
-            gateway_pb2.Write(
-                delete=True,
-                kind=key.kind,
-                namespace=key.namespace,
-                name=key.name,
-                force=True,
-                grace_seconds=change.grace_seconds,
-            )
-        )
-        world.remove(key)
-        return Result(key, "deleted")
+def _prepare(change: Change, world: Overlay, draft: WriteDraft, templates: Templates) -> Result:
+    key = change.delete or Key("", "", "")
+    try:
+        if change.delete is not None:
+            return _prepare_delete(change, change.delete, world, draft)
+        manifest = _named(change.manifest or {})
+        key = key_of(manifest)
+        return _prepare_write(key, manifest, change, world, draft, templates)
+    except UnknownKind as error:
+        return Result(key, "refused", (FieldError("kind", manifest.get("kind"), str(error)),), message=str(error))
+    except Rejected as rejected:
+        return Result(key, "refused", rejected.errors, message=str(rejected))
 
-    def _prepare_write(
-        self, key: Key, manifest: Manifest, change: Change, world: Overlay, writes: list[gateway_pb2.Write]
-    ) -> Result:
-        old = world.get(key)
-        if old is not None and change.create_only:
-            raise Rejected(str(key), (FieldError("metadata.name", key.name, "exists already"),))
-        admitted = admit(updated(manifest, old), old, world)
-        new = from_manifest(admitted.manifest, uid=old.uid if old else "")
-        if old is not None and new.body == old.body and _same_metadata(new, old):
-            return Result(key, "unchanged", warnings=admitted.warnings)
-        writes.append(
-            gateway_pb2.Write(
-                kind=key.kind,
-                namespace=key.namespace,
-                name=key.name,
-                manifest=orjson.dumps(admitted.manifest),
-                expected_revision=world.base_revision(key),
-            )
-        )
+
+def _prepare_delete(change: Change, key: Key, world: Overlay, draft: WriteDraft) -> Result:
+    old = world.get(key)
+    if old is None:
+        return Result(key, "refused", message=f"{key} not found")
+    admit_delete(old, world)
+    draft.delete(key, change.grace_seconds)
+    world.remove(key)
+    return Result(key, "deleted")
+
+
+def _prepare_write(
+    key: Key, manifest: Manifest, change: Change, world: Overlay, draft: WriteDraft, templates: Templates
+) -> Result:
+    old = world.get(key)
+    if old is None:
+        new, warnings = templates.admitted(key, manifest, world)
+        draft.store(new, world.base_revision(key))
         world.put(new)
-        return Result(key, "configured" if old is not None else "created", warnings=admitted.warnings)
+        return Result(key, "created", warnings=warnings)
+    if change.create_only:
+        raise Rejected(str(key), (FieldError("metadata.name", key.name, "exists already"),))
+    admitted = admit(updated(manifest, old), old, world)
+    new = from_manifest(admitted.manifest, uid=old.uid)
+    if new.body == old.body and _same_metadata(new, old):
+        return Result(key, "unchanged", warnings=admitted.warnings)
+    draft.store(new, world.base_revision(key))
+    world.put(new)
+    return Result(key, "configured", warnings=admitted.warnings)
 
 
 def _same_metadata(new: Object, old: Object) -> bool:

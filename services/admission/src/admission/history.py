@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from bus import Bus
 from kube import Key
 from tidegate import subjects
-from tidegate.codec.decisions import decode_commit
+from tidegate.codec.decisions import decision_heads
 from tidegate.codec.facts import outcomes
 from tidegate.decision.v1 import decision_pb2
 from tidegate.fact.v1 import fact_pb2
@@ -42,7 +42,7 @@ class History:
         async for entries in log.read(max(await log.last() - KEPT // 10, await log.first() - 1)):
             for entry in entries:
                 commit = decision_pb2.Commit.FromString(entry.payload)
-                for decision_id, decision in decode_commit(commit):
+                for decision_id, decision in decision_heads(commit):
                     happening = Happening(
                         commit.now_ms, service, decision.name, decision.reason, decision.message, decision.subject
                     )

@@ -19,10 +19,11 @@ from cluster_gateway.domain.draft import Edit
 from cluster_gateway.domain.node_life import NodeLife
 from cluster_gateway.domain.reports import node_state, pod_gone, pod_status
 from cluster_gateway.domain.simulated_nodes import SimulatedNodes
-from cluster_gateway.domain.writing import Conflict, Write, check, store
+from cluster_gateway.domain.writing import Conflict, Parts, Write, check, store
 from cluster_gateway.secrets import GENERATE, SSH_KEYPAIR, Secrets, ssh_keypair
 from cluster_gateway.settings import GatewaySettings
 from kube import Event, Key, Object, Outcome, Store
+from tidegate.codec.blobs import BlobReader
 from tidegate.codec.decisions import decode_commit
 from tidegate.decision.v1 import decision_pb2
 from tidegate.gateway.v1 import gateway_pb2
@@ -58,7 +59,8 @@ class LocalCluster:
         self.cluster = Cluster(self._new_uid, loaded)
         self._controllers = Controllers(loaded)
         self._simulated = SimulatedNodes(self.cluster, self._settings.simulation)
-        self._addresses, self._assignments = Addresses(), Assignments(loaded)
+        self._addresses = Addresses()
+        self._assignments = Assignments(loaded, lambda node: not self._simulated.is_simulated(node))
         self._nodes = NodeLife(self._settings.node_silence_seconds * 1000, self._simulated.is_simulated)
         self._uids: dict[str, Key] = {}
         self._done: dict[str, None] = {}
@@ -75,7 +77,8 @@ class LocalCluster:
         """A user's write, all or nothing of it."""
         if request.id and request.id in self._done:
             return gateway_pb2.WriteReply()
-        writes = [_write(item) for item in request.writes]
+        blobs = BlobReader(request.blobs)
+        writes = [_write(item, blobs) for item in request.writes]
         try:
             for write in writes:
                 check(self.cluster, write)
@@ -154,8 +157,7 @@ class LocalCluster:
     def changed_assignments(self) -> Iterator[NodeAssignment]:
         """The assignments that agents have to hear of."""
         for node in self._assignments.take():
-            if not self._simulated.is_simulated(node):
-                yield self._assignments.of(node)
+            yield self._assignments.of(node)
 
     def secret_for(self, node: str, namespace: str, name: str) -> Mapping[str, bytes] | None:
         """A Secret's values, for a node that runs a pod of its namespace."""
@@ -222,8 +224,8 @@ def _values(secret: Object, known: Mapping[str, bytes]) -> dict[str, bytes]:
     return values
 
 
-def _write(item: gateway_pb2.Write) -> Write:
+def _write(item: gateway_pb2.Write, blobs: BlobReader) -> Write:
     key = Key(item.kind, item.namespace, item.name)
-    manifest = None if item.delete else orjson.loads(item.manifest)
     grace = item.grace_seconds if item.HasField("grace_seconds") else None
-    return Write(key, manifest, None if item.force else item.expected_revision, grace)
+    parts = None if item.delete else Parts(*map(blobs.get, (item.metadata, item.body, item.status)))
+    return Write(key, parts, None if item.force else item.expected_revision, grace)

@@ -114,25 +114,36 @@ def main(data_dir: Path, examples: Path) -> None:
     folder, console = data_dir.resolve(), make_console()
     try:
         make_fresh(folder)
-        demo = Demo(folder, examples.resolve(), console)
-        with demo.screen:
-            findings = asyncio.run(demo.run())
-    except Interrupted:
-        console.print("interrupted; everything was stopped")
-        sys.exit(INTERRUPTED)
     except Unusable as error:
         _say(console, f"The demo cannot start: {error}")
         sys.exit(FAILED)
-    except (CannotStart, DemoFailed, ClientError, Unreadable) as error:
-        _say(console, f"The demo failed: {error}", f"The logs of the services are in {folder / 'logs'}.")
-        sys.exit(FAILED)
-    show_findings(console, demo.board, findings)
+    sys.exit(_perform(Demo(folder, examples.resolve(), console), console, folder))
+
+
+def _perform(demo: Demo, console: Console, folder: Path) -> int:
+    """Run ``demo`` and say how it went; the exit code."""
+    code = 0
+    try:
+        with demo.screen:
+            findings = asyncio.run(demo.run())
+        show_findings(console, demo.board, findings)
+        code = FAILED if findings.problems else 0
+    except Interrupted:
+        _say(console, "The demo was interrupted.")
+        code = INTERRUPTED
+    except (CannotStart, DemoFailed, ClientError, Unreadable, OSError) as error:
+        _say(console, f"The demo failed: {error}")
+        code = FAILED
     left = left_behind(folder)
-    if findings.problems or left:
-        _say(console, *(f"still running: {process}" for process in left), f"The logs are in {folder / 'logs'}.")
-        sys.exit(FAILED)
-    _say(console, "Everything was stopped; no process is left.", f"All that was written is in {folder}.", "")
-    show_next(console, _program())
+    _say(console, *(f"still running: {process}" for process in left))
+    if code == FAILED or left:
+        _say(console, f"The logs of the services are in {folder / 'logs'}.")
+        return code or FAILED
+    _say(console, "Everything was stopped; no process is left.")
+    if code == 0:
+        _say(console, f"All that was written is in {folder}.", "")
+        show_next(console, _program())
+    return code
 
 
 def _say(console: Console, *lines: str) -> None:

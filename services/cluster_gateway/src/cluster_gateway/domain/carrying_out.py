@@ -8,7 +8,6 @@ from cluster_gateway.domain.ownership import refusal
 from kube import Decision, Key, Manifest, Mutation, Object, Outcome, Verb, merge, rfc3339
 
 DEVICES = "tidegate.dev/devices"
-ENDED = ("Succeeded", "Failed")
 
 
 def carry_out(cluster: Cluster, service: str, decision_id: str, decision: Decision, decided_on: int) -> Outcome:
@@ -116,14 +115,15 @@ def _create(cluster: Cluster, mutation: Mutation, decision: Decision) -> None:
 
 
 _PENDING: Manifest = {"phase": "Pending"}
+_NOT_BODY = ("apiVersion", "kind", "metadata", "status")
 
 
 def _patch(cluster: Cluster, mutation: Mutation, decision: Decision) -> None:
     item = _present(cluster, mutation)
     if item is None:
         return
-    patch = dict(mutation.patch or {})
-    metadata = merge(item.metadata, patch.pop("metadata", None) or {})
+    patch = {name: part for name, part in (mutation.patch or {}).items() if name not in _NOT_BODY}
+    metadata = merge(item.metadata, (mutation.patch or {}).get("metadata") or {})
     cluster.replace(item, metadata, merge(item.body, patch))
 
 

@@ -27,6 +27,8 @@ class Draft:
 
     edits: list[Edit] = field(default_factory=list)
     _places: dict[Key, int] = field(default_factory=dict)
+    _undo: list[tuple[Key, int | None, Edit | None]] = field(default_factory=list)
+    """Of each step back: the object, the place that its newest edit had, and the edit there (None: there was one less)."""
 
     def __bool__(self) -> bool:
         return bool(self.edits)
@@ -37,8 +39,10 @@ class Draft:
 
     def removed(self, item: Object, actor: str) -> None:
         """The object is gone."""
+        place = self._places.get(item.key)
         self._append(Edit(item.key, item.uid, removed=True, actor=actor))
         del self._places[item.key]
+        self._undo[-1] = (item.key, place, None)
 
     def changed(
         self, item: Object, actor: str, *, metadata: bool = False, body: bool = False, status: bool = False
@@ -63,15 +67,34 @@ class Draft:
         """The edits so far; the draft begins anew."""
         edits, self.edits = self.edits, []
         self._places = {}
+        self._undo.clear()
         return edits
+
+    def mark(self) -> int:
+        """A point to which undo() goes back."""
+        return len(self._undo)
+
+    def undo(self, mark: int) -> None:
+        """Forget what was noted since ``mark``."""
+        while len(self._undo) > mark:
+            key, place, edit = self._undo.pop()
+            if edit is None:
+                self.edits.pop()
+                self._places.pop(key, None)
+                if place is not None:
+                    self._places[key] = place
+            elif place is not None:
+                self.edits[place] = edit
 
     def _lay(self, base: Edit, parts: Manifest) -> None:
         place = self._places.get(base.key)
         if place is None:
             self._append(replace(base, **parts))
         else:
+            self._undo.append((base.key, place, self.edits[place]))
             self.edits[place] = replace(self.edits[place], **parts)
 
     def _append(self, edit: Edit) -> None:
+        self._undo.append((edit.key, self._places.get(edit.key), None))
         self._places[edit.key] = len(self.edits)
         self.edits.append(edit)

@@ -1,6 +1,6 @@
 """What nodes say: the states of their pods, pods that have ended for good, inventory."""
 
-from cluster_gateway.domain.cluster import Cluster
+from cluster_gateway.domain.cluster import ENDED, Cluster
 from kube import Key, Manifest, Object, merge
 
 ORDER = {"": 0, "Pending": 0, "Running": 1, "Succeeded": 2, "Failed": 2}
@@ -9,12 +9,13 @@ ORDER = {"": 0, "Pending": 0, "Running": 1, "Succeeded": 2, "Failed": 2}
 def pod_status(cluster: Cluster, node: str, key: Key, uid: str, status: Manifest) -> bool:
     """Take the status that ``node`` reports of a pod; False when it is not that node's pod (any more).
 
-    An old report that comes late cannot bring a finished pod back: a phase never goes backwards.
+    An old report that comes late cannot bring a finished pod back: a phase never goes backwards, and an end is final.
     """
     pod = cluster.store.get(key)
     if pod is None or pod.uid != uid or pod.spec.get("nodeName") != node:
         return False
-    if ORDER.get(str(status.get("phase", "")), 0) < ORDER.get(str(pod.status.get("phase", "")), 0):
+    phase, before = (str(part.get("phase", "")) for part in (status, pod.status))
+    if ORDER.get(phase, 0) < ORDER.get(before, 0) or (before in ENDED and phase != before):
         return True
     cluster.actor = f"node/{node}"
     cluster.set_status(pod, status)

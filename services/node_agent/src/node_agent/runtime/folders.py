@@ -1,7 +1,7 @@
 """Where everything lies below the data folder, and the records that are kept there.
 
 agent.lock  spawner.log
-pods/<uid>/  pod.json  record.json  hosts  state/<container>.<attempt>.json  work/  tmp/  stage/  volumes/<name>/
+pods/<uid>/  pod.json  record.json  hosts  state/<container>.<attempt>.json  home/  tmp/  stage/  volumes/<name>/
 claims/<namespace>/<claim>/
 logs/<namespace>_<pod>_<uid>/<container>.log  .log.1  .log.2
 """
@@ -27,9 +27,9 @@ class PodFolder:
         return self.root / "hosts"
 
     @property
-    def work(self) -> Path:
+    def home(self) -> Path:
         """The home and working folder of its processes."""
-        return self.root / "work"
+        return self.root / "home"
 
     @property
     def tmp(self) -> Path:
@@ -52,12 +52,12 @@ class PodFolder:
         for folder, mode in (
             (self.root, 0o710),
             (self.root / "volumes", 0o710),
-            (self.work, 0o2770),
+            (self.home, 0o2770),
             (self.tmp, 0o3770),
         ):
             if not folder.is_dir():
                 folder.mkdir(parents=True)
-                os.chown(folder, owner if folder in (self.work, self.tmp) else -1, group)
+                os.chown(folder, owner if folder in (self.home, self.tmp) else -1, group)
                 folder.chmod(mode)
         for folder in (self.root / "state", self.stage):
             folder.mkdir(mode=0o700, exist_ok=True)
