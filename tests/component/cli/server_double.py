@@ -29,6 +29,7 @@ class ServerDouble(api_pb2_grpc.TidegateServiceServicer):
         self.warnings: dict[str, str] = {}
         self.failures: dict[str, tuple[grpc.StatusCode, str]] = {}
         self.broken_watches = 0
+        self.ends_watches = False
         self.lingering_seconds = 0.0
         self.logs: dict[str, list[bytes]] = {}
         self.lines: dict[str, list[str]] = {}
@@ -168,6 +169,8 @@ class ServerDouble(api_pb2_grpc.TidegateServiceServicer):
             context.abort(grpc.StatusCode.UNAVAILABLE, "the server goes down")
         kind = find_kind(request.kind).id
         while context.is_active():
+            if self.ends_watches:
+                context.abort(grpc.StatusCode.PERMISSION_DENIED, "enough")
             with self._changed:
                 fresh = [one for one in self._changes if one[2] > position]
                 if not fresh:

@@ -2,13 +2,13 @@
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
-from kube.keys import Key
+from kube.keys import Key, Manifest
 from kube.objects import Object
 
 
-@dataclass(frozen=True, slots=True)
-class Event:
+class Event(NamedTuple):
     """One object changed: ``old`` is None when it is new, ``new`` is None when it is gone."""
 
     old: Object | None
@@ -24,6 +24,9 @@ class Event:
         found = self.new or self.old
         assert found is not None, "an event has an old or a new object"
         return found
+
+
+_NOTHING: Manifest = {}
 
 
 @dataclass(slots=True)
@@ -50,10 +53,15 @@ class Store:
 
     def put(self, new: Object) -> Event:
         """Store a new version; returns what changed."""
-        old = self.objects.get(new.key)
-        self.objects[new.key] = new
-        self._kinds.setdefault(new.key.kind, {})[new.key] = new
-        if old is None or old.metadata is not new.metadata:
+        key = new.key
+        old = self.objects.get(key)
+        self.objects[key] = new
+        kind = self._kinds.get(key.kind)
+        if kind is None:
+            kind = self._kinds[key.kind] = {}
+        kind[key] = new
+        before = old.metadata if old is not None else _NOTHING
+        if before is not new.metadata and ("ownerReferences" in before or "ownerReferences" in new.metadata):
             self._index_owners(old, new)
         return Event(old, new)
 

@@ -6,13 +6,15 @@ rebuilt from the log: a gateway that is killed at any moment has promised nothin
 
 import asyncio
 import logging
+import uuid
 from collections.abc import Callable
+from contextlib import aclosing
 
 import orjson
 
 from bus import Bus, Parked, StaleWriter, Subscription
 from chassis.clock import Clock
-from chassis.fact_fold import load
+from chassis.fact_fold import FactFold, load
 from chassis.measures import Measures
 from cluster_gateway.batch import Batch
 from cluster_gateway.domain.cluster import Cluster
@@ -27,6 +29,19 @@ from tidegate.gateway.v1 import gateway_pb2
 from tidegate.node.v1 import node_pb2
 
 log = logging.getLogger(__name__)
+
+REQUESTS = "Tidegate-Requests"
+"""The header of a change set that names the requests done with it, so that a successor does none of them again."""
+
+REMEMBERED_ENTRIES = 1_000
+"""How far back a gateway that starts looks for requests that are done: nobody asks again after so long."""
+
+MOST_REQUESTS = 1_000
+"""Requests in one change set: their names have to fit into its header."""
+
+
+class GatewayStopped(Exception):
+    """The gateway stops. Whether it was done is unknown: asked again with the same id, it is done once."""
 
 
 class Gateway:
@@ -50,11 +65,15 @@ class Gateway:
         self.local = LocalCluster(settings, secrets, new_uid)
         self._positions: dict[str, int] = {}
         self._epochs: dict[str, int] = {}
-        self._last = self._snapshot_at = self._count = 0
+        self._last = self._snapshot_at = 0
         self._tasks: list[asyncio.Task[None]] = []
         self._serving: list[Subscription] = []
         self._timer: asyncio.TimerHandle | None = None
         self._seen: dict[str, int] = {}
+        self._turn = asyncio.Lock()
+        self._batch = Batch()
+        # Two processes may have one name: what either of them appends must never pass for the other's.
+        self._writer = f"fact/{holder}/{uuid.uuid4().hex}"
         self.ready = asyncio.Event()
 
     async def run(self) -> None:
@@ -66,7 +85,8 @@ class Gateway:
             self.ready.set()
             while True:
                 await self._inbox.wait()
-                await self._cycle()
+                async with self._turn:
+                    await self._cycle()
         except StaleWriter as stale:
             raise SystemExit(f"another gateway writes the facts: {stale}") from stale
         finally:
@@ -76,15 +96,11 @@ class Gateway:
 
     async def _begin(self) -> None:
         fold, _ = await load(self._facts)
-        goal = await self._facts.last()
-        if fold.revision < goal:
-            async for entries in self._facts.read(fold.revision):
-                for entry in entries:
-                    fold.take(entry)
-                if fold.revision >= goal:
-                    break
-        self._last, self._positions, self._snapshot_at = goal, dict(fold.positions), fold.revision
+        self._snapshot_at, done = fold.revision, await self._catch_up(fold)
+        self._last, self._positions = fold.revision, dict(fold.positions)
         self.local.start(fold.store, self._clock.now(), self._last + 1)
+        for request_id in done:
+            self.local.remember(request_id)
         self._seen = self.local.agents(self._clock.now())
         await self._write(Batch())
         for service in self._settings.services:
@@ -97,6 +113,22 @@ class Gateway:
             await self._bus.listen(subjects.HEARTBEATS, self._on_heartbeat),
         ]
         self._arm()
+
+    async def _catch_up(self, fold: FactFold) -> list[str]:
+        """Read the log to its end; the requests that were done of late."""
+        goal, first = await self._facts.last(), await self._facts.first()
+        after = min(fold.revision, max(goal - REMEMBERED_ENTRIES, first - 1))
+        done: list[str] = []
+        if after >= goal:
+            return done
+        async with aclosing(self._facts.read(after)) as reader:
+            async for entries in reader:
+                for entry in entries:
+                    fold.take(entry)
+                    done += filter(None, entry.headers.get(REQUESTS, "").split(","))
+                if entries[-1].sequence >= goal:
+                    break
+        return done
 
     async def enact(self, action: Callable[[Cluster], None]) -> None:
         """Let the cluster side bring something about; returns once it is a fact."""
@@ -116,6 +148,10 @@ class Gateway:
             await serving.stop()
         if self._timer is not None:
             self._timer.cancel()
+        self._batch.fail(GatewayStopped("the gateway stops; ask again"))
+        while (work := self._inbox.next()) is not None:
+            if not isinstance(work, Decided) and not work.reply.done():
+                work.reply.set_exception(GatewayStopped("the gateway stops; ask again"))
 
     def _follow(self, service: str) -> None:
         async def follow() -> None:
@@ -153,21 +189,20 @@ class Gateway:
         for task in self._tasks:
             if task.done():
                 task.result()
-        batch = Batch()
+        batch = self._batch = Batch()
         self.local.begin(self._clock.now(), self._last + 1)
-        while self.local.edits < self._settings.most_edits:
+        while self.local.edits < self._settings.most_edits and len(batch.replies) < MOST_REQUESTS:
             work = self._inbox.next()
             if work is None:
                 break
             match work:
                 case Request():
-                    batch.replies.append((work.reply, self.local.write(work.message)))
+                    self._take_request(work, batch)
                 case NodeReport():
                     self._seen[work.message.node] = self._clock.now()
                     batch.reports.append((work.reply, self.local.report(work.message)))
                 case Enactment():
-                    work.action(self.local.cluster)
-                    batch.enacted.append(work.reply)
+                    self._take_enactment(work, batch)
                 case Decided():
                     await self._take_commit(work, batch)
         else:
@@ -176,12 +211,31 @@ class Gateway:
         await self._write(batch)
         self._arm()
 
+    def _take_request(self, work: Request, batch: Batch) -> None:
+        written = self.local.write(work.message)
+        batch.replies.append((work.reply, written))
+        if not written.error and work.message.id:
+            batch.requests.append(work.message.id)
+        elif written.error and not written.conflict_revision:
+            log.error("request_refused", extra={"actor": work.message.actor, "detail": written.error})
+
+    def _take_enactment(self, work: Enactment, batch: Batch) -> None:
+        try:
+            with self.local.cluster.whole():
+                work.action(self.local.cluster)
+        except Exception as error:
+            if not work.reply.done():
+                work.reply.set_exception(error)
+        else:
+            batch.enacted.append(work.reply)
+
     async def _take_commit(self, work: Decided, batch: Batch) -> None:
         service, entry = work.service, work.entry
         if entry.sequence <= self._positions.get(service, 0):
             return
+        commit = decision_pb2.Commit()
         try:
-            commit = decision_pb2.Commit.FromString(entry.payload)
+            commit.ParseFromString(entry.payload)
             if commit.leader_started:
                 self._epochs[service] = commit.epoch
             batch.outcomes += self.local.carry_out(service, commit, stale=commit.epoch < self._epochs.get(service, 0))
@@ -190,9 +244,9 @@ class Gateway:
             self._measures.parked.inc()
             text = f"{type(error).__name__}: {error}"
             where = f"decision.{service}/{entry.sequence}"
+            batch.outcomes += self.local.refuse(commit, f"cannot be read: {text}")
             await self._bus.park(Parked(self._clock.now(), "cluster_gateway", where, text, entry.payload))
         self._positions[service] = entry.sequence
-        batch.positions[service] = entry.sequence
 
     async def _write(self, batch: Batch) -> None:
         """Let the cluster react, store what happened, answer, and tell the nodes."""
@@ -215,25 +269,16 @@ class Gateway:
             payload = facts.encode(
                 facts.FactSet(self._clock.now(), changes, tuple(batch.outcomes), dict(self._positions))
             )
-            self._count += 1
-            message_id = f"fact/{self._holder}/{self._last + 1}/{self._count}"
-            self._last = await self._facts.append(payload, expected=self._last, message_id=message_id)
+            headers = {REQUESTS: ",".join(batch.requests)} if batch.requests else None
+            message_id = f"{self._writer}/{self._last + 1}"
+            self._last = await self._facts.append(payload, expected=self._last, message_id=message_id, headers=headers)
+            self.local.stored()
             self._measures.facts.inc()
             self._measures.revision.set(self._last)
-        for write_reply, written in batch.replies:
-            written.revision = self._last if not written.error else 0
-            if not write_reply.done():
-                write_reply.set_result(written)
-        for report_reply, stored in batch.reports:
-            stored.revision = self._last
-            if not report_reply.done():
-                report_reply.set_result(stored)
-        for enacted in batch.enacted:
-            if not enacted.done():
-                enacted.set_result(None)
+        batch.answer(self._last)
         await self._assign()
         if self._last - self._snapshot_at >= self._settings.snapshot_entries:
-            await self.snapshot()
+            await self._keep_snapshot()
 
     async def _assign(self) -> None:
         for assignment in self.local.changed_assignments():
@@ -251,6 +296,11 @@ class Gateway:
 
     async def snapshot(self) -> None:
         """Keep the whole state as of the last change set, and drop history that is older than anybody needs."""
+        async with self._turn:
+            if self.ready.is_set():
+                await self._keep_snapshot()
+
+    async def _keep_snapshot(self) -> None:
         objects = list(self.local.store.objects.values())
         content = facts.encode_snapshot(objects, self._last, self._clock.now(), self._positions)
         await self._facts.put_snapshot(self._last, content)

@@ -20,7 +20,8 @@ class Secrets(Protocol):
 
     def get(self, key: Key) -> Mapping[str, bytes] | None: ...
 
-    def put(self, key: Key, data: Mapping[str, bytes]) -> None: ...
+    def put(self, key: Key, data: Mapping[str, bytes]) -> None:
+        """Keep ``data`` in the place of what was kept."""
 
     def drop(self, key: Key) -> None: ...
 
@@ -35,7 +36,7 @@ class MemorySecrets:
         return self._data.get(key)
 
     def put(self, key: Key, data: Mapping[str, bytes]) -> None:
-        self._data[key] = {**self._data.get(key, {}), **data}
+        self._data[key] = dict(data)
 
     def drop(self, key: Key) -> None:
         self._data.pop(key, None)
@@ -55,11 +56,10 @@ class FileSecrets:
         return {name: base64.b64decode(value) for name, value in orjson.loads(file.read_bytes()).items()}
 
     def put(self, key: Key, data: Mapping[str, bytes]) -> None:
-        whole = {**(self.get(key) or {}), **data}
         file = self._file(key)
         fresh = file.with_suffix(".new")
         fresh.touch(mode=0o600)
-        fresh.write_bytes(orjson.dumps({name: base64.b64encode(value).decode() for name, value in whole.items()}))
+        fresh.write_bytes(orjson.dumps({name: base64.b64encode(value).decode() for name, value in data.items()}))
         fresh.replace(file)
 
     def drop(self, key: Key) -> None:

@@ -44,7 +44,7 @@ class Demo:
 
     async def run(self) -> Findings:
         """Raises CannotStart, DemoFailed, ClientError and Interrupted, when the system has been stopped again."""
-        settings = UpSettings(self._folder, port=free_port(), inventory=self._examples / "demo-inventory.yaml")
+        settings = UpSettings(self._folder, port=free_port(), inventory=self._examples / "8-cpus.inventory")
         ready: asyncio.Future[str] = asyncio.get_running_loop().create_future()
         self.screen.headline("up: the message bus, six services, and this machine as a node")
         system = asyncio.create_task(Supervisor(settings, self.screen.happened).run(ready.set_result))

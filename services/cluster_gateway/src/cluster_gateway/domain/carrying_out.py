@@ -12,11 +12,15 @@ DEVICES = "tidegate.dev/devices"
 
 def carry_out(cluster: Cluster, service: str, decision_id: str, decision: Decision, decided_on: int) -> Outcome:
     """Apply ``decision`` if all that it touches is as it was at ``decided_on``; what came of it."""
-    reasons = _objections(cluster, service, decision, decided_on)
-    if not reasons:
-        cluster.actor = service
-        for mutation in decision.mutations:
-            _APPLY[mutation.verb](cluster, mutation, decision)
+    try:
+        reasons = _objections(cluster, service, decision, decided_on)
+        if not reasons:
+            cluster.actor = service
+            with cluster.whole():
+                for mutation in decision.mutations:
+                    _APPLY[mutation.verb](cluster, mutation, decision)
+    except Exception as error:  # whatever a decision holds, it comes to its outcome, and those beside it to theirs
+        reasons = {"": f"cannot be carried out: {type(error).__name__}: {error}"}
     return Outcome(decision_id, decision.name, decision.subject, not reasons, reasons)
 
 
