@@ -137,10 +137,14 @@ def test_ctrl_c_ends_a_watch_without_a_word(server: Any, token: str, pod: Any) -
     process = subprocess.Popen(
         command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=_environment(server, token)
     )
-    assert process.stdout is not None
-    assert process.stdout.readline() == "pod/a\n"
-    process.send_signal(2)
-    out, err = process.communicate(timeout=30)
+    with process:
+        assert process.stdout is not None
+        try:
+            assert process.stdout.readline() == "pod/a\n"
+            process.send_signal(2)
+            out, err = process.communicate(timeout=30)
+        finally:
+            process.kill()
     assert (process.returncode, out, err.strip()) == (130, "", "")
 
 
@@ -189,7 +193,7 @@ def test_the_tab_key_knows_kinds_and_names(server: Any, token: str, pod: Any) ->
         )
         return [line.partition(",")[2] for line in process.stdout.splitlines()]
 
-    assert offered("tidegate get po", 2) == ["podgroups", "podmigrationjobs", "pods"]
+    assert offered("tidegate get podg", 2) == ["podgroups"]
     assert offered("tidegate get pod/", 2) == ["pod/web-1"]
     assert offered("tidegate get pods w", 3) == ["web-1"]
     assert offered("tidegate get pods w", 3, TIDEGATE_SERVER="127.0.0.1:1") == []

@@ -10,6 +10,7 @@ from chassis.clock import Clock
 from chassis.core import Core
 from chassis.measures import Measures
 from chassis.term import Term
+from tidegate.codec.facts import Interest
 
 log = logging.getLogger(__name__)
 
@@ -26,8 +27,8 @@ class Decider:
     """Runs the cores that ``make_core`` makes, one for each term of leadership.
 
     ``inputs`` are the services whose decisions the core hears. ``queries`` are the questions that the core answers on
-    the bus. While ``gate`` is not set nothing is decided. The lease says who should try to lead; the guard of the
-    service's own log decides who does.
+    the bus. Objects that do not meet ``interest`` when they are born are never shown to the core. While ``gate`` is not
+    set nothing is decided. The lease says who should try to lead; the guard of the service's own log decides who does.
     """
 
     service: str
@@ -36,6 +37,7 @@ class Decider:
     clock: Clock
     inputs: tuple[str, ...] = ()
     queries: tuple[str, ...] = ("explain",)
+    interest: Interest | None = None
     holder: str = "only"
     measures: Measures | None = None
     ready: asyncio.Event = field(default_factory=asyncio.Event)

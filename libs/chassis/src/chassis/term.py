@@ -23,6 +23,7 @@ from chassis.measures import Measures
 from kube import Decision
 from tidegate import subjects
 from tidegate.codec.decisions import CommitHead, decode_commit, encode_commit
+from tidegate.codec.facts import Interest
 from tidegate.decision.v1 import decision_pb2
 
 log = logging.getLogger(__name__)
@@ -52,6 +53,7 @@ class Term:
         holder: str,
         measures: Measures,
         gate: asyncio.Event,
+        interest: Interest | None = None,
     ) -> None:
         self.service, self.core, self.measures, self._gate = service, core, measures, gate
         self._bus, self._clock, self._inputs, self._queries = bus, clock, inputs, queries
@@ -61,7 +63,8 @@ class Term:
         self._readers: list[asyncio.Task[None]] = []
         self._serving: list[Subscription] = []
         self._timer: asyncio.TimerHandle | None = None
-        self.fold = FactFold()
+        self._interest = interest
+        self.fold = FactFold(interest)
         self.in_flight = InFlight()
         self.heard: dict[str, int] = {}
         self._goals: dict[str, int] = {}
@@ -73,7 +76,7 @@ class Term:
         """Claim the log, then read everything: snapshot, facts, other services, own decisions without outcome."""
         decided_on = await self._claim()
         await self._restore()
-        self.fold, events = await load(self._facts, decided_on)
+        self.fold, events = await load(self._facts, decided_on, self._interest)
         self.core.fold(events, self.fold.at_ms)
         for service in self._inputs:
             await self._listen_to(service)

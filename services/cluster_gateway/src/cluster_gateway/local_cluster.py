@@ -64,6 +64,7 @@ class LocalCluster:
         self._done: dict[str, None] = {}
         self.begin(now, revision)
         self._fold([Event(None, item) for item in loaded.objects.values()])
+        self._simulated.begin(now)
         if now:
             bootstrap(self.cluster)
 
@@ -143,6 +144,7 @@ class LocalCluster:
         for _ in range(MOST_TURNS):
             events = self.cluster.take_events()
             self._fold(events)
+            self._simulated.fold(events, self.cluster.now)
             self._hiding.hide(self.cluster, events)
             self._give_addresses(events)
             if not self.held:
@@ -191,7 +193,6 @@ class LocalCluster:
         if not events:
             return
         self._controllers.fold(events, self.cluster.now)
-        self._simulated.fold(events, self.cluster.now)
         self._addresses.fold(events)
         self._assignments.fold(events)
         for event in events:

@@ -1,6 +1,6 @@
 """Change sets between the log and the store."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 
 from kube import Event, Key, Manifest, Object, Outcome, Store
@@ -79,8 +79,15 @@ def _add_outcome(message: fact_pb2.ChangeSet, outcome: Outcome, kinds: dict[str,
     )
 
 
-def fold(store: Store, message: fact_pb2.ChangeSet, revision: int) -> list[Event]:
-    """Lay a change set over ``store``; what changed, in the order of the set. Folding it twice changes nothing more."""
+Interest = Callable[[str, Manifest], bool]
+"""(kind, metadata of a new object) → whether a reader keeps it at all."""
+
+
+def fold(store: Store, message: fact_pb2.ChangeSet, revision: int, interest: Interest | None = None) -> list[Event]:
+    """Lay a change set over ``store``; what changed, in the order of the set. Folding it twice changes nothing more.
+
+    With ``interest`` objects that are born uninteresting are never stored, and what happens to them is passed over.
+    """
     blobs = BlobReader(message.blobs)
     kinds = list(message.kinds)
     events: list[Event] = []
@@ -92,6 +99,8 @@ def fold(store: Store, message: fact_pb2.ChangeSet, revision: int) -> list[Event
                 events.append(gone)
             continue
         old = None if change.fresh else store.get(key)
+        if old is None and interest and not (change.fresh and interest(key.kind, blobs.get(change.metadata))):
+            continue
         events.append(store.put(_version(key, change, old, blobs, revision)))
     return events
 
@@ -148,6 +157,6 @@ def encode_snapshot(objects: Iterable[Object], revision: int, at_ms: int, positi
     return message.SerializeToString()
 
 
-def fold_snapshot(store: Store, snapshot: fact_pb2.Snapshot) -> list[Event]:
+def fold_snapshot(store: Store, snapshot: fact_pb2.Snapshot, interest: Interest | None = None) -> list[Event]:
     """Fill an empty store from a snapshot."""
-    return [event for part in snapshot.parts for event in fold(store, part, snapshot.revision)]
+    return [event for part in snapshot.parts for event in fold(store, part, snapshot.revision, interest)]

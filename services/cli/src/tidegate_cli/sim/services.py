@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from bus import Bus
 from chassis import Clock, Decider
 from gang_scheduler.domain.core import SchedulerCore
-from job_controller.domain.core import JobCore
+from job_controller.domain.core import JobCore, concerns
 from kube import Manifest
 from queue_manager.domain.core import QueueCore
 from queue_manager.domain.policy import QueuePolicy
@@ -47,7 +47,9 @@ class Policy:
 def deciders(policy: Policy) -> dict[str, Make]:
     """How to make each deciding service."""
     return {
-        "job_controller": lambda bus, clock, gate: Decider("job_controller", JobCore, bus, clock, gate=gate),
+        "job_controller": lambda bus, clock, gate: Decider(
+            "job_controller", JobCore, bus, clock, interest=concerns, gate=gate
+        ),
         "queue_manager": lambda bus, clock, gate: Decider(
             "queue_manager", lambda: QueueCore(policy.queues), bus, clock, gate=gate
         ),

@@ -58,7 +58,7 @@ class Assignments:
         after = event.new.spec.get("nodeName") if event.new else None
         if after and not self.has_agent(after):
             return
-        if before and before != after:
+        if before and before != after and self.has_agent(before):
             self._pods.get(before, {}).pop(event.key, None)
             self._changed[before] = None
         if event.new is None or not after:

@@ -27,6 +27,11 @@ class Refusal:
     message: str
 
 
+def concerns(kind: str, metadata: Manifest) -> bool:
+    """Whether a new object can matter to a job: of pods only those that somebody owns, and no nodes at all."""
+    return "ownerReferences" in metadata if kind == "Pod" else kind != "Node"
+
+
 class JobCore:
     """Which pods does a job need now? One table from kind to rules, one agenda, one fold of the facts."""
 
