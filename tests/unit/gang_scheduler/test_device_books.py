@@ -9,11 +9,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from gang_scheduler.domain.allotments import NOTHING, Allotment, CellShare, allotment_of, format_cpus, parse_cpus
 from gang_scheduler.domain.cards import Card, cards_of, choose_whole
 from gang_scheduler.domain.device_needs import CardNeed, DeviceNeed, NumaPolicy, card_need, traits_of
 from gang_scheduler.domain.devices import Devices
-from gang_scheduler.domain.grants import NOTHING, CellShare, Grant, format_cpus, grant_of, parse_cpus
-from gang_scheduler.domain.node_devices import Claim
+from gang_scheduler.domain.node_devices import Tenant
 from gang_scheduler.domain.node_inventory import NodeInventory
 from gang_scheduler.domain.node_room import NodeRoom
 from gang_scheduler.domain.numa import NumaLayout, choose_cpus, layout_of
@@ -114,9 +114,9 @@ def less(amounts: tuple[int, ...], at: int, amount: int) -> tuple[int, ...]:
     return tuple(have - amount * (place == at) for place, have in enumerate(amounts))
 
 
-def claim(number: int, need: DeviceNeed, *, given: Grant = NOTHING, bound: bool = False) -> Claim:
+def tenant(number: int, need: DeviceNeed, *, given: Allotment = NOTHING, bound: bool = False) -> Tenant:
     name = f"p-{number}"
-    return Claim(Key("Pod", "default", name), need, given, bound, (0, "", "default", name))
+    return Tenant(Key("Pod", "default", name), need, given, bound, (0, "", "default", name))
 
 
 def filled(inventory: NodeInventory, others: list[DeviceNeed]) -> Devices:
@@ -125,7 +125,7 @@ def filled(inventory: NodeInventory, others: list[DeviceNeed]) -> Devices:
     devices.put(0, inventory)
     for number, need in enumerate(others):
         if devices.copies(need, ALL)[0]:
-            devices.take(0, [claim(number, need)])
+            devices.take(0, [tenant(number, need)])
     return devices
 
 
@@ -141,8 +141,8 @@ def test_as_many_copies_fit_as_the_plain_search_finds(
     copies = int(devices.copies(need, ALL)[0])
     assert copies == most or (most == -1 and copies >= 1 << 20)
     placed = 0
-    while placed < most and (grant := room.choose(need)):
-        room.charge(need, grant, -1)
+    while placed < most and (allotment := room.choose(need)):
+        room.charge(need, allotment, -1)
         assert min([0, *room.core, *room.memory, *room.slots, *room.cell_cpu, *room.cell_memory]) == 0
         assert set(room.owned.values()) <= {1}
         placed += 1
@@ -158,20 +158,20 @@ def test_what_pods_hold_follows_from_who_is_there_and_not_from_the_order_in_whic
     """Some say what they have, the others take what is left over."""
     first = Devices()
     first.put(0, inventory)
-    claims = []
+    tenants = []
     for number, (need, told) in enumerate(pods):
-        grant = (first.nodes[0].room.choose(need) or NOTHING) if told else NOTHING
-        claims.append(claim(number, need, given=grant, bound=True))
-        first.take(0, [claims[-1]])
+        allotment = (first.nodes[0].room.choose(need) or NOTHING) if told else NOTHING
+        tenants.append(tenant(number, need, given=allotment, bound=True))
+        first.take(0, [tenants[-1]])
     second = Devices()
     second.put(0, inventory)
-    for number in data.draw(st.permutations(range(len(claims)))):
-        second.take(0, [claims[number]])
-    gone = data.draw(st.integers(0, len(claims) - 1))
+    for number in data.draw(st.permutations(range(len(tenants)))):
+        second.take(0, [tenants[number]])
+    gone = data.draw(st.integers(0, len(tenants) - 1))
     for devices in (first, second):
-        devices.give(0, [claims[gone].key])
+        devices.give(0, [tenants[gone].key])
     assert first.nodes[0].room == second.nodes[0].room
-    for item in claims:
+    for item in tenants:
         first.give(0, [item.key])
     empty = NodeRoom(first.nodes[0].room.cards, first.nodes[0].room.layout)
     assert first.nodes[0].room == empty
@@ -312,19 +312,19 @@ def test_a_pod_that_may_be_on_several_numa_nodes_is_on_the_fewest_that_could_hol
     devices.put(0, inventory)
     wide = DeviceNeed(None, 0, NumaPolicy.RESTRICTED, 6000, 0)
     narrow = DeviceNeed(None, 0, NumaPolicy.RESTRICTED, 3000, 0)
-    devices.take(0, [claim(1, wide)])
-    assert devices.granted(0, claim(1, wide).key).shares == (CellShare(0, 4000, 0), CellShare(1, 2000, 0))
+    devices.take(0, [tenant(1, wide)])
+    assert devices.allotted(0, tenant(1, wide).key).shares == (CellShare(0, 4000, 0), CellShare(1, 2000, 0))
     assert int(devices.copies(wide, ALL)[0]) == 1
-    devices.take(0, [claim(2, narrow)])
-    assert devices.granted(0, claim(2, narrow).key).shares == (CellShare(2, 3000, 0),)
+    devices.take(0, [tenant(2, narrow)])
+    assert devices.allotted(0, tenant(2, narrow).key).shares == (CellShare(2, 3000, 0),)
     assert int(devices.copies(narrow, ALL)[0]) == 0
     assert int(devices.copies(wide, ALL)[0]) == 0
 
 
-def test_a_grant_survives_the_way_through_a_binding() -> None:
-    grant = Grant("nvidia.com/gpu", (1, 3), (0, 1, 2, 8), (CellShare(0, 4500, 8 * GIB),))
-    assert grant_of(grant.manifest()) == grant
-    assert grant_of({"nvidia.com/gpu": "x", "cpuset": "a-b", "numaNodeResources": [{"node": {}}]}) == NOTHING
+def test_an_allotment_survives_the_way_through_a_binding() -> None:
+    allotment = Allotment("nvidia.com/gpu", (1, 3), (0, 1, 2, 8), (CellShare(0, 4500, 8 * GIB),))
+    assert allotment_of(allotment.manifest()) == allotment
+    assert allotment_of({"nvidia.com/gpu": "x", "cpuset": "a-b", "numaNodeResources": [{"node": {}}]}) == NOTHING
 
 
 def test_only_production_pods_get_cpus_of_their_own() -> None:

@@ -5,13 +5,13 @@ from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
 
 from gang_scheduler.domain import decisions
+from gang_scheduler.domain.allotments import allotment_of
 from gang_scheduler.domain.audit import audit
 from gang_scheduler.domain.block import Wake
 from gang_scheduler.domain.cluster import Cluster
 from gang_scheduler.domain.entitlement import entitlements
 from gang_scheduler.domain.explain import Explanation
 from gang_scheduler.domain.gang_terms import GroupId
-from gang_scheduler.domain.grants import grant_of
 from gang_scheduler.domain.groups import Group
 from gang_scheduler.domain.inquiry import explain
 from gang_scheduler.domain.pod_record import PodRecord
@@ -218,7 +218,7 @@ class SchedulerCore:
                 yield batch, node
                 batch = []
             node = mutation.node
-            record.given = grant_of(mutation.devices)
+            record.given = allotment_of(mutation.devices)
             batch.append(record)
         if batch:
             yield batch, node

@@ -9,11 +9,11 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from gang_scheduler.domain.allotments import NOTHING, Allotment
 from gang_scheduler.domain.cards import cards_of
 from gang_scheduler.domain.device_columns import Columns, grown
 from gang_scheduler.domain.device_needs import CardNeed, DeviceNeed, NumaPolicy
-from gang_scheduler.domain.grants import NOTHING, Grant
-from gang_scheduler.domain.node_devices import Claim, NodeDevices
+from gang_scheduler.domain.node_devices import NodeDevices, Tenant
 from gang_scheduler.domain.node_inventory import NodeInventory
 from gang_scheduler.domain.node_room import MOST_COPIES, NodeRoom
 from gang_scheduler.domain.numa import layout_of
@@ -82,12 +82,12 @@ class Devices:
         """Whether the devices of any node matter to a pod."""
         return need.special or self.kept > 0
 
-    def take(self, slot: int, claims: Sequence[Claim]) -> None:
+    def take(self, slot: int, tenants: Sequence[Tenant]) -> None:
         """Pods come to a node."""
         node = self.nodes[slot]
-        for claim in claims:
-            if claim.need.special or node.room.layout.policy >= NumaPolicy.RESTRICTED:
-                node.take(claim)
+        for tenant in tenants:
+            if tenant.need.special or node.room.layout.policy >= NumaPolicy.RESTRICTED:
+                node.take(tenant)
         self.free.put(slot, node.room)
 
     def give(self, slot: int, keys: Sequence[Key]) -> None:
@@ -99,7 +99,7 @@ class Devices:
             node.give(key)
         self.free.put(slot, node.room)
 
-    def granted(self, slot: int, key: Key) -> Grant:
+    def allotted(self, slot: int, key: Key) -> Allotment:
         """What a pod on a node has."""
         held = self.nodes[slot].held.get(key)
         return held[1] if held else NOTHING

@@ -7,9 +7,9 @@ few as it needs, the emptiest ones. Others get cards and CPUs wherever they are,
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
+from gang_scheduler.domain.allotments import Allotment, CellShare
 from gang_scheduler.domain.cards import Card, choose_whole
 from gang_scheduler.domain.device_needs import CardNeed, DeviceNeed, NumaPolicy
-from gang_scheduler.domain.grants import CellShare, Grant
 from gang_scheduler.domain.numa import NumaLayout, choose_cpus
 
 MOST_COPIES = 1 << 20
@@ -48,7 +48,7 @@ class NodeRoom:
         """The policy that holds for a pod here: the stricter of its own and the node's."""
         return max(self.layout.policy, need.policy) if self.layout.named else NumaPolicy.NONE
 
-    def choose(self, need: DeviceNeed, *, forced: bool = False) -> Grant | None:
+    def choose(self, need: DeviceNeed, *, forced: bool = False) -> Allotment | None:
         """What a pod would get; None when there is not enough. ``forced``: as much of it as there is, come what may."""
         policy = self.policy_for(need)
         if policy < NumaPolicy.RESTRICTED:
@@ -75,34 +75,34 @@ class NodeRoom:
                 return 0
         return max(0, min(limits))
 
-    def charge(self, need: DeviceNeed, grant: Grant, sign: int) -> None:
+    def charge(self, need: DeviceNeed, allotment: Allotment, sign: int) -> None:
         """Take away what a pod has (``sign`` -1), or give it back (1)."""
         cards = need.cards
-        for index in grant.cards if cards else ():
+        for index in allotment.cards if cards else ():
             at = self._card_at.get(index)
             if at is not None and cards is not None:
                 self.core[at] += sign * cards.core
                 self.memory[at] += sign * memory_of(self.cards[at], cards)
                 self.slots[at] += sign if cards.virtual else 0
-        for share in grant.shares:
+        for share in allotment.shares:
             at = self._cell_at.get(share.cell)
             if at is not None:
                 self.cell_cpu[at] += sign * share.cpu
                 self.cell_memory[at] += sign * share.memory
-        for cpu in grant.cpus:
+        for cpu in allotment.cpus:
             at = self._cell_of_cpu.get(cpu)
-            if at is not None and not grant.shares:
+            if at is not None and not allotment.shares:
                 self.cell_cpu[at] += sign * 1000
             self.owned[cpu] = self.owned.get(cpu, 0) - sign
             if not self.owned[cpu]:
                 del self.owned[cpu]
 
-    def _anywhere(self, need: DeviceNeed, forced: bool) -> Grant | None:
+    def _anywhere(self, need: DeviceNeed, forced: bool) -> Allotment | None:
         cards = self._cards(need, range(len(self.cards)), forced)
         cpus = self._cpus(need.cpus, forced)
         if cards is None or cpus is None:
             return None
-        return Grant(need.cards.resource if need.cards else "", cards, cpus)
+        return Allotment(need.cards.resource if need.cards else "", cards, cpus)
 
     def _best_cell(self, need: DeviceNeed) -> int | None:
         """The fullest NUMA node that holds the pod whole."""
@@ -114,13 +114,13 @@ class NodeRoom:
             return False
         return self._cards(need, self._near(at), False) is not None
 
-    def _inside(self, need: DeviceNeed, at: int) -> Grant:
+    def _inside(self, need: DeviceNeed, at: int) -> Allotment:
         cell = self.layout.cells[at]
         cards = self._cards(need, self._near(at), False) or ()
         free = [cpu for cpu in cell.cpus if cpu not in self.owned]
         cpus = choose_cpus(free, need.cpus, self.layout, self.owned)
         shares = (CellShare(cell.number, need.cpu, need.memory),) if need.cpu or need.memory else ()
-        return Grant(need.cards.resource if need.cards else "", cards, cpus, shares)
+        return Allotment(need.cards.resource if need.cards else "", cards, cpus, shares)
 
     def _width(self, need: DeviceNeed) -> int:
         """How many NUMA nodes the pod would need if they were empty."""
@@ -130,7 +130,7 @@ class NodeRoom:
         enough = (w for w in widths if sum(cpu[:w]) >= need.cpu and sum(memory[:w]) >= need.memory)
         return next(enough, len(cpu))
 
-    def _across(self, need: DeviceNeed, width: int, forced: bool) -> Grant | None:
+    def _across(self, need: DeviceNeed, width: int, forced: bool) -> Allotment | None:
         """Parts of ``width`` NUMA nodes, the emptiest ones."""
         cpu, memory = need.cpu, need.memory
         shares: list[CellShare] = []
@@ -148,7 +148,7 @@ class NodeRoom:
             free_cpus = [cpu for cpu in self.layout.cells[self._cell_at[share.cell]].cpus if cpu not in self.owned]
             cpus += choose_cpus(free_cpus, share.cpu // 1000, self.layout, self.owned)
         resource = need.cards.resource if need.cards else ""
-        return Grant(resource, cards or (), tuple(sorted(cpus)), tuple(sorted(shares)))
+        return Allotment(resource, cards or (), tuple(sorted(cpus)), tuple(sorted(shares)))
 
     def _cpus(self, count: int, forced: bool) -> tuple[int, ...] | None:
         """CPUs for one pod alone: all in one NUMA node if one has enough, the fullest such; else the fewest NUMA nodes."""

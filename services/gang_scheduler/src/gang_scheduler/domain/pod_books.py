@@ -2,9 +2,9 @@
 
 from dataclasses import dataclass, field
 
+from gang_scheduler.domain.allotments import allotment_of
 from gang_scheduler.domain.device_needs import Traits, traits_of
 from gang_scheduler.domain.gang_terms import GroupId, group_of, queue_of
-from gang_scheduler.domain.grants import grant_of
 from gang_scheduler.domain.groups import Group
 from gang_scheduler.domain.node_table import NodeTable
 from gang_scheduler.domain.pod_record import PodRecord, Standing, standing_of
@@ -70,7 +70,7 @@ class PodBooks:
     def unassume(self, record: PodRecord) -> None:
         """The pod was not bound after all."""
         record.assumed = False
-        record.given = grant_of(devices_of(record.pod.annotations))
+        record.given = allotment_of(devices_of(record.pod.annotations))
         self._bind(record, str(record.pod.spec.get("nodeName") or ""))
         self._stand(record, again=True)
 
@@ -81,7 +81,7 @@ class PodBooks:
     def _add(self, pod: Object) -> None:
         form = self._form_of(pod)
         record = PodRecord(pod.key, pod, form, form.scheduler in self.schedulers)
-        record.given = grant_of(devices_of(pod.annotations))
+        record.given = allotment_of(devices_of(pod.annotations))
         record.rank()
         if not form.shape.terms.empty:
             self.room.neighbours.watch(form.shape.terms, self.placed())
@@ -154,7 +154,7 @@ class PodBooks:
 
     def _renew_devices(self, record: PodRecord, old: Object) -> None:
         """What metadata says about the pod's devices may be something else now."""
-        given = grant_of(devices_of(record.pod.annotations))
+        given = allotment_of(devices_of(record.pod.annotations))
         if given != record.given:
             self.lift(record)
             record.given = given
