@@ -162,7 +162,7 @@ class JetStreamBus:
     async def parked(self, limit: int = 100) -> list[Parked]:
         state = (await self._js.stream_info(DEAD)).state
         found: list[Parked] = []
-        for sequence in range(max(state.first_seq, state.last_seq - limit + 1), state.last_seq + 1):
+        for sequence in range(max(1, state.first_seq, state.last_seq - limit + 1), state.last_seq + 1):
             with suppress(NotFoundError):
                 found.append(_unpack((await self._js.get_msg(DEAD, sequence)).data or b""))
         return [item for item in found if item.service]

@@ -35,6 +35,8 @@ class Change:
     delete: Key | None = None
     grace_seconds: int | None = None
     create_only: bool = False
+    replace: bool = False
+    """Labels and annotations that the manifest leaves out are taken away, not kept."""
 
 
 @dataclass(slots=True)
@@ -181,7 +183,7 @@ def _prepare_write(
         return Result(key, "created", warnings=warnings)
     if change.create_only:
         raise Rejected(str(key), (FieldError("metadata.name", key.name, "exists already"),))
-    admitted = admit(updated(manifest, old), old, world)
+    admitted = admit(manifest if change.replace else updated(manifest, old), old, world)
     new = from_manifest(admitted.manifest, uid=old.uid)
     if new.body == old.body and _same_metadata(new, old):
         return Result(key, "unchanged", warnings=admitted.warnings)

@@ -15,6 +15,7 @@ async def build(settings: Settings, context: Context) -> Parts:
         lambda: QueueCore(policy),
         context.bus,
         context.clock,
+        queries=("explain", "queue"),
         holder=settings.holder,
         measures=context.measures,
     )
