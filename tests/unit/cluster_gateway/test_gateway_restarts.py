@@ -9,10 +9,13 @@ import pytest
 from bus import BusError, MemoryBus
 from bus.memory import MemoryLog
 from cluster_gateway.domain.simulated_nodes import SimulationSettings
-from kube import Decision, Key, Manifest, Mutation, Verb
+from cluster_gateway.gateway import Gateway
+from kube import Decision, Key, Manifest, Mutation, Store, Verb
 from tidegate import subjects
 from tidegate.codec import facts
 from tidegate.fact.v1 import fact_pb2
+from tidegate.gateway.v1 import gateway_pb2
+from tidegate.node.v1 import node_pb2
 
 JOB = Key("Job.batch.volcano.sh", "default", "j")
 
@@ -59,7 +62,6 @@ class FrailBus(MemoryBus):
     def __init__(self, reaper: Reaper) -> None:
         super().__init__()
         self._reaper = reaper
-        self.all_facts: dict[int, bytes] = {}
 
     def log(self, name: str) -> MemoryLog:
         return self._logs.setdefault(name, FrailLog(name, self._reaper))
@@ -86,12 +88,9 @@ class Story:
     def start(self) -> None:
         while self.rig.task.done():
             self.starts += 1
-            self.rig.gateway = None
             self.begin()
 
     def begin(self) -> None:
-        from cluster_gateway.gateway import Gateway
-
         rig = self.rig
         rig.gateway = Gateway(rig.bus, rig.clock, rig.settings, rig.secrets, lambda: f"uid-{next(rig._uids)}")
         rig.task = self.reaper.task = rig.loop.create_task(rig.gateway.run())
@@ -116,7 +115,8 @@ class Story:
         raise AssertionError("never answered")
 
     def write(self, *manifests: Manifest) -> None:
-        self.ask(subjects.WRITE, self.rig.storing(*manifests).SerializeToString())
+        answer = self.ask(subjects.WRITE, self.rig.storing(*manifests).SerializeToString())
+        assert gateway_pb2.WriteReply.FromString(answer).error == "", "what is asked again is done once"
 
     def report(self, message: Any) -> None:
         self.ask(subjects.report(message.node), message.SerializeToString())
@@ -143,8 +143,6 @@ class Story:
 
     def state(self) -> dict[Key, Any]:
         """What all facts together say, with names instead of uids."""
-        from kube import Store
-
         store = Store()
         for sequence, message in zip(sorted(self.entries), self.messages(), strict=True):
             facts.fold(store, message, sequence)
@@ -171,8 +169,6 @@ def pod(name: str, **annotations: str) -> Manifest:
 
 def tell(story: Story) -> None:
     """A job comes, is given pods, they are bound, one runs to its end, one is evicted, the rest goes with the job."""
-    from tidegate.node.v1 import node_pb2
-
     ready = b'{"conditions":[{"type":"Ready","status":"True"}],"allocatable":{"cpu":"8"}}'
     simulated = b'{"annotations":{"tidegate.dev/simulated":"true"}}'
     story.report(node_pb2.Report(node="sim", node_status=ready, node_metadata=simulated))

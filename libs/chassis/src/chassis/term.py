@@ -8,6 +8,7 @@ import asyncio
 import logging
 import time
 import uuid
+from collections.abc import Mapping
 from contextlib import aclosing
 
 import orjson
@@ -20,6 +21,7 @@ from chassis.fact_fold import FactFold, load, relevant
 from chassis.in_flight import InFlight
 from chassis.log_reader import Inbox, follow
 from chassis.measures import Measures
+from chassis.tracing import NoTracer, Tracer
 from kube import Decision
 from tidegate import subjects
 from tidegate.codec.decisions import CommitHead, decode_commit, encode_commit
@@ -54,6 +56,7 @@ class Term:
         measures: Measures,
         gate: asyncio.Event,
         interest: Interest | None = None,
+        tracer: Tracer | None = None,
     ) -> None:
         self.service, self.core, self.measures, self._gate = service, core, measures, gate
         self._bus, self._clock, self._inputs, self._queries = bus, clock, inputs, queries
@@ -64,6 +67,9 @@ class Term:
         self._serving: list[Subscription] = []
         self._timer: asyncio.TimerHandle | None = None
         self._interest = interest
+        self._tracer = tracer or NoTracer()
+        self._cause: Mapping[str, str] = {}
+        """The trace of the newest fact that had one: what is decided next goes on with it."""
         self.fold = FactFold(interest)
         self.in_flight = InFlight()
         self.heard: dict[str, int] = {}
@@ -215,7 +221,8 @@ class Term:
         private = self.core.remember() if isinstance(self.core, Remembering) else None
         self.measures.decide_seconds.observe(time.perf_counter() - started)
         if decisions or private is not None:
-            await self._commit(decisions, private, now)
+            with self._tracer.span(f"{self.service} decides", self._cause, decisions=len(decisions)):
+                await self._commit(decisions, private, now)
         self.measures.revision.set(self.fold.revision)
         self.measures.in_flight.set(len(self.in_flight))
 
@@ -233,7 +240,9 @@ class Term:
         topic = STATE if private is not None else (topics[0] if topics else "")
         message_id = f"{self._writer}/{self._epoch}/commit/{self._last + 1}"
         started = time.perf_counter()
-        self._last = await self._log.append(payload, expected=self._last, message_id=message_id, topic=topic)
+        self._last = await self._log.append(
+            payload, expected=self._last, message_id=message_id, headers=self._tracer.carrier(), topic=topic
+        )
         self.measures.commit_seconds.observe(time.perf_counter() - started)
 
     def _arm(self) -> None:

@@ -14,6 +14,7 @@ from admission.domain.updating import updated
 from admission.view import View
 from admission.write_draft import WriteDraft
 from bus import Bus, BusError
+from chassis.tracing import TRACEPARENT, NoTracer, Tracer
 from kube import Key, Manifest, Object, UnknownKind, from_manifest, key_of
 from tidegate import subjects
 from tidegate.gateway.v1 import gateway_pb2
@@ -64,8 +65,8 @@ class Job:
 class Applier:
     """Takes requests one batch after the other; while one is on its way the next gathers."""
 
-    def __init__(self, bus: Bus, view: View) -> None:
-        self._bus, self._view = bus, view
+    def __init__(self, bus: Bus, view: View, tracer: Tracer | None = None) -> None:
+        self._bus, self._view, self._tracer = bus, view, tracer or NoTracer()
         self._waiting: deque[Job] = deque()
         self._wake = asyncio.Event()
 
@@ -109,7 +110,9 @@ class Applier:
                 if not draft.request.writes:
                     return self._answer(jobs, self._view.revision)
                 draft.request.id, draft.request.actor = request_id, jobs[0].actor
-                reply = await self._send(draft.request)
+                with self._tracer.span("apply", objects=len(draft.request.writes)):
+                    draft.request.traceparent = self._tracer.carrier().get(TRACEPARENT, "")
+                    reply = await self._send(draft.request)
                 if not reply.error:
                     await self._view.reach(reply.revision)
                     return self._answer(jobs, reply.revision)

@@ -16,6 +16,7 @@ from bus import Bus, Parked, StaleWriter, Subscription
 from chassis.clock import Clock
 from chassis.fact_fold import FactFold, load
 from chassis.measures import Measures
+from chassis.tracing import TRACEPARENT, NoTracer, Tracer
 from cluster_gateway.batch import Batch
 from cluster_gateway.domain.cluster import Cluster
 from cluster_gateway.inbox import Decided, Enactment, NodeReport, Request, WorkInbox
@@ -57,11 +58,13 @@ class Gateway:
         *,
         holder: str = "only",
         measures: Measures | None = None,
+        tracer: Tracer | None = None,
     ) -> None:
         self._bus, self._clock, self._settings, self._holder = bus, clock, settings, holder
         self._facts = bus.log(subjects.FACTS)
         self._inbox = WorkInbox()
         self._measures = measures or Measures("cluster_gateway")
+        self._tracer = tracer or NoTracer()
         self.local = LocalCluster(settings, secrets, new_uid)
         self._positions: dict[str, int] = {}
         self._epochs: dict[str, int] = {}
@@ -213,6 +216,7 @@ class Gateway:
 
     def _take_request(self, work: Request, batch: Batch) -> None:
         written = self.local.write(work.message)
+        batch.cause = {TRACEPARENT: work.message.traceparent} if work.message.traceparent else batch.cause
         batch.replies.append((work.reply, written))
         if not written.error and work.message.id:
             batch.requests.append(work.message.id)
@@ -234,6 +238,7 @@ class Gateway:
         if entry.sequence <= self._positions.get(service, 0):
             return
         commit = decision_pb2.Commit()
+        batch.cause = entry.headers if TRACEPARENT in entry.headers else batch.cause
         try:
             commit.ParseFromString(entry.payload)
             if commit.leader_started:
@@ -269,9 +274,12 @@ class Gateway:
             payload = facts.encode(
                 facts.FactSet(self._clock.now(), changes, tuple(batch.outcomes), dict(self._positions))
             )
-            headers = {REQUESTS: ",".join(batch.requests)} if batch.requests else None
+            headers = {REQUESTS: ",".join(batch.requests)} if batch.requests else {}
             message_id = f"{self._writer}/{self._last + 1}"
-            self._last = await self._facts.append(payload, expected=self._last, message_id=message_id, headers=headers)
+            with self._tracer.span("facts stored", batch.cause, changes=len(changes), outcomes=len(batch.outcomes)):
+                self._last = await self._facts.append(
+                    payload, expected=self._last, message_id=message_id, headers=headers | self._tracer.carrier()
+                )
             self.local.stored()
             self._measures.facts.inc()
             self._measures.revision.set(self._last)

@@ -18,6 +18,7 @@ async def build(settings: Settings, context: Context) -> Parts:
         queries=("explain", "queue"),
         holder=settings.holder,
         measures=context.measures,
+        tracer=context.tracer,
     )
     return Parts(tasks={"decider": decider.run()}, ready=(decider.ready,))
 
