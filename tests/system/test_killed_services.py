@@ -48,7 +48,7 @@ def ring(name: str) -> Manifest:
 
 def is_whole(system, names: Sequence[str], restarts: int = 0) -> list[str]:
     """What is wrong with these gangs and with all that runs."""
-    jobs = {one["metadata"]["name"]: one["status"] for one in system.all_of("jobs.batch.volcano.sh")}
+    jobs = {one["metadata"]["name"]: one.get("status", {}) for one in system.all_of("jobs.batch.volcano.sh")}
     pods, running, wrong = system.all_of("pods"), system.pod_processes(), []
     for name in names:
         mine = [pod for pod in pods if pod["metadata"]["labels"].get("volcano.sh/job-name") == name]
@@ -59,7 +59,7 @@ def is_whole(system, names: Sequence[str], restarts: int = 0) -> list[str]:
         found = (status.get("state", {}).get("phase"), status.get("running"), status.get("retryCount"))
         if found != ("Running", MEMBERS, restarts):
             wrong.append(f"{name} is {found}")
-    groups = [one for one in system.all_of("podgroups") if one["status"].get("phase") != "Running"]
+    groups = [one for one in system.all_of("podgroups") if one.get("status", {}).get("phase") != "Running"]
     wrong += [f"podgroup {one['metadata']['name']} is {one['status'].get('phase')}" for one in groups]
     orphans = running.keys() - {pod["metadata"]["uid"] for pod in pods}
     return wrong + [f"processes of {uid}, which is no pod" for uid in sorted(orphans)]

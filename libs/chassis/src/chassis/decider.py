@@ -62,6 +62,8 @@ class Decider:
                 self.holder,
                 measures,
                 self.gate,
+                interest=self.interest,
+                tracer=self.tracer,
             )
             leading = asyncio.create_task(self._lead(self.term), name=f"{self.service} term")
             lost = asyncio.create_task(lease.lost(), name=f"{self.service} lease")
