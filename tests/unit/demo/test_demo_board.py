@@ -48,7 +48,9 @@ def test_a_gang_that_got_its_nodes_in_one_revision_is_told_as_one() -> None:
 
 def test_pods_that_got_their_nodes_one_by_one_are_not_told_as_one() -> None:
     board = Board()
-    lines = [line for number, name in enumerate(names(RING)) for line in board.fold(pod(RING, name, number + 1, node="n"), 0)]
+    lines = [
+        line for number, name in enumerate(names(RING)) for line in board.fold(pod(RING, name, number + 1, node="n"), 0)
+    ]
     assert lines == ["ring-allreduce: all 4 pods have their node"]
     assert board.job(RING).bound_in == {1, 2, 3, 4}
 
@@ -78,9 +80,7 @@ def test_a_pod_that_was_killed_and_its_successor_are_told_apart_by_uid() -> None
     board = Board()
     killed = {"phase": "Failed", "containerStatuses": [{"state": {"terminated": {"exitCode": 137}}}]}
     board.fold(pod(RESTARTS, VICTIM, uid="1", node="n", phase="Running"), 0)
-    assert board.fold(pod(RESTARTS, VICTIM, uid="1", node="n", **killed), 1) == [
-        f"{VICTIM}: failed with exit code 137"
-    ]
+    assert board.fold(pod(RESTARTS, VICTIM, uid="1", node="n", **killed), 1) == [f"{VICTIM}: failed with exit code 137"]
     assert board.fold(pod(RESTARTS, VICTIM, uid="2"), 2) == [
         f"{VICTIM}: a new pod takes its place, as the job's policy says"
     ]
@@ -130,7 +130,10 @@ def test_objects_that_are_not_the_demos_are_passed_over() -> None:
         ({}, ""),
         ({"state": {"phase": "Restarting"}}, "Restarting"),
         ({"conditions": [{"type": "Created", "status": "True"}, {"type": "Running", "status": "True"}]}, "Running"),
-        ({"conditions": [{"type": "Running", "status": "False"}, {"type": "Succeeded", "status": "True"}]}, "Succeeded"),
+        (
+            {"conditions": [{"type": "Running", "status": "False"}, {"type": "Succeeded", "status": "True"}]},
+            "Succeeded",
+        ),
     ],
 )
 def test_the_phase_is_the_jobs_own_or_its_newest_condition(status: dict[str, Any], phase: str) -> None:

@@ -189,6 +189,7 @@ class Term:
         if folded is None:
             return
         self.measures.facts.inc()
+        self._cause = entry.headers if TRACEPARENT in entry.headers else self._cause
         outcomes = relevant(folded.outcomes, self.service)
         for outcome in outcomes:
             # Before the core is asked: a fact that it stumbles over must not leave a subject in flight for ever.
