@@ -21,7 +21,7 @@ from chassis.fact_fold import FactFold, load, relevant
 from chassis.in_flight import InFlight
 from chassis.log_reader import Inbox, follow
 from chassis.measures import Measures
-from chassis.tracing import NoTracer, Tracer
+from chassis.tracing import TRACEPARENT, NoTracer, Tracer
 from kube import Decision
 from tidegate import subjects
 from tidegate.codec.decisions import CommitHead, decode_commit, encode_commit
