@@ -20,6 +20,10 @@ from tidegate import subjects
 from tidegate.gateway.v1 import gateway_pb2
 
 TRIES = 20
+ANSWER_SECONDS = 3.0
+"""How long an answer is waited for: one that has not come by then is likely lost, and is asked for again."""
+PATIENCE_SECONDS = 20.0
+"""How long the gateway may be away: less than the time that clients give to a call."""
 MOST_OBJECTS = 2_000
 """Objects in one write: more that wait go into the next."""
 
@@ -125,15 +129,18 @@ class Applier:
         return None
 
     async def _send(self, request: gateway_pb2.WriteRequest) -> gateway_pb2.WriteReply:
-        payload = request.SerializeToString()
-        for attempt in range(TRIES):
+        """The gateway's answer; the same request is sent again where one is lost, for the gateway does it once."""
+        payload, clock = request.SerializeToString(), asyncio.get_running_loop().time
+        until, pause = clock() + PATIENCE_SECONDS, 0.05
+        while True:
             try:
-                answer = await self._bus.request(subjects.WRITE, payload, timeout=10.0)
+                answer = await self._bus.request(subjects.WRITE, payload, timeout=ANSWER_SECONDS)
                 return gateway_pb2.WriteReply.FromString(answer)
             except BusError as error:
-                last = error
-                await asyncio.sleep(min(1.0, 0.05 * 2**attempt))
-        raise Unavailable(f"the cluster gateway does not answer: {last}")
+                if clock() > until:
+                    raise Unavailable(f"the cluster gateway does not answer: {error}") from error
+            await asyncio.sleep(pause)
+            pause = min(1.0, 2 * pause)
 
     def _answer(self, jobs: list[Job], revision: int) -> None:
         for job in jobs:

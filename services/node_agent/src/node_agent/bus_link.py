@@ -15,6 +15,8 @@ from tidegate import subjects
 from tidegate.node.v1 import node_pb2
 
 HEARTBEAT_SECONDS = 5.0
+ANSWER_SECONDS = 3.0
+"""How long the gateway's answer is waited for: one that has not come by then is likely lost, and the report is sent again."""
 MOST_BYTES = 1 << 20
 """A first piece of a log is cut to its end."""
 
@@ -36,7 +38,7 @@ class BusUpstream:
         if report.usage:
             await self._tell_usage(report)
         if message.pods or message.gone or message.node_status:
-            answer = await self._bus.request(subjects.report(self._node), message.SerializeToString(), timeout=10.0)
+            answer = await self._bus.request(subjects.report(self._node), message.SerializeToString(), timeout=ANSWER_SECONDS)
             reply = node_pb2.ReportReply.FromString(answer)
             if reply.error:
                 raise BusError(reply.error)
