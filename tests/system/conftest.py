@@ -5,6 +5,7 @@ import ctypes
 import json
 import os
 import re
+import shutil
 import signal
 import subprocess
 import sys
@@ -198,14 +199,15 @@ def _started_by(parent: int, service: str) -> int:
 @contextmanager
 def running(*flags: str) -> Iterator[System]:
     """A system in a folder of its own that every user may pass through to, as pods' users must."""
-    with tempfile.TemporaryDirectory(prefix="tidegate-system-") as name:
-        folder = Path(name)
-        folder.chmod(0o711)
-        system = System(folder, *flags)
-        try:
-            yield system.start()
-        finally:
-            system.stop()
+    folder = Path(tempfile.mkdtemp(prefix="tidegate-system-"))
+    folder.chmod(0o711)
+    system = System(folder, *flags)
+    try:
+        yield system.start()
+    finally:
+        system.stop()
+        if not os.environ.get("TIDEGATE_KEEP"):
+            shutil.rmtree(folder, ignore_errors=True)
 
 
 @pytest.fixture(scope="module")

@@ -25,6 +25,7 @@ class Stage:
     def __init__(self, root: Path) -> None:
         self.data, self.home = root / "data", root / "home"
         self.home.mkdir()
+        self._started: list[subprocess.Popen[str]] = []
 
     def start(self, *before: str) -> "subprocess.Popen[str]":
         """Start the demo, behind the words of another command if there are any."""
@@ -32,9 +33,22 @@ class Stage:
         kept = {name: value for name, value in os.environ.items() if not name.startswith("TIDEGATE_")}
         environment = {**kept, "HOME": home, "TMPDIR": home, "PYTHONDONTWRITEBYTECODE": "1"}
         command = [*before, sys.executable, "-m", "tidegate_cli.demo", "--data-dir", str(self.data)]
-        return subprocess.Popen(
+        demo = subprocess.Popen(
             command, cwd=home, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
         )
+        self._started.append(demo)
+        return demo
+
+    def close(self) -> None:
+        """End a demo that a failed test left running, its system first."""
+        for demo in self._started:
+            if demo.poll() is None:
+                demo.terminate()
+                try:
+                    demo.communicate(timeout=30)
+                except subprocess.TimeoutExpired:
+                    demo.kill()
+            demo.communicate()
 
     def check_nothing_is_left(self) -> None:
         """No process that has to do with the demo, no file beside its data folder."""
@@ -47,7 +61,11 @@ def stage() -> Iterator[Stage]:
     """A stage that pods' users may pass through."""
     with tempfile.TemporaryDirectory(prefix="tidegate-demo-") as name:
         Path(name).chmod(0o711)
-        yield Stage(Path(name))
+        made = Stage(Path(name))
+        try:
+            yield made
+        finally:
+            made.close()
 
 
 def check_what_was_shown(output: str) -> None:

@@ -60,7 +60,7 @@ def is_whole(system, names: Sequence[str], restarts: int = 0) -> list[str]:
         if found != ("Running", MEMBERS, restarts):
             wrong.append(f"{name} is {found}")
     groups = [one for one in system.all_of("podgroups") if one.get("status", {}).get("phase") != "Running"]
-    wrong += [f"podgroup {one['metadata']['name']} is {one['status'].get('phase')}" for one in groups]
+    wrong += [f"podgroup {one['metadata']['name']} is {one.get('status', {}).get('phase')}" for one in groups]
     orphans = running.keys() - {pod["metadata"]["uid"] for pod in pods}
     return wrong + [f"processes of {uid}, which is no pod" for uid in sorted(orphans)]
 
@@ -73,8 +73,9 @@ def _pod_complaint(system, pod: Manifest, running: dict[str, list[int]]) -> str:
         return f"has processes {running.get(uid)}"
     if [one["restartCount"] for one in status["containerStatuses"]] != [0]:
         return f"was restarted: {status['containerStatuses']}"
-    starts = (system.folder / "node" / "pods" / uid / "home" / "starts").read_text().split()
-    return "" if len(starts) == 1 else f"was started {len(starts)} times"
+    starts = system.folder / "node" / "pods" / uid / "home" / "starts"
+    count = len(starts.read_text().split()) if starts.exists() else 0
+    return "" if count == 1 else f"was started {count} times"
 
 
 def is_empty(system) -> list[str]:

@@ -16,7 +16,7 @@ from chassis import logs
 from chassis.clock import Clock, SystemClock
 from chassis.measures import Measures
 from chassis.rpc_server import Add, RpcServer
-from chassis.settings import ServiceSettings, SettingsError, read
+from chassis.settings import ServiceSettings, SettingsError, read, shown
 from chassis.tracing import Tracer, make_tracer
 
 log = logging.getLogger(__name__)
@@ -54,6 +54,7 @@ def run(service: str, settings_class: type[S], build: Callable[[S, Context], Awa
     except SettingsError as error:
         raise SystemExit(f"{service}: {error}") from None
     logs.configure(service, settings.log_level)
+    log.info("settings", extra={"settings": shown(settings)})
     try:
         asyncio.run(_serve(service, settings, build))
     except* _Stopped:

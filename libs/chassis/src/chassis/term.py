@@ -21,6 +21,7 @@ from chassis.fact_fold import FactFold, load, relevant
 from chassis.in_flight import InFlight
 from chassis.log_reader import Inbox, follow
 from chassis.measures import Measures
+from chassis.topics import BY_DECISION, STATE, newest, topic_of, trim
 from chassis.tracing import TRACEPARENT, NoTracer, Tracer
 from kube import Decision
 from tidegate import subjects
@@ -34,11 +35,9 @@ FACTS = "facts"
 LONGEST_SLEEP_MS = 60_000
 """A deadline is looked at again after this long at most: the machine's clock may have jumped meanwhile."""
 
-TOPICS = {"EntitlementsComputed": "entitlements"}
-"""Decisions of which a reader that starts later needs only the newest, with the topic that finds it."""
-
-STATE = "state"
-"""The topic of commits that carry private state."""
+HISTORY = 50_000
+"""How many commits of its own a service keeps behind those that were carried out, to be explained and replayed."""
+TRIM_EVERY = 1_000
 
 
 class Term:
@@ -140,15 +139,15 @@ class Term:
 
     async def _restore(self) -> None:
         if isinstance(self.core, Remembering):
-            entry = await self._log.last_of(STATE)
+            entry = await newest(self._log, STATE)
             if entry is not None:
                 self.core.restore(decision_pb2.Commit.FromString(entry.payload).private_state)
 
     async def _listen_to(self, service: str) -> None:
         source = self._bus.log(subjects.decisions(service))
         after = self._goals[service] = await source.last()
-        for topic in TOPICS.values():
-            entry = await source.last_of(topic)
+        for topic in sorted(set(BY_DECISION.values())):
+            entry = await newest(source, topic)
             if entry is not None:
                 after = min(after, entry.sequence - 1)
         self.heard[service] = after
@@ -237,14 +236,15 @@ class Term:
         payload = encode_commit(head, numbered, private or b"")
         for decision_id, decision in numbered:
             self._assume(decision_id, decision)
-        topics = [TOPICS[decision.name] for decision in decisions if decision.name in TOPICS]
-        topic = STATE if private is not None else (topics[0] if topics else "")
+        topic = topic_of((decision.name for decision in decisions), with_state=private is not None)
         message_id = f"{self._writer}/{self._epoch}/commit/{self._last + 1}"
         started = time.perf_counter()
         self._last = await self._log.append(
             payload, expected=self._last, message_id=message_id, headers=self._tracer.carrier(), topic=topic
         )
         self.measures.commit_seconds.observe(time.perf_counter() - started)
+        if self._last % TRIM_EVERY == 0:
+            await trim(self._log, self.fold.positions.get(self.service, 0) - HISTORY)
 
     def _arm(self) -> None:
         """Set the alarm for the next time something is due without a fact."""

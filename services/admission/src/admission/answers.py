@@ -47,6 +47,7 @@ def happened(item: Happening) -> api_pb2.Event:
         message=item.message,
         about=object_name(item.about),
         applied=bool(item.applied),
+        outcome={True: "applied", False: "refused", None: "pending"}[item.applied],
         revision=item.revision,
     )
 

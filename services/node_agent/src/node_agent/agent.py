@@ -87,7 +87,8 @@ class Agent:
         for uid, manifest in pods.items():
             worker = self._workers.get(uid)
             if worker is None:
-                if self._draining or _is_over(manifest):  # over: it ended here before this data folder was made: it is not run a second time
+                # One that is over has ended here before this data folder was made: it is not run a second time.
+                if self._draining or _is_over(manifest):
                     continue
                 worker = self._workers[uid] = PodWorker(node, manifest, None, self._free_user_id())
                 worker.begin()
