@@ -18,11 +18,10 @@ pytestmark = [pytest.mark.system, pytest.mark.timeout(180)]
 
 PARTS = ("nats", "cluster_gateway", "admission", "job_controller", "queue_manager", "gang_scheduler", "node_agent")
 MEMBERS = 3
+LONG = bool(os.environ.get("TIDEGATE_LONG"))
 # How long before the kill each gang sets out, in milliseconds. Undisturbed, a gang starts in about 120 and goes in about 60.
-MOMENTS = ((5, 30, 60, 110), (0, 15, 45, 85)) if not os.environ.get("TIDEGATE_LONG") else tuple(
-    (base, base + 25, base + 60, base + 110) for base in range(0, 100, 4)
-)
-MANY = range(len(MOMENTS)) if os.environ.get("TIDEGATE_LONG") else (0,)
+COURSES = {"start": (5, 30, 60, 110), "restart": (5, 30, 70, 140), "delete": (0, 15, 35, 65)}
+SHIFTS = range(0, 80, 8) if LONG else (0,)
 
 
 def ring(name: str) -> Manifest:
@@ -85,6 +84,11 @@ def is_empty(system) -> list[str]:
     return left + [f"processes of {uid}: {pids}" for uid, pids in system.pod_processes().items()]
 
 
+def moments(course: str, shift: int) -> list[int]:
+    """When the gangs of a case set out, milliseconds before the kill."""
+    return [moment + shift for moment in COURSES[course]]
+
+
 def disturbed(system, part: str, moments: Sequence[int], actions: Sequence[Callable[[], None]]) -> None:
     """Begin each action so many milliseconds before ``part`` is killed."""
     kill_at = time.monotonic() + max(moments) / 1000 + 0.02
@@ -115,34 +119,34 @@ def clean(system, names: Sequence[str]) -> None:
 
 
 @pytest.mark.parametrize("part", PARTS)
-@pytest.mark.parametrize("moment", MANY)
-def test_a_gang_that_was_starting_is_whole(system, part: str, moment: int) -> None:
+@pytest.mark.parametrize("shift", SHIFTS)
+def test_a_gang_that_was_starting_is_whole(system, part: str, shift: int) -> None:
     names = [f"start-{part.replace('_', '-')}-{number}" for number in range(4)]
-    disturbed(system, part, MOMENTS[moment], [lambda name=name: system.apply(ring(name)) for name in names])
+    disturbed(system, part, moments("start", shift), [lambda name=name: system.apply(ring(name)) for name in names])
     system.finally_right(lambda: is_whole(system, names))
     clean(system, names)
 
 
 @pytest.mark.parametrize("part", PARTS)
-@pytest.mark.parametrize("moment", MANY)
-def test_a_gang_that_was_being_restarted_is_whole_again_and_was_restarted_once(system, part: str, moment: int) -> None:
+@pytest.mark.parametrize("shift", SHIFTS)
+def test_a_gang_that_was_being_restarted_is_whole_again_and_was_restarted_once(system, part: str, shift: int) -> None:
     names = [f"again-{part.replace('_', '-')}-{number}" for number in range(4)]
     for name in names:
         system.apply(ring(name))
     system.finally_right(lambda: is_whole(system, names))
     victims = system.pod_processes()
-    disturbed(system, part, MOMENTS[moment], [lambda name=name: fail_one(system, name) for name in names])
+    disturbed(system, part, moments("restart", shift), [lambda name=name: fail_one(system, name) for name in names])
     system.finally_right(lambda: is_whole(system, names, restarts=1))
     assert not victims.keys() & system.pod_processes().keys(), "a pod of before the restart runs on"
     clean(system, names)
 
 
 @pytest.mark.parametrize("part", PARTS)
-@pytest.mark.parametrize("moment", MANY)
-def test_a_gang_that_was_being_deleted_is_gone(system, part: str, moment: int) -> None:
+@pytest.mark.parametrize("shift", SHIFTS)
+def test_a_gang_that_was_being_deleted_is_gone(system, part: str, shift: int) -> None:
     names = [f"gone-{part.replace('_', '-')}-{number}" for number in range(4)]
     for name in names:
         system.apply(ring(name))
     system.finally_right(lambda: is_whole(system, names))
-    disturbed(system, part, MOMENTS[-1 - moment], [lambda name=name: system.delete("job", name) for name in names])
+    disturbed(system, part, moments("delete", shift), [lambda name=name: system.delete("job", name) for name in names])
     system.finally_right(lambda: is_empty(system))

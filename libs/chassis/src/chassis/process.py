@@ -1,6 +1,7 @@
 """The life of a service's process: connect, start its parts in one task group, say when it is ready, stop in order."""
 
 import asyncio
+import gc
 import logging
 import os
 import signal
@@ -53,6 +54,8 @@ def run(service: str, settings_class: type[S], build: Callable[[S, Context], Awa
         settings = read(settings_class, sys.argv[1:], os.environ)
     except SettingsError as error:
         raise SystemExit(f"{service}: {error}") from None
+    # State here is large and lives long, and nearly none of it is in cycles: look for those seldom.
+    gc.set_threshold(100_000, 50, 100)
     logs.configure(service, settings.log_level)
     log.info("settings", extra={"settings": shown(settings)})
     try:
