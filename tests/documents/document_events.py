@@ -42,6 +42,8 @@ class Section:
 
 
 _VOLCANO = ("STATUS subject", "PATCH PodGroup", "CREATE Pod", "DELETE Pod", "DELETE Command")
+_STOPPED = ("STATUS subject", "DELETE Pod", "DELETE PodGroup", "DELETE Command")
+_SET_STOPPED = ("STATUS subject", "PATCH Job", "DELETE Job", "DELETE PodGroup")
 _TRAINING = ("STATUS subject", "PATCH PodGroup", "CREATE Service", "CREATE Pod", "DELETE Pod", "PATCH ConfigMap")
 _ENDED = ("STATUS subject", "DELETE Pod", "DELETE PodGroup", "DELETE Service", "PATCH Job", "DELETE Job")
 _SET = (
@@ -91,13 +93,11 @@ SECTIONS = (
                 "PATCH ConfigMap",
                 *_VOLCANO,
             ),
-            _job("JobRestarted", "A policy restarts a pod, a task or the job.", "DELETE PodGroup", *_VOLCANO),
-            _job(
-                "JobAborted", "The job stands still: suspended, or stopped by a policy.", "DELETE PodGroup", *_VOLCANO
-            ),
-            _job("JobResumed", "A suspended job begins its next run.", "DELETE PodGroup", *_VOLCANO),
-            _job("JobTerminated", "A policy or a command ended the job.", "DELETE PodGroup", *_VOLCANO),
-            _job("JobCompleted", "The job has done what it had to.", "DELETE PodGroup", *_VOLCANO),
+            _job("JobRestarted", "A policy restarts a pod, a task or the job.", *_STOPPED),
+            _job("JobAborted", "The job stands still: suspended, or stopped by a policy.", *_STOPPED),
+            _job("JobResumed", "A suspended job begins its next run.", *_STOPPED),
+            _job("JobTerminated", "A policy or a command ended the job.", *_STOPPED),
+            _job("JobCompleted", "The job has done what it had to.", *_STOPPED),
             _job("CommandTaken", "A command was taken that asks for nothing new.", *_VOLCANO),
             _job("CommandDropped", "A command names a job that is not there.", "DELETE subject"),
             _job(
@@ -156,11 +156,11 @@ SECTIONS = (
             ),
             _job("JobsCreated", "Jobs of a JobSet whose turn has come are made.", *_SET),
             _job("JobsResumed", "The jobs of a JobSet go on.", *_SET),
-            _job("JobsDeleted", "A finished JobSet stops what still runs.", *_SET),
-            _job("JobSetSuspended", "The jobs of a JobSet stand still.", "DELETE PodGroup", *_SET),
+            _job("JobsDeleted", "A finished JobSet stops what still runs.", *_SET_STOPPED),
+            _job("JobSetSuspended", "The jobs of a JobSet stand still.", *_SET_STOPPED),
             _job("JobSetRestarted", "The failure policy begins all jobs anew.", *_SET),
-            _job("JobSetCompleted", "The JobSet's success policy is met.", "DELETE PodGroup", *_SET),
-            _job("JobSetFailed", "The JobSet's failure policy ends it.", "DELETE PodGroup", *_SET),
+            _job("JobSetCompleted", "The JobSet's success policy is met.", *_SET_STOPPED),
+            _job("JobSetFailed", "The JobSet's failure policy ends it.", *_SET_STOPPED),
             _job("JobSetExpired", "The JobSet's time after its end is over.", "DELETE subject"),
             _job("TrainJobCompleted", "The JobSet of a TrainJob has completed.", "STATUS subject", "DELETE PodGroup"),
             _job(
@@ -314,14 +314,6 @@ MESSAGES = (
         "admission",
         "node_agent",
         "request",
-    ),
-    Message(
-        "node_usage",
-        "tidegate.metric.node_agent.<node>",
-        "JSON: what the node's pods use just now",
-        "node_agent",
-        "nobody yet",
-        "no",
     ),
     Message(
         "",

@@ -156,6 +156,12 @@ SUPPORT = (
         "`volumeClaimPolicies`",
     ),
     Support(
+        "NodeMetric.slo.koordinator.sh",
+        ("cluster_gateway",),
+        "made from what node agents measure, for `tidegate top`",
+        "nothing is placed by it",
+    ),
+    Support(
         "PodGroup.scheduling.x-k8s.io", ("gang_scheduler",), "`minMember`", "`scheduleTimeoutSeconds`, `minResources`"
     ),
     Support(

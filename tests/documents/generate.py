@@ -14,6 +14,7 @@ from kube import KINDS, Store
 from kube.kinds import KindInfo
 
 ROOT = Path(__file__).resolve().parents[2]
+VERBS = ("CREATE", "PATCH", "STATUS", "BIND", "EVICT", "DELETE")
 MADE = "<!-- Made by `make docs`; do not edit. -->\n"
 
 
@@ -54,12 +55,20 @@ def _events(those: Iterable[Event]) -> str:
             f"`{event.name}`",
             event.service,
             event.meaning,
-            event.payload or ", ".join(dict.fromkeys(event.carries)),
+            event.payload or _changes(event),
             ", ".join(event.heard_by),
         )
         for event in those
     )
     return table(("event", "emitted by", "meaning", "carries", "consumed by"), lines)
+
+
+def _changes(event: Event) -> str:
+    """The changes of an event, the kinds of each verb together."""
+    kinds: dict[str, dict[str, None]] = {}
+    for verb, kind in (change.split() for change in event.carries):
+        kinds.setdefault(verb, {})[kind] = None
+    return "; ".join(f"{verb} {', '.join(kinds[verb])}" for verb in VERBS if verb in kinds)
 
 
 FIELDS = (
@@ -81,6 +90,7 @@ FIELDS = (
     ("Command", "existence", "users; whom it is for deletes it"),
     ("Deployment, ReplicaSet, StatefulSet, DaemonSet, Job, CronJob", "status", "cluster_gateway"),
     ("Node", "inventory, labels and annotations of the agent", "node_agent"),
+    ("NodeMetric", "everything", "cluster_gateway, from the reports of node_agent"),
     ("Node", "the condition `Ready` of a silent node", "cluster_gateway"),
     ("every object", "uid, creation and deletion time, generation, deletion with its owner", "cluster_gateway"),
 )

@@ -2,6 +2,7 @@
 
 import asyncio
 import ctypes
+import importlib.util
 import json
 import os
 import re
@@ -15,15 +16,27 @@ from collections import defaultdict
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from types import ModuleType
 from typing import Any, TypeVar
 
 import pytest
 
 from bus.jetstream import JetStreamBus
 from bus.server import free_port
-from kube import Key, Manifest, key_of
-from tidegate.client import ClientError, NotFound, SyncClient, TimedOut, Unavailable, accepted, find_endpoint
+from kube import Manifest, key_of
+from tidegate.client import NotFound, SyncClient, TimedOut, Unavailable, accepted, find_endpoint
 
+
+def _beside(name: str) -> ModuleType:
+    """A module beside this file."""
+    spec = importlib.util.spec_from_file_location(f"system_{name}", Path(__file__).with_name(f"{name}.py"))
+    assert spec and spec.loader
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+log_audit = _beside("log_audit")
 T = TypeVar("T")
 SERVICES = ("cluster_gateway", "admission", "job_controller", "queue_manager", "gang_scheduler", "node_agent")
 START_SECONDS = 40.0
@@ -64,7 +77,7 @@ class System:
         self._supervisor.send_signal(signal.SIGTERM)
         self._supervisor.wait(STOP_SECONDS)
         self._supervisor = None
-        left = {pid: words for pid, words in _processes(self.folder)}
+        left = dict(_processes(self.folder))
         assert not left, f"processes are left: {left}"
 
     def apply(self, *manifests: Manifest) -> None:
@@ -151,6 +164,11 @@ class System:
 
         return asyncio.run(run())
 
+    def audit(self) -> None:
+        """Read the logs from their beginning: nothing may ever have been half done, or done twice."""
+        wrong = self.on_bus(log_audit.audit)
+        assert not wrong, "\n".join(wrong)
+
     def tail(self) -> str:
         """The ends of the logs, for a failure's text."""
         logs = sorted((self.folder / "logs").glob("*.log"))
@@ -204,6 +222,7 @@ def running(*flags: str) -> Iterator[System]:
     system = System(folder, *flags)
     try:
         yield system.start()
+        system.audit()
     finally:
         system.stop()
         if not os.environ.get("TIDEGATE_KEEP"):

@@ -53,7 +53,9 @@ def is_whole(system, names: Sequence[str], restarts: int = 0) -> list[str]:
         mine = [pod for pod in pods if pod["metadata"]["labels"].get("volcano.sh/job-name") == name]
         if len(mine) != MEMBERS:
             wrong.append(f"{name} has {len(mine)} pods")
-        wrong += [f"{pod['metadata']['name']}: {said}" for pod in mine if (said := _pod_complaint(system, pod, running))]
+        wrong += [
+            f"{pod['metadata']['name']}: {said}" for pod in mine if (said := _pod_complaint(system, pod, running))
+        ]
         status = jobs.get(name, {})
         found = (status.get("state", {}).get("phase"), status.get("running"), status.get("retryCount"))
         if found != ("Running", MEMBERS, restarts):

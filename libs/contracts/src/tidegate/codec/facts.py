@@ -123,6 +123,15 @@ def with_node(body: Manifest, node: str) -> Manifest:
     return {**body, "spec": {**(body.get("spec") or {}), "nodeName": node}}
 
 
+def without_node(body: Manifest) -> tuple[Manifest, str]:
+    """A bound pod's body as it was before, the same for all pods of one template, and its node."""
+    spec = body.get("spec") or {}
+    node = spec.get("nodeName")
+    if not node or not isinstance(node, str):
+        return body, ""
+    return {**body, "spec": {name: part for name, part in spec.items() if name != "nodeName"}}, node
+
+
 def outcomes(message: fact_pb2.ChangeSet) -> Iterable[Outcome]:
     """The outcomes in a change set."""
     kinds = message.kinds
@@ -141,14 +150,16 @@ def encode_snapshot(objects: Iterable[Object], revision: int, at_ms: int, positi
             part.kinds.extend(kinds)
             part = message.parts.add(at_ms=at_ms)
             blobs, kinds = BlobWriter(part.blobs), {}
+        body, node = without_node(item.body) if item.key.kind == "Pod" else (item.body, "")
         part.changes.add(
             kind=kinds.setdefault(item.key.kind, len(kinds)),
             namespace=item.key.namespace,
             name=item.key.name,
             uid=item.uid,
             metadata=blobs.put(item.metadata or None),
-            body=blobs.put(item.body or None),
+            body=blobs.put(body or None),
             status=blobs.put(item.status or None),
+            node=node,
             fresh=True,
             revision=item.revision,
             spec_revision=item.spec_revision,
