@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import Any
 
 from kube import Manifest
+from kube.devices import device_variables
 from kube.environment import containers, environment, expand_all
 from node_agent.domain.containers import Container, Pod
-from node_agent.domain.devices import device_variables
 from node_agent.domain.identity import RunAs, host_name, hosts_file, run_as
 from node_agent.domain.limits import Limits, container_limits, pod_limits
 from node_agent.domain.volumes import Mount, Origin, UnsupportedVolume, Volume, mounts, variable_name, volumes

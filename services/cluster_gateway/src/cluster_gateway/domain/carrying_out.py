@@ -1,13 +1,11 @@
 """Carrying out a decision: whole, or not at all with the reason."""
 
-import json
 from collections.abc import Callable
 
 from cluster_gateway.domain.cluster import Cluster
 from cluster_gateway.domain.ownership import refusal
 from kube import Decision, Key, Manifest, Mutation, Object, Outcome, Verb, merge, rfc3339
-
-DEVICES = "tidegate.dev/devices"
+from kube.devices import annotations_of
 
 
 def carry_out(cluster: Cluster, service: str, decision_id: str, decision: Decision, decided_on: int) -> Outcome:
@@ -149,8 +147,7 @@ def _bind(cluster: Cluster, mutation: Mutation, decision: Decision) -> None:
         return
     metadata = pod.metadata
     if mutation.devices:
-        chosen = {DEVICES: json.dumps(mutation.devices, separators=(",", ":"), sort_keys=True)}
-        metadata = {**metadata, "annotations": {**pod.annotations, **chosen}}
+        metadata = {**metadata, "annotations": {**pod.annotations, **annotations_of(mutation.devices)}}
     bound = cluster.bind(pod, mutation.node, metadata)
     cluster.set_status(bound, cluster.scheduled())
 

@@ -26,11 +26,16 @@ def rebuilt(cluster: Cluster) -> Cluster:
     copy.room.ledger.created.update(cluster.room.ledger.created)
     copy.room.neighbours.namespaces.update(cluster.room.neighbours.namespaces)
     copy.namespace_annotations.update(cluster.namespace_annotations)
-    objects = [*cluster.nodes.values(), *(g.pod_group for g in cluster.groups.values() if g.pod_group)]
+    objects = [
+        *cluster.topologies.values(),
+        *cluster.nodes.values(),
+        *(g.pod_group for g in cluster.groups.values() if g.pod_group),
+    ]
     copy.fold(Event(None, item) for item in objects)
     copy.fold(Event(None, record.pod) for record in cluster.pods.values())
     for record in cluster.pods.values():
         if record.assumed:
+            copy.pods[record.key].given = record.given
             copy.assume([copy.pods[record.key]], record.node)
     return copy
 

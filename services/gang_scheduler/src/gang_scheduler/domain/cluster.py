@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from gang_scheduler.domain.entitlement import Entitlement
 from gang_scheduler.domain.gang_terms import SIGS_GROUP, VOLCANO_GROUP, GroupId
 from gang_scheduler.domain.groups import Group
+from gang_scheduler.domain.node_inventory import TOPOLOGY_KIND, NodeInventory, inventory_of
 from gang_scheduler.domain.pod_books import PodBooks
 from kube import Event, Object
 
@@ -18,12 +19,17 @@ class Cluster(PodBooks):
     classes: dict[str, int] = field(default_factory=dict)
     """The value of every priority class."""
 
+    topologies: dict[str, Object] = field(default_factory=dict)
+    """By name of the node, what describes its CPUs."""
+
+    _inventories: dict[str, NodeInventory] = field(default_factory=dict)
     _folds: dict[str, Callable[[Event], None]] = field(init=False)
 
     def __post_init__(self) -> None:
         PodBooks.__post_init__(self)
         self._folds = {
             "Node": self._fold_node,
+            TOPOLOGY_KIND: self._fold_topology,
             "Namespace": self._fold_namespace,
             "PriorityClass.scheduling.k8s.io": self._fold_priority_class,
             "Queue.scheduling.volcano.sh": self._fold_queue,
@@ -77,13 +83,40 @@ class Cluster(PodBooks):
                 self.lift(record)
             self.room.table.remove(name)
             self.nodes.pop(name, None)
+            self._inventories.pop(name, None)
             return
         known = name in self.nodes
         self.nodes[name] = event.new
         self.room.table.put(event.new)
+        self._renew_devices_of(name)
         if not known:
             for record in self.on_node.get(name, {}).values():
                 self.count(record)
+
+    def _fold_topology(self, event: Event) -> None:
+        name = event.key.name
+        if event.new is None:
+            self.topologies.pop(name, None)
+        else:
+            self.topologies[name] = event.new
+        if name in self.nodes:
+            self._renew_devices_of(name)
+
+    def _renew_devices_of(self, name: str) -> None:
+        """If a node's devices are others now, all that runs there takes its own anew."""
+        table = self.room.table
+        slot = table.slots[name]
+        inventory = inventory_of(self.nodes[name], self.topologies.get(name))
+        if inventory == self._inventories.get(name):
+            return
+        self._inventories[name] = inventory
+        records = [record for record in self.on_node.get(name, {}).values() if record.slot >= 0]
+        for record in records:
+            self.lift(record)
+        table.devices.put(slot, inventory)
+        table.rules.add(slot)
+        for record in records:
+            self.count(record)
 
     def _fold_namespace(self, event: Event) -> None:
         name, new = event.key.name, event.new

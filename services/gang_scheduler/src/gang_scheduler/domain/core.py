@@ -11,6 +11,7 @@ from gang_scheduler.domain.cluster import Cluster
 from gang_scheduler.domain.entitlement import entitlements
 from gang_scheduler.domain.explain import Explanation
 from gang_scheduler.domain.gang_terms import GroupId
+from gang_scheduler.domain.grants import grant_of
 from gang_scheduler.domain.groups import Group
 from gang_scheduler.domain.inquiry import explain
 from gang_scheduler.domain.pod_record import PodRecord
@@ -217,6 +218,7 @@ class SchedulerCore:
                 yield batch, node
                 batch = []
             node = mutation.node
+            record.given = grant_of(mutation.devices)
             batch.append(record)
         if batch:
             yield batch, node

@@ -16,7 +16,11 @@ def placed(turn: Turn, names: Sequence[str], now: int) -> Decision:
     mutations: list[Mutation] = []
     for step in turn.steps:
         node = names[step.slot]
-        mutations += [Mutation(Verb.BIND, r.key, r.pod.uid, None, None, node) for r in step.records]
+        grants = [grant.manifest() for grant in step.grants] or [None] * len(step.records)
+        mutations += [
+            Mutation(Verb.BIND, record.key, record.pod.uid, None, None, node, devices)
+            for record, devices in zip(step.records, grants, strict=True)
+        ]
         group = step.records[0].group
         count[group] = count.get(group, 0) + len(step.records)
     for group, placed_now in count.items():

@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from gang_scheduler.domain.devices import Devices
 from gang_scheduler.domain.node_labels import NodeLabels
 from gang_scheduler.domain.node_rules import Taint, taints_of
 from gang_scheduler.domain.pod_requests import PODS
@@ -39,6 +40,7 @@ class NodeTable:
     used: Ints = field(default_factory=lambda: np.zeros((4, 16), np.int64))
     taint_ids: Ids = field(default_factory=lambda: np.zeros(16, np.int32))
     taint_sets: list[tuple[Taint, ...]] = field(default_factory=lambda: [()])
+    devices: Devices = field(default_factory=Devices)
     version: int = 0
     """Counts the changes of nodes themselves, not of what is used of them."""
 
@@ -73,6 +75,7 @@ class NodeTable:
         self.exists[slot] = False
         self.allocatable[:, slot] = 0
         self.used[:, slot] = 0
+        self.devices.remove(slot)
         self.labels.put(slot, self._labels_of.pop(slot), {})
         self.taint_ids[slot] = 0
         self._free_slots.append(slot)
@@ -160,6 +163,7 @@ class NodeTable:
         self.exists = np.concatenate([self.exists, np.zeros(more, np.bool_)])
         self.taint_ids = np.concatenate([self.taint_ids, np.zeros(more, np.int32)])
         self.labels.grow(size)
+        self.devices.resize(size)
 
     def _grow_rows(self, row: int) -> None:
         more = max(4, row + 1 - len(self.used), len(self.used))

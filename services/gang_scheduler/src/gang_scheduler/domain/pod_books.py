@@ -2,15 +2,18 @@
 
 from dataclasses import dataclass, field
 
+from gang_scheduler.domain.device_needs import traits_of
 from gang_scheduler.domain.gang_terms import GroupId, group_of, queue_of
+from gang_scheduler.domain.grants import grant_of
 from gang_scheduler.domain.groups import Group
 from gang_scheduler.domain.node_table import NodeTable
 from gang_scheduler.domain.pod_record import PodRecord, Standing, standing_of
-from gang_scheduler.domain.pod_shape import ResourceRows, ShapeCatalog
+from gang_scheduler.domain.pod_shape import PodForm, ResourceRows, ShapeCatalog
 from gang_scheduler.domain.queue_ledger import QueueLedger
 from gang_scheduler.domain.room import Room
 from gang_scheduler.domain.scoring import Placement
 from kube import Event, Key, Object
+from kube.devices import devices_of
 
 FINISHED = (Standing.SUCCEEDED, Standing.FAILED)
 
@@ -67,6 +70,7 @@ class PodBooks:
     def unassume(self, record: PodRecord) -> None:
         """The pod was not bound after all."""
         record.assumed = False
+        record.given = grant_of(devices_of(record.pod.annotations))
         self._bind(record, str(record.pod.spec.get("nodeName") or ""))
         self._stand(record, again=True)
 
@@ -75,8 +79,9 @@ class PodBooks:
         return [record for records in self.on_node.values() for record in records.values() if record.slot >= 0]
 
     def _add(self, pod: Object) -> None:
-        form = self.catalog.form_of(pod.spec, pod.namespace, pod.labels)
+        form = self._form_of(pod)
         record = PodRecord(pod.key, pod, form, form.scheduler in self.schedulers)
+        record.given = grant_of(devices_of(pod.annotations))
         record.rank()
         if not form.shape.terms.empty:
             self.room.neighbours.watch(form.shape.terms, self.placed())
@@ -125,6 +130,7 @@ class PodBooks:
             record.matched_version = -1
             if not record.shape.terms.empty:
                 self._reform(record)
+        self._renew_devices(record)
         gang = group_of(record.pod)
         if gang != record.group.id:
             self.lift(record)
@@ -138,13 +144,26 @@ class PodBooks:
         """The spec of a pod changed in more than its node: gates were lifted, or it was resized in place."""
         self.lift(record)
         old = record.shape
-        record.form = self.catalog.form_of(record.pod.spec, record.key.namespace, record.pod.labels)
+        record.form = self._form_of(record.pod)
         record.ours = record.form.scheduler in self.schedulers
         record.rank()
         if record.shape is not old:
             self.room.neighbours.watch(record.shape.terms, self.placed())
             self.room.neighbours.leave(old.terms)
         record.group.priority_changed()
+
+    def _renew_devices(self, record: PodRecord) -> None:
+        """What metadata says about the pod's devices may be something else now."""
+        given = grant_of(devices_of(record.pod.annotations))
+        if given != record.given:
+            self.lift(record)
+            record.given = given
+        if self._form_of(record.pod).shape is not record.shape:
+            self._reform(record)
+
+    def _form_of(self, pod: Object) -> PodForm:
+        traits = traits_of(pod.labels, pod.annotations, int(pod.spec.get("priority") or 0))
+        return self.catalog.form_of(pod.spec, pod.namespace, pod.labels, traits)
 
     def _bind(self, record: PodRecord, node: str) -> None:
         if node == record.node:

@@ -86,6 +86,9 @@ class ShapeView:
         if self._largest is None:
             rows = self.table.rows_for(self.shape)
             whole = (self.table.allocatable[rows] // self.shape.needs_vector).min(axis=0)
+            devices = self.table.devices
+            if devices.concern(self.shape.devices):
+                whole = np.minimum(whole, devices.copies(self.shape.devices, ALL, devices.have))
             self._largest = int(whole[self.mask].sum())
         return self._largest
 
@@ -109,13 +112,17 @@ class ShapeView:
         """The same as _renew_room, without the cost of starting vector operations."""
         allocatable, used, rank = self.table.allocatable, self.table.used, self.table.rank()
         rows, needs = self._score.rows, self.shape.needs
-        for slot in slots:
+        devices = self.table.devices
+        limits = devices.copies_at(self.shape.devices, slots) if devices.concern(self.shape.devices) else None
+        for place, slot in enumerate(slots):
             has = [int(allocatable[row, slot]) for row in rows]
             takes = [int(used[row, slot]) for row in rows]
             copies = 0
             if self.mask[slot]:
                 fits = ((have - took) // need for have, took, need in zip(has, takes, needs, strict=True))
                 copies = max(0, min(fits))
+                if limits is not None:
+                    copies = min(copies, limits[place])
             self.total += copies - int(self.copies[slot])
             self.copies[slot] = copies
             score = self._score.of_node(has, takes) + int(self.static[slot]) + _OFFSET
@@ -129,6 +136,9 @@ class ShapeView:
             at = np.ix_(np.array(rows, np.intp), slots)
             allocatable, used = self.table.allocatable[at], self.table.used[at]
         fits = ((allocatable - used) // self.shape.needs_vector).min(axis=0)
+        devices = self.table.devices
+        if devices.concern(self.shape.devices):
+            fits = np.minimum(fits, devices.copies(self.shape.devices, slots))
         copies = np.where(self.mask[slots], np.maximum(fits, 0), 0)
         self.total += int(copies.sum()) - int(self.copies[slots].sum())
         self.copies[slots] = copies

@@ -1,21 +1,47 @@
-"""Which cards a container sees: the scheduler's choice for the pod, shared out to the containers that ask for them."""
+"""What a binding gives a pod besides its node: cards, CPUs and parts of NUMA nodes; and what a container sees of its cards.
+
+A binding names them in one mapping: the indexes of the cards under the resource that asks for them, ``cpuset`` (a list as
+the kernel writes it) and ``numaNodeResources`` (a list of {node, resources}). On the pod they are two annotations: one
+of the product's own for the cards, and that of Koordinator for CPUs and NUMA nodes.
+"""
 
 import json
+from collections.abc import Mapping
 
-from kube import Manifest
 from kube.environment import containers
+from kube.keys import Manifest
 from resources import QuantityError, parse_quantity
 
-ANNOTATION = "tidegate.dev/devices"
+CARDS = "tidegate.dev/devices"
+PLACE = "scheduling.koordinator.sh/resource-status"
+CPU_SET = "cpuset"
+NUMA_NODES = "numaNodeResources"
+
+_OF_PLACE = (CPU_SET, NUMA_NODES)
+
+
+def annotations_of(devices: Manifest) -> dict[str, str]:
+    """The annotations that tell a pod's node what a binding gave the pod."""
+    cards = {name: part for name, part in devices.items() if name not in _OF_PLACE}
+    place = {name: part for name, part in devices.items() if name in _OF_PLACE}
+    return {key: _text(part) for key, part in ((CARDS, cards), (PLACE, place)) if part}
+
+
+def devices_of(annotations: Mapping[str, str]) -> Manifest:
+    """What a binding gave a pod, read from its annotations; what cannot be read is left out."""
+    found: Manifest = {}
+    for name in (CARDS, PLACE):
+        if name in annotations:
+            found.update(_read(annotations[name]))
+    return found
 
 
 def chosen_devices(pod: Manifest) -> dict[str, list[int]]:
     """The card indexes chosen for ``pod`` by resource name; empty when none were or the annotation cannot be read."""
-    text = ((pod.get("metadata") or {}).get("annotations") or {}).get(ANNOTATION)
+    read = _read(((pod.get("metadata") or {}).get("annotations") or {}).get(CARDS) or "")
     try:
-        read = json.loads(text) if text else {}
         return {str(name): [int(index) for index in indexes] for name, indexes in read.items()}
-    except (ValueError, TypeError, AttributeError):
+    except (ValueError, TypeError):
         return {}
 
 
@@ -49,6 +75,18 @@ def device_variables(pod: Manifest, container: str) -> dict[str, str]:
         # CUDA's own order is fastest first; the indexes here are NVML's, which is the order on the bus.
         "CUDA_DEVICE_ORDER": "PCI_BUS_ID",
     }
+
+
+def _text(part: Manifest) -> str:
+    return json.dumps(part, separators=(",", ":"), sort_keys=True)
+
+
+def _read(text: str) -> Manifest:
+    try:
+        read = json.loads(text) if text else {}
+    except (ValueError, TypeError):
+        return {}
+    return read if isinstance(read, dict) else {}
 
 
 def _count(container: Manifest, resource: str) -> int:

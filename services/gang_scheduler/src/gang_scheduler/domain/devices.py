@@ -1,0 +1,284 @@
+"""The devices of all nodes: how many copies of a pod they let each node take, as vectors; and the books behind them.
+
+The plain rule is NodeDevices.choose, node by node. The vectors say the same for all nodes at once: row ``i`` of a matrix
+is the i-th card or NUMA node, zeros where a node has fewer.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from gang_scheduler.domain.cards import cards_of
+from gang_scheduler.domain.device_needs import CardNeed, DeviceNeed, NumaPolicy
+from gang_scheduler.domain.grants import NOTHING, Grant
+from gang_scheduler.domain.node_devices import MOST_COPIES, Claim, NodeDevices
+from gang_scheduler.domain.node_inventory import NodeInventory
+from gang_scheduler.domain.numa import layout_of
+from gang_scheduler.domain.vectors import ALL, Ints, Mask, Slots
+from kube import Key
+from resources import format_amounts
+
+
+@dataclass(slots=True)
+class Columns:
+    """What is free on the nodes, or what they have: of cards and of NUMA nodes."""
+
+    core: Ints = field(default_factory=lambda: np.zeros((0, 0), np.int64))
+    memory: Ints = field(default_factory=lambda: np.zeros((0, 0), np.int64))
+    slots: Ints = field(default_factory=lambda: np.zeros((0, 0), np.int64))
+    cell_cpu: Ints = field(default_factory=lambda: np.zeros((0, 0), np.int64))
+    cell_memory: Ints = field(default_factory=lambda: np.zeros((0, 0), np.int64))
+    whole: Ints = field(default_factory=lambda: np.zeros(0, np.int64))
+    """How many cards of a node are free altogether."""
+
+    def put(self, slot: int, node: NodeDevices) -> None:
+        """Take over the free amounts of a node."""
+        cards, cells = len(node.cards), len(node.cell_cpu)
+        self.core[:cards, slot] = node.core
+        self.memory[:cards, slot] = node.memory
+        self.slots[:cards, slot] = node.slots
+        self.cell_cpu[:cells, slot] = node.cell_cpu
+        self.cell_memory[:cells, slot] = node.cell_memory
+        full = zip(node.core, node.memory, node.cards, strict=True)
+        self.whole[slot] = sum(core == 100 and memory == card.memory for core, memory, card in full)
+
+    def clear(self, slot: int) -> None:
+        for matrix in (self.core, self.memory, self.slots, self.cell_cpu, self.cell_memory):
+            matrix[:, slot] = 0
+        self.whole[slot] = 0
+
+    def grow(self, cards: int, cells: int, nodes: int) -> None:
+        """Make place for at least so many."""
+        self.core, self.memory, self.slots = (
+            _grown(matrix, cards, nodes) for matrix in (self.core, self.memory, self.slots)
+        )
+        self.cell_cpu, self.cell_memory = (_grown(matrix, cells, nodes) for matrix in (self.cell_cpu, self.cell_memory))
+        self.whole = np.concatenate([self.whole, np.zeros(max(0, nodes - len(self.whole)), np.int64)])
+
+
+@dataclass(slots=True)
+class Devices:
+    """``nodes`` are those about whose devices anything is to be said, by slot."""
+
+    nodes: dict[int, NodeDevices] = field(default_factory=dict)
+    free: Columns = field(default_factory=Columns)
+    have: Columns = field(default_factory=Columns)
+    kept: int = 0
+    """How many nodes keep all pods within their NUMA nodes."""
+
+    _named: Mask = field(default_factory=lambda: np.zeros(0, np.bool_))
+    _policy: Ints = field(default_factory=lambda: np.zeros(0, np.int64))
+    _cells: Ints = field(default_factory=lambda: np.zeros(0, np.int64))
+    _card_cell: Ints = field(default_factory=lambda: np.zeros((0, 0), np.int64))
+    """The place of each card's NUMA node, -1 for all cards of a node on which one is not known."""
+
+    def __post_init__(self) -> None:
+        self.resize(16)
+
+    def resize(self, nodes: int, cards: int = 0, cells: int = 0) -> None:
+        """Make place for at least so many."""
+        more = max(0, nodes - len(self._named))
+        self._named = np.concatenate([self._named, np.zeros(more, np.bool_)])
+        self._policy = np.concatenate([self._policy, np.zeros(more, np.int64)])
+        self._cells = np.concatenate([self._cells, np.zeros(more, np.int64)])
+        self._card_cell = _grown(self._card_cell, cards, len(self._named))
+        for columns in (self.free, self.have):
+            columns.grow(cards, cells, len(self._named))
+
+    def put(self, slot: int, inventory: NodeInventory) -> None:
+        """A node came, or its devices changed; whatever held some of them was taken out before."""
+        self.remove(slot)
+        cards = cards_of(inventory.inventory, inventory.allocatable)
+        layout = layout_of(
+            inventory.inventory, inventory.labels, inventory.allocatable.get("cpu", 0), inventory.cpu_topology
+        )
+        node = self.nodes[slot] = NodeDevices(cards, layout)
+        self.resize(len(self._named), len(cards), len(layout.cells))
+        places = {cell.number: at for at, cell in enumerate(layout.cells)}
+        near = [places.get(card.cell, -1) for card in cards]
+        self._card_cell[: len(cards), slot] = -1 if -1 in near else near
+        self._named[slot], self._policy[slot], self._cells[slot] = layout.named, layout.policy, len(layout.cells)
+        self.kept += self._keeps(slot)
+        self.have.put(slot, node)
+        self.free.put(slot, node)
+
+    def remove(self, slot: int) -> None:
+        """A node is gone, or about to be put anew."""
+        if self.nodes.pop(slot, None) is None:
+            return
+        self.kept -= self._keeps(slot)
+        self._named[slot], self._policy[slot], self._cells[slot] = False, 0, 0
+        self.free.clear(slot)
+        self.have.clear(slot)
+
+    def concern(self, need: DeviceNeed) -> bool:
+        """Whether the devices of any node matter to a pod."""
+        return need.special or self.kept > 0
+
+    def take(self, slot: int, claims: Sequence[Claim]) -> None:
+        """Pods come to a node."""
+        node = self.nodes[slot]
+        for claim in claims:
+            if claim.need.special or node.layout.policy >= NumaPolicy.RESTRICTED:
+                node.take(claim)
+        self.free.put(slot, node)
+
+    def give(self, slot: int, keys: Sequence[Key]) -> None:
+        """Pods leave a node."""
+        node = self.nodes[slot]
+        if not node.held:
+            return
+        for key in keys:
+            node.give(key)
+        self.free.put(slot, node)
+
+    def granted(self, slot: int, key: Key) -> Grant:
+        """What a pod on a node has."""
+        held = self.nodes[slot].held.get(key)
+        return held[1] if held else NOTHING
+
+    def copies(self, need: DeviceNeed, slots: Slots, columns: Columns | None = None) -> Ints:
+        """How many pods of the kind the devices of each of ``slots`` have room for."""
+        columns = columns or self.free
+        if need.only_whole_cards and not self.kept and need.cards:
+            whole: Ints = columns.whole[slots] // need.cards.count
+            return whole
+        parts = self._parts(need.cards, slots, columns) if need.cards else None
+        count = need.cards.count if need.cards else 1
+        policy = np.where(self._named[slots], np.maximum(self._policy[slots], need.policy), 0)
+        anywhere = np.full(policy.shape, MOST_COPIES, np.int64) if parts is None else most_copies(parts, count)
+        copies = np.minimum(anywhere, self._free_cpus(need, slots, columns))
+        if policy.max(initial=0) >= NumaPolicy.RESTRICTED:
+            kept = self._kept_copies(need, slots, columns, parts, anywhere, policy)
+            copies = np.where(policy >= NumaPolicy.RESTRICTED, kept, copies)
+        return np.where(self.agrees(need, slots), copies, 0)
+
+    def copies_at(self, need: DeviceNeed, slots: Sequence[int]) -> list[int]:
+        """The same for a few nodes."""
+        if need.only_whole_cards and not self.kept and need.cards:
+            count = need.cards.count
+            return [int(self.free.whole[slot]) // count for slot in slots]
+        found: list[int] = self.copies(need, np.array(slots, np.intp)).tolist()
+        return found
+
+    def filters(self, need: DeviceNeed, columns: Columns | None = None) -> Iterator[tuple[str, str, Mask]]:
+        """What keeps a pod out for lack of devices: the resource, the words for such nodes, and those that pass."""
+        if not self.concern(need):
+            return
+        columns = columns or self.free
+        if need.cards:
+            fits = most_copies(self._parts(need.cards, ALL, columns), need.cards.count) > 0
+            yield need.cards.resource, f"have too few cards free ({_words(need.cards)})", fits
+        if need.cpus:
+            words = f"have too few CPUs that no other pod has for itself (needs {need.cpus})"
+            yield "cpu", words, np.asarray(self._free_cpus(need, ALL, columns)) > 0
+        asked = format_amounts({"cpu": need.cpu, "memory": need.memory})
+        cards = f", gpu {need.cards.count}" if need.cards else ""
+        words = f"have no NUMA node with enough free (needs cpu {asked['cpu']}, memory {asked['memory']}{cards} in one)"
+        yield "cpu", words, self.copies(need, ALL, columns) > 0
+
+    def _keeps(self, slot: int) -> int:
+        return int(self._policy[slot] >= NumaPolicy.RESTRICTED and self._named[slot])
+
+    def agrees(self, need: DeviceNeed, slots: Slots = ALL) -> Mask:
+        """Where the pod's own policy can hold: the node names its NUMA nodes and has no other policy."""
+        if need.policy < NumaPolicy.RESTRICTED:
+            return np.ones(self._named[slots].shape, np.bool_)
+        policy = self._policy[slots]
+        agrees: Mask = self._named[slots] & ((policy == 0) | (policy == need.policy))
+        return agrees
+
+    def _parts(self, need: CardNeed, slots: Slots, columns: Columns) -> Ints:
+        """How many pods each card could hold a part of (card by node)."""
+        have = self.have.memory[:, slots]
+        parts = np.where(have > 0, MOST_COPIES, 0)
+        if need.core:
+            parts = np.minimum(parts, columns.core[:, slots] // need.core)
+        if need.memory or need.ratio:
+            each = need.memory or np.maximum(1, -(-have * need.ratio // 100))
+            parts = np.minimum(parts, columns.memory[:, slots] // each)
+        if need.virtual:
+            parts = np.minimum(parts, columns.slots[:, slots])
+            if not need.core:
+                parts = np.where(columns.core[:, slots] > 0, parts, 0)
+        return np.maximum(parts, 0)
+
+    def _free_cpus(self, need: DeviceNeed, slots: Slots, columns: Columns) -> Ints | int:
+        if not need.cpus:
+            return MOST_COPIES
+        copies: Ints = (np.maximum(columns.cell_cpu[:, slots], 0) // 1000).sum(axis=0) // need.cpus
+        return copies
+
+    def _kept_copies(
+        self, need: DeviceNeed, slots: Slots, columns: Columns, parts: Ints | None, anywhere: Ints, policy: Ints
+    ) -> Ints:
+        """The copies on nodes that keep pods within NUMA nodes, each in the fewest that it needs."""
+        cpu, memory = np.maximum(columns.cell_cpu[:, slots], 0), np.maximum(columns.cell_memory[:, slots], 0)
+        single = np.zeros(policy.shape, np.int64)
+        near, count = self._card_cell[:, slots], need.cards.count if need.cards else 1
+        placed = (near >= 0).any(axis=0)
+        for at in range(len(cpu)):
+            fits = np.minimum(_times(cpu[at], need.cpu), _times(memory[at], need.memory))
+            if parts is not None:
+                inside = most_copies(np.where(near == at, parts, 0), count)
+                fits = np.where(placed, np.minimum(fits, inside), fits)
+            single += np.where(at < self._cells[slots], fits, 0)
+        single = np.minimum(single, anywhere)
+        if not (policy == NumaPolicy.RESTRICTED).any():
+            return single
+        width = self._width(need, slots)
+        across = np.minimum(self._across(need, slots, cpu, memory, width), anywhere)
+        return np.where((policy == NumaPolicy.RESTRICTED) & (width > 1) & (single == 0), across, single)
+
+    def _width(self, need: DeviceNeed, slots: Slots) -> Ints:
+        """How many NUMA nodes the pod would need if they were empty; one more than there are when they are too few."""
+        width = np.ones(self._cells[slots].shape, np.int64)
+        for matrix, amount in ((self.have.cell_cpu, need.cpu), (self.have.cell_memory, need.memory)):
+            sums = np.cumsum(-np.sort(-matrix[:, slots], axis=0), axis=0)
+            width = np.maximum(width, 1 + (sums < amount).sum(axis=0))
+        return np.minimum(width, self._cells[slots])
+
+    def _across(self, need: DeviceNeed, slots: Slots, cpu: Ints, memory: Ints, width: Ints) -> Ints:
+        """The copies that fit into the emptiest ``width`` NUMA nodes: one, or all where those are all there are."""
+        order = np.argsort(-cpu, axis=0, kind="stable")
+        among = np.arange(len(cpu)).reshape(-1, 1) < width
+        free = np.take_along_axis(cpu, order, axis=0)
+        free = free // 1000 * 1000 if need.cpus else free
+        fits = np.minimum(
+            _times(np.where(among, free, 0).sum(axis=0), need.cpu),
+            _times(np.where(among, np.take_along_axis(memory, order, axis=0), 0).sum(axis=0), need.memory),
+        )
+        return np.where(width == self._cells[slots], fits, np.minimum(fits, 1))
+
+
+def most_copies(parts: Ints, count: int) -> Ints:
+    """For each node how many pods of ``count`` different cards each fit where each card holds so many parts."""
+    most: Ints = parts.sum(axis=0) // count
+    while count > 1:
+        fewer = np.minimum(parts, most).sum(axis=0) // count
+        if (fewer == most).all():
+            break
+        most = np.minimum(most, fewer)
+    return most
+
+
+def _times(have: Ints, need: int) -> Ints:
+    """How often the need fits."""
+    return have // need if need else np.full(have.shape, MOST_COPIES, np.int64)
+
+
+def _grown(matrix: Ints, rows: int, columns: int) -> Ints:
+    if rows <= len(matrix) and columns <= matrix.shape[1]:
+        return matrix
+    grown = np.zeros((max(rows, len(matrix)), max(columns, matrix.shape[1])), np.int64)
+    grown[: len(matrix), : matrix.shape[1]] = matrix
+    return grown
+
+
+def _words(need: CardNeed) -> str:
+    parts = [f"{need.core} % of its cores"] if need.core else []
+    parts += [f"{need.memory >> 20}Mi of its memory"] if need.memory else []
+    parts += [f"{need.ratio} % of its memory"] if need.ratio else []
+    one = "a whole one" if need.whole else f"of one card {' and '.join(parts)}"
+    return f"needs {need.count} times {one}" if need.count > 1 else f"needs {one}"
