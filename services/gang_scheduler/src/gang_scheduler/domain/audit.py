@@ -21,7 +21,7 @@ def rebuilt(cluster: Cluster) -> Cluster:
     copy = Cluster(cluster.schedulers, cluster.placement)
     copy.room.ledger.queues = {}
     if cluster.room.ledger.queues is not None:
-        copy.hear(cluster.room.ledger.queues)
+        copy.hear(cluster.room.ledger.queues, cluster.namespace_queues)
     copy.classes.update(cluster.classes)
     copy.room.ledger.created.update(cluster.room.ledger.created)
     copy.room.neighbours.namespaces.update(cluster.room.neighbours.namespaces)

@@ -1,6 +1,7 @@
 """The cluster as facts tell it, kept in the form in which decisions are made."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
 
 from gang_scheduler.domain.entitlement import Entitlement
@@ -49,8 +50,12 @@ class Cluster(PodBooks):
         for event in pods:
             self.fold_pod(event)
 
-    def hear(self, queues: dict[str, Entitlement]) -> None:
-        """New entitlements of the queues are in force."""
+    def hear(self, queues: dict[str, Entitlement], namespaces: Mapping[str, str] | None = None) -> None:
+        """New entitlements of the queues are in force, and with them the queues of whole namespaces."""
+        before, self.namespace_queues = self.namespace_queues, dict(namespaces or {})
+        self._reassign(
+            {name for name in {*before, *self.namespace_queues} if before.get(name) != self.namespace_queues.get(name)}
+        )
         ledger = self.room.ledger
         if ledger.hear(queues):
             for record in self.placed():
@@ -127,8 +132,12 @@ class Cluster(PodBooks):
             neighbours.namespaces[name] = labels
             if neighbours.active:
                 neighbours.recount(self.placed())
-        for group in list(self.groups.values()):
-            if group.id.namespace == name and group.pod_group is None:
+        self._reassign({name})
+
+    def _reassign(self, namespaces: AbstractSet[str]) -> None:
+        """The pods of ``namespaces`` that name no queue may be in another one now."""
+        for group in list(self.groups.values()) if namespaces else ():
+            if group.id.namespace in namespaces and group.pod_group is None:
                 self.assign_queue(group)
                 self.touch(group.id, again=True)
 

@@ -55,7 +55,8 @@ class SchedulerCore:
     def hear(self, service: str, decision: Decision) -> None:
         """Take in the entitlements of the queues. Until the first ones were heard nothing is placed."""
         if decision.name == "EntitlementsComputed":
-            self.cluster.hear(entitlements(decision.payload or {}))
+            payload = decision.payload or {}
+            self.cluster.hear(entitlements(payload), payload.get("namespaces"))
 
     def assume(self, decision_id: str, decision: Decision) -> None:
         """Count the bindings of an own decision as done."""

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from gang_scheduler.domain.gang_terms import FIXED
 from resources import Amounts
 
 
@@ -19,6 +20,8 @@ class Entitlement:
     deserved: Amounts = field(default_factory=dict)
     guarantee: Amounts = field(default_factory=dict)
     capability: Amounts = field(default_factory=dict)
+    maximum: Amounts = field(default_factory=dict)
+    """What the capability can grow to, where that is more than it is now."""
 
     @property
     def limits(self) -> tuple[Any, ...]:
@@ -27,8 +30,18 @@ class Entitlement:
 
 
 def entitlements(payload: Mapping[str, Any]) -> dict[str, Entitlement]:
-    """The queues of an EntitlementsComputed decision, by name."""
-    return {name: _entitlement(name, item) for name, item in sorted((payload.get("queues") or {}).items())}
+    """The queues of an EntitlementsComputed decision, by name; a part of a queue that is limited by itself is one, too."""
+    found: dict[str, Entitlement] = {}
+    for name, item in sorted((payload.get("queues") or {}).items()):
+        found[name] = _entitlement(name, item)
+        if "fixed" in item:
+            found[name + FIXED] = _fixed(found[name], _amounts(item["fixed"]))
+    return found
+
+
+def _fixed(queue: Entitlement, most: Amounts) -> Entitlement:
+    """What may be used by those of a queue that cannot be taken back."""
+    return Entitlement(queue.name + FIXED, queue.name, queue.priority, queue.open, queue.strict_fifo, most, {}, most)
 
 
 def _entitlement(name: str, item: Mapping[str, Any]) -> Entitlement:
@@ -41,6 +54,7 @@ def _entitlement(name: str, item: Mapping[str, Any]) -> Entitlement:
         _amounts(item.get("deserved")),
         _amounts(item.get("guarantee")),
         _amounts(item.get("capability")),
+        _amounts(item.get("maximum")),
     )
 
 

@@ -90,7 +90,7 @@ class QueueLedger:
         """Why nothing new may start in the queue, whatever it asks for."""
         assert self.queues is not None, "asked before entitlements were heard"
         if queue not in self.queues:
-            return Denial(queue, "QueueMissing", f"queue {queue} does not exist")
+            return Denial(queue, "QueueMissing", f"{_title(queue)} does not exist")
         if not self.queues[queue].open:
             return Denial(queue, "QueueClosed", f"queue {queue} is closed: running work goes on, nothing new starts")
         return None
@@ -147,10 +147,10 @@ class QueueLedger:
             if limit is None or used.get(name, 0) + amount <= limit:
                 continue
             message = (
-                f"queue {queue.name}: {name} capability {format_amount(name, limit)}, "
+                f"{_title(queue.name)}: {name} capability {format_amount(name, limit)}, "
                 f"used {format_amount(name, used.get(name, 0))}, {who} needs {format_amount(name, amount)}"
             )
-            if amount > limit:
+            if amount > max(limit, queue.maximum.get(name, 0)):
                 return Denial(queue.name, "NeverFits", message + ", so it can never start", never=True)
             return Denial(queue.name, "QueueCapability", message)
         return None
@@ -204,6 +204,11 @@ def total_of(parts: Iterable[tuple[Mapping[str, int], int]]) -> Amounts:
     for requests, count in parts:
         _add(total, requests, count)
     return total
+
+
+def _title(queue: str) -> str:
+    """What people call it: ``queue a``, or ``quota a`` where the name says the kind."""
+    return queue.replace("/", " ", 1) if "/" in queue else f"queue {queue}"
 
 
 def _share(used: int, deserved: int) -> int:
