@@ -16,6 +16,7 @@ class Entitlement:
     priority: int = 0
     open: bool = True
     strict_fifo: bool = False
+    reclaimable: bool = True
     deserved: Amounts = field(default_factory=dict)
     guarantee: Amounts = field(default_factory=dict)
     capability: Amounts = field(default_factory=dict)
@@ -38,6 +39,7 @@ def _entitlement(name: str, item: Mapping[str, Any]) -> Entitlement:
         int(item.get("priority") or 0),
         bool(item.get("open", True)),
         bool(item.get("strict_fifo")),
+        bool(item.get("reclaimable", True)),
         _amounts(item.get("deserved")),
         _amounts(item.get("guarantee")),
         _amounts(item.get("capability")),
