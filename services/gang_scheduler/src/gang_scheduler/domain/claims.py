@@ -10,6 +10,7 @@ from enum import StrEnum
 
 from gang_scheduler.domain.pod_books import PodBooks
 from gang_scheduler.domain.pod_record import PodRecord, Standing
+from gang_scheduler.domain.run_time import expected_end
 from gang_scheduler.domain.waiting_line import Unit
 from kube import Key
 from resources import Amounts
@@ -50,6 +51,9 @@ class Claims:
     books: PodBooks
     promises: dict[Unit, Claim] = field(default_factory=dict)
     reservations: dict[Unit, Claim] = field(default_factory=dict)
+    now: int = 0
+    """The time of the pass, for what is expected to end by then."""
+
     _lifted: set[Unit] = field(default_factory=set)
     _by_node: dict[str, dict[Key, Claim]] = field(default_factory=dict)
     _awaited: dict[Key, dict[int, str]] = field(default_factory=dict)
@@ -150,18 +154,25 @@ class Claims:
 
     def _hold_on(self, node: str, slot: int) -> dict[int, int]:
         kept: dict[int, int] = {}
+        until = 0
         for key, claim in self._by_node.get(node, {}).items():
             record = self.books.pods.get(key)
             if claim.unit in self._lifted or record is None or record.slot >= 0:
                 continue
             if record.pod.uid == claim.places[key][0]:
+                until = max(until, claim.until or 0)
                 _add(kept, zip(record.shape.rows, record.shape.needs, strict=True), 1)
         if not kept:
             return {}
         for record in self.books.on_node.get(node, {}).values():
-            if record.slot == slot and self.comes(record):
+            if record.slot == slot and (self.comes(record) or self._ends_by(record, until)):
                 _add(kept, zip(record.shape.rows, record.shape.needs, strict=True), -1)
         return {row: amount for row, amount in kept.items() if amount > 0}
+
+    def _ends_by(self, record: PodRecord, until: int) -> bool:
+        """Whether a pod ends before a reservation is taken up."""
+        end = expected_end(record, self.now) if until else None
+        return end is not None and end <= until
 
     def _renew_queues(self) -> None:
         ledger = self.books.room.ledger

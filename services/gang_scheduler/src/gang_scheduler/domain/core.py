@@ -6,12 +6,13 @@ from dataclasses import dataclass, field
 
 from gang_scheduler.domain import decisions
 from gang_scheduler.domain.audit import audit
+from gang_scheduler.domain.backfill import Backfill, Heads
 from gang_scheduler.domain.block import OWN_CHANGE, Wake
 from gang_scheduler.domain.claims import Claim, Claims
 from gang_scheduler.domain.cluster import Cluster
 from gang_scheduler.domain.entitlement import entitlements
 from gang_scheduler.domain.evictor import EvictionRules, Evictor
-from gang_scheduler.domain.explain import Explanation
+from gang_scheduler.domain.explain import Explanation, Reason
 from gang_scheduler.domain.gang_terms import GroupId
 from gang_scheduler.domain.groups import Group
 from gang_scheduler.domain.inquiry import explain
@@ -23,6 +24,9 @@ from gang_scheduler.domain.turns import Pass, Turn, wake_of
 from gang_scheduler.domain.victims import GangEviction
 from gang_scheduler.domain.waiting_line import Unit, WaitingLine
 from kube import Decision, Event, Key, Manifest, Outcome, Verb
+
+FOR_ROOM = (Reason.NOT_ENOUGH_RESOURCES, Reason.QUEUE_CAPABILITY)
+"""The reasons for which somebody at the head of a queue gets room reserved after a while."""
 
 SERVED = frozenset({"tidegate", "volcano", "", "default-scheduler", "koord-scheduler"})
 """The scheduler names whose pods are placed here."""
@@ -56,6 +60,10 @@ class SchedulerCore:
     claims: Claims = field(init=False)
     """The room that is kept for somebody."""
 
+    _again: bool = False
+    """Whether a head that is due was not looked at as such yet."""
+
+    heads: Heads = field(default_factory=Heads)
     _planned: list[Claim] = field(default_factory=list)
     _claimed: dict[str, Claim] = field(default_factory=dict)
     _evicted: dict[str, list[PodRecord]] = field(default_factory=dict)
@@ -125,12 +133,13 @@ class SchedulerCore:
             return []
         touched = self._take_touched(in_flight)
         cluster.room.ledger.supply = cluster.room.table.totals()
-        self._renew_claims(in_flight)
+        due = self._renew_claims(now)
         self.line.wake(cluster.room, self._strict_queue)
         cluster.room.ledger.released.clear()
         trial = Trial(cluster.room)
         evictor = Evictor(cluster, trial, self.claims, self._rules)
-        turns = Pass(cluster, trial, self.claims, evictor)
+        backfill = Backfill(cluster, trial, self.claims, self.heads, now, due)
+        turns = Pass(cluster, trial, self.claims, evictor, backfill)
         turns.run([unit for unit in self.line.ready if not self._busy(unit, in_flight)])
         self._planned = [turn.plan.claim for turn in turns.turns.values() if turn.plan]
         waits = {
@@ -146,18 +155,22 @@ class SchedulerCore:
         made = list(self._decisions(turns, touched, now))
         for turn in turns.turns.values():
             self._park(turn, waits)
+        self.heads.settle(now, self.line.__contains__)
+        self._again = not due.issuperset(self.heads.due(now))
         self.line.seen(cluster.room)
         return made
 
     def deadline(self) -> int | None:
-        """Nothing here depends on the time alone."""
-        return None
+        """When somebody has waited at the head of a queue for so long that room is reserved for it."""
+        if not self.backfill:
+            return None
+        return self.claims.now if self._again else self.heads.next_due(self.claims.now)
 
     def remember(self) -> bytes | None:
         """The claims, those of the decisions just made included; None if they are as they were."""
         made = {claim.unit: claim for claim in self._planned}
         kept = {claim.unit: claim for claim in self.claims.promises.values()}
-        content = dump((kept | made).values(), {})
+        content = dump((kept | made).values(), self.heads.since)
         if content == (self._remembered or dump((), {})):
             return None
         self._remembered = content
@@ -166,7 +179,7 @@ class SchedulerCore:
     def restore(self, content: bytes) -> None:
         """Take up the claims of a predecessor. What became of the evictions behind them is told by the facts."""
         self._remembered = content
-        found, _ = load(content)
+        found, self.heads.since = load(content)
         for claim in found:
             claim.ordered = True
             self.claims.add(claim)
@@ -181,8 +194,13 @@ class SchedulerCore:
         """The invariants that do not hold, in words."""
         return audit(self.cluster)
 
-    def _renew_claims(self, in_flight: AbstractSet[Key]) -> None:
-        """Let go of what has no point any more; those for whom room is kept look at it in every pass."""
+    def _renew_claims(self, now: int) -> set[Unit]:
+        """Let go of what has no point any more; those for whom room is kept look at it in every pass.
+
+        Returns the heads that have waited so long that room has to be reserved for them.
+        """
+        self.claims.now = now
+        due = set(self.heads.due(now)) if self.backfill else set()
         if self._stirred or self.cluster.budgets.changed:
             self._stirred = self.cluster.budgets.changed = False
             for unit in list(self._askers):
@@ -193,7 +211,14 @@ class SchedulerCore:
                 self.claims.end(claim)
             else:
                 self.line.renew(claim.unit)
+        for claim in list(self.claims.reservations.values()):
+            if claim.unit not in due or claim.unit not in self.line or not self.claims.holds(claim):
+                self.claims.end(claim)
+        for unit in sorted(due):
+            if unit in self.line:
+                self.line.renew(unit)
         self.claims.renew()
+        return due
 
     def _take_touched(self, in_flight: AbstractSet[Key]) -> list[Group]:
         """The groups that changed, lined up; those with a decision on its way stay for later."""
@@ -242,6 +267,7 @@ class SchedulerCore:
 
     def _leave(self, unit: Unit) -> None:
         self.line.leave(unit)
+        self.heads.leave(unit)
         self._askers.pop(unit, None)
         self.explanations.pop(unit, None)
 
@@ -288,6 +314,10 @@ class SchedulerCore:
             return
         if self._rules.any and not turn.block.hopeless and turn.block.wake is not OWN_CHANGE:
             self._askers[turn.unit] = None
+        if turn.place is not None and turn.block.explanation.reason in FOR_ROOM and not turn.block.hopeless:
+            self.heads.wait(turn.unit, turn.groups[0].queue, turn.place)
+        else:
+            self.heads.leave(turn.unit)
         self.explanations[turn.unit] = turn.block.explanation
         self.line.park(turn.unit, waits[turn.unit], self._strict_queue(turn.unit))
 

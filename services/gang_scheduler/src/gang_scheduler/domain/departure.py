@@ -25,6 +25,10 @@ class Departures:
                 self._gone[id(record)] = (record, record.slot, record.charged)
                 self.room.vacate([record])
 
+    def slot_of(self, record: PodRecord) -> int:
+        """The node where one that was taken off was."""
+        return self._gone[id(record)][1]
+
     def put_back(self, records: Sequence[PodRecord]) -> None:
         """Back to where they were."""
         for record in records:

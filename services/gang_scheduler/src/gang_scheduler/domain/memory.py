@@ -9,8 +9,8 @@ from gang_scheduler.domain.gang_terms import GroupId
 from gang_scheduler.domain.waiting_line import Unit
 from kube import Key, Manifest
 
-Heads = Mapping[str, tuple[Unit, int]]
-"""By queue its head and since when it is that, in milliseconds since the epoch."""
+Since = Mapping[Unit, int]
+"""When a unit became the head of its queue, in milliseconds since the epoch."""
 
 
 def written(claim: Claim) -> Manifest:
@@ -35,17 +35,17 @@ def read(data: Mapping[str, Any]) -> Claim:
     )
 
 
-def dump(claims: Iterable[Claim], heads: Heads) -> bytes:
+def dump(claims: Iterable[Claim], heads: Since) -> bytes:
     """All of it as bytes."""
-    waiting = [[queue, [list(gang) for gang in unit], since] for queue, (unit, since) in sorted(heads.items())]
+    waiting = [[[list(gang) for gang in unit], since] for unit, since in sorted(heads.items())]
     content = {"claims": [written(claim) for claim in claims], "heads": waiting}
     return json.dumps(content, separators=(",", ":"), sort_keys=True).encode()
 
 
-def load(content: bytes) -> tuple[list[Claim], dict[str, tuple[Unit, int]]]:
+def load(content: bytes) -> tuple[list[Claim], dict[Unit, int]]:
     """What ``dump`` wrote."""
     data = json.loads(content)
-    heads = {queue: (_unit(unit), int(since)) for queue, unit, since in data["heads"]}
+    heads = {_unit(unit): int(since) for unit, since in data["heads"]}
     return [read(item) for item in data["claims"]], heads
 
 

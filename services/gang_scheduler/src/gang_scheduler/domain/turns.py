@@ -9,6 +9,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
 from gang_scheduler.domain.attempt import Attempts
+from gang_scheduler.domain.backfill import Backfill, Place
 from gang_scheduler.domain.block import ANYTHING, OWN_CHANGE, Block, Wake
 from gang_scheduler.domain.claims import Claims
 from gang_scheduler.domain.cluster import Cluster
@@ -41,6 +42,9 @@ class Turn:
     refused: Portion | None = None
     """The first portion that found no place."""
 
+    place: Place | None = None
+    """Where it stood in its queue when its minimum was tried last."""
+
     plan: Plan | None = None
     """Who is to be evicted so that the unit can start."""
 
@@ -63,6 +67,7 @@ class Pass:
     trial: Trial
     claims: Claims
     evictor: Evictor
+    backfill: Backfill
     turns: dict[Unit, Turn] = field(default_factory=dict)
     _attempts: Attempts = field(init=False)
     _queues: list[tuple[tuple[int, int, str, str], str]] = field(default_factory=list)
@@ -174,14 +179,20 @@ class Pass:
     def _serve(self, queue: str) -> None:
         """The first of the queue has its turn."""
         place, turn = heapq.heappop(self._lines[queue])
+        turn.place = place if place[1] == MINIMUM else None
         before = self.trial.checkpoint()
         starts = bool(self._unstarted(turn))
+        waiting = [record for group in turn.groups for record in group.pending.values()]
+        passed = self.backfill.passable(turn.unit, queue, place, waiting)
+        self.claims.lift(passed)
         failed = self._start(turn) if starts else self._add(turn)
         turn.steps.extend(self.trial.since(before))
+        self.claims.restore(passed)
         if not failed:
             self._line_up(turn)
             return
         if place[1] == MINIMUM and turn.block is not None and not turn.block.hopeless and not turn.steps:
+            self.evictor.reserved = [claim for unit, claim in self.claims.reservations.items() if unit not in passed]
             self._make_room(turn, -place[0])
         if starts and self.cluster.room.ledger.strict(queue) and not (turn.block and turn.block.hopeless):
             self._stop(queue, turn)
@@ -198,7 +209,9 @@ class Pass:
         else:
             return
         plan = self.evictor.plan(turn.unit, wish) if wish.records else None
-        if plan is not None:
+        if plan is None:
+            self.backfill.reserve(turn.unit, wish)
+        else:
             self.claims.add(plan.claim)
             turn.expect(plan, _expectation(turn, len(plan.victims)))
 
