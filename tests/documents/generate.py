@@ -4,8 +4,9 @@ import sys
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
-from document_events import MESSAGES, SECTIONS, Event
+from document_events import SECTIONS, Event
 from document_kinds import BY_KIND, CHECKED_ONLY
+from document_messages import MESSAGES
 
 from admission.domain.admit import admit
 from admission.domain.rules import RULES
@@ -31,8 +32,7 @@ def events() -> str:
         MADE,
         "A service decides, and says so in its own log. A decision is named in the past tense: the name says what was "
         "decided, and the outcome in the facts says what came of it. `cluster_gateway` carries out whatever a decision "
-        "changes; `admission` keeps all of them for `tidegate events`. The last column names who hears one besides these "
-        "two.\n",
+        "changes; `admission` hears all of them, for `tidegate events`.\n",
         "*Carries* are the changes that a decision of this name may hold: `subject` is the object that it is about. One "
         "decision holds only what is needed, and is carried out whole or refused.\n",
     ]
@@ -56,7 +56,7 @@ def _events(those: Iterable[Event]) -> str:
             event.service,
             event.meaning,
             event.payload or _changes(event),
-            ", ".join(event.heard_by),
+            ", ".join([*(["cluster_gateway"] if event.carries else []), *event.heard_by]),
         )
         for event in those
     )

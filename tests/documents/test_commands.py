@@ -21,7 +21,8 @@ DOCUMENTS = [
 ]
 COMMANDS = {name: list(commands_in(ROOT / name, name)) for name in DOCUMENTS}
 TARGETS = set(re.findall(r"^([a-z]+):", (ROOT / "Makefile").read_text(), re.MULTILINE))
-SECONDS = 60.0
+SECONDS = 100.0
+"""Longer than `up` tries, so that it can say what went wrong."""
 LEFT_OUT = {".git", ".tidegate"}
 
 
@@ -55,7 +56,7 @@ def test_the_commands_of_a_document_work(name: str, folder: Path) -> None:
     for one in COMMANDS[name]:
         if not one.targets:
             done = _run(folder, one.runnable)
-            assert done.returncode == 0, f"{one.place}: {one.text}\n{done.stdout}{done.stderr}"
+            assert done.returncode == 0, f"{one.place}: {one.text}\n{done.stdout}{done.stderr}{_last_words(folder)}"
     assert not (folder / ".tidegate" / "endpoint.json").exists(), f"{name} leaves a system running"
 
 
@@ -64,6 +65,11 @@ def _run(folder: Path, command: str) -> "subprocess.CompletedProcess[str]":
     return subprocess.run(
         ["bash", "-c", command], cwd=folder, env=environment, capture_output=True, text=True, timeout=SECONDS
     )
+
+
+def _last_words(folder: Path) -> str:
+    """The ends of the logs, to be read where a command failed."""
+    return _run(folder, "tail -n 3 .tidegate/logs/*.log").stdout
 
 
 def test_a_command_that_holds_the_terminal_is_started_in_the_background() -> None:

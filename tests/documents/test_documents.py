@@ -6,11 +6,13 @@ from pathlib import Path
 
 import pytest
 from decision_names import names_in
-from document_events import DECIDING, EVENTS, MESSAGES
+from document_events import DECIDING, EVENTS
 from document_kinds import BY_KIND, CHECKED_ONLY
+from document_messages import MESSAGES
 from generate import ROOT, documents, unruled
 
 from admission.domain.rules import RULES
+from chassis.topics import BY_DECISION
 from cluster_gateway.domain.controllers.controllers import Controllers
 from cluster_gateway.settings import DECIDING_SERVICES
 from job_controller.domain.registry import all_kinds
@@ -54,6 +56,12 @@ def test_every_decision_in_the_document_is_in_the_code() -> None:
 
 def test_deciding_services_are_those_that_the_gateway_follows() -> None:
     assert set(DECIDING) == set(DECIDING_SERVICES) == {name.service for name in NAMES} & set(DECIDING_SERVICES)
+
+
+def test_decisions_that_other_services_hear_are_those_that_a_late_reader_can_find() -> None:
+    """What is heard has a topic, by which its newest is found; and has a payload."""
+    assert BY_DECISION.keys() == {event.name for event in EVENTS.values() if event.heard_by}
+    assert BY_DECISION.keys() == {event.name for event in EVENTS.values() if event.payload}
 
 
 def test_every_subject_on_the_bus_is_in_the_document() -> None:

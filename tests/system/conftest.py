@@ -25,18 +25,20 @@ from bus.jetstream import JetStreamBus
 from bus.server import free_port
 from kube import Manifest, key_of
 from tidegate.client import NotFound, SyncClient, TimedOut, Unavailable, accepted, find_endpoint
+from tidegate_cli.supervisor import endpoint
 
 
 def _beside(name: str) -> ModuleType:
-    """A module beside this file."""
-    spec = importlib.util.spec_from_file_location(f"system_{name}", Path(__file__).with_name(f"{name}.py"))
+    """The module beside this file; tests are imported by path, so it is, too."""
+    known = f"tidegate_system_{name}"
+    spec = importlib.util.spec_from_file_location(known, Path(__file__).with_name(f"{name}.py"))
     assert spec and spec.loader
-    module = importlib.util.module_from_spec(spec)
+    module = sys.modules[known] = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
     return module
 
 
-log_audit = _beside("log_audit")
+log_audit, gangs = _beside("log_audit"), _beside("gangs")
 T = TypeVar("T")
 SERVICES = ("cluster_gateway", "admission", "job_controller", "queue_manager", "gang_scheduler", "node_agent")
 START_SECONDS = 40.0
@@ -64,10 +66,14 @@ class System:
             self._supervisor = subprocess.Popen(
                 [sys.executable, "-m", "tidegate_cli.main", *arguments], stdout=log, stderr=log, preexec_fn=_end_with_me
             )
-        self.eventually(lambda: (self.folder / "endpoint.json").exists() or self._supervisor.poll(), START_SECONDS)
+        self.eventually(lambda: self._is_ready() or self._supervisor.poll() is not None, START_SECONDS)
         assert self._supervisor.poll() is None, (self.folder / "up.log").read_text()
         self._client = SyncClient(find_endpoint(data_dir=self.folder), timeout_seconds=10.0)
         return self
+
+    def _is_ready(self) -> bool:
+        found = endpoint.read(self.folder)
+        return found is not None and self._supervisor is not None and found.pid == self._supervisor.pid
 
     def stop(self) -> None:
         """Stop it in order; nothing of it may be left."""
@@ -77,7 +83,7 @@ class System:
         self._supervisor.send_signal(signal.SIGTERM)
         self._supervisor.wait(STOP_SECONDS)
         self._supervisor = None
-        left = dict(_processes(self.folder))
+        left = self.processes()
         assert not left, f"processes are left: {left}"
 
     def apply(self, *manifests: Manifest) -> None:
@@ -135,6 +141,17 @@ class System:
         """SIGKILL to each of them at once; the supervisor starts them again."""
         for pid in [_started_by(self._supervisor.pid, service) for service in services]:
             os.kill(pid, signal.SIGKILL)
+
+    def kill_supervisor(self) -> None:
+        """SIGKILL to the process that keeps all others running."""
+        assert self._supervisor is not None
+        self._supervisor.kill()
+        self._supervisor.wait()
+        self.client.close()
+
+    def processes(self) -> dict[int, str]:
+        """Every live process of this system, with its environment and command."""
+        return dict(_processes(self.folder))
 
     def pod_processes(self) -> dict[str, list[int]]:
         """The live processes of pods of this system by the uid of their pod."""

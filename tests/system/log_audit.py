@@ -2,8 +2,10 @@
 
 import asyncio
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import AsyncIterator, Iterator
 from contextlib import aclosing
+
+from google.protobuf.message import DecodeError
 
 from bus import Bus, Entry
 from kube import Event, Key, Manifest, Object, Store
@@ -68,18 +70,18 @@ async def _last_with_decisions(bus: Bus, service: str) -> int:
 def _message(entry: Entry) -> fact_pb2.ChangeSet | None:
     try:
         return fact_pb2.ChangeSet.FromString(entry.payload)
-    except ValueError:
+    except DecodeError:
         return None
 
 
 def _decided(entry: Entry) -> list[str]:
     try:
         return [decision_id for decision_id, _ in decode_commit(decision_pb2.Commit.FromString(entry.payload))]
-    except ValueError:
+    except DecodeError:
         return []
 
 
-async def _decisions(bus: Bus, service: str, outcomes: Counter[str]) -> "Iterator[str]":
+async def _decisions(bus: Bus, service: str, outcomes: Counter[str]) -> AsyncIterator[str]:
     """Every decision comes to exactly one outcome."""
     for entry in await entries_of(bus, subjects.decisions(service)):
         for decision_id in _decided(entry):

@@ -88,6 +88,13 @@ def test_a_pod_that_was_killed_and_its_successor_are_told_apart_by_uid() -> None
     assert board.job(RESTARTS).replaced == [VICTIM]
 
 
+def test_a_program_that_cannot_be_started_is_told_with_the_nodes_words() -> None:
+    ended = {"exitCode": 128, "message": "exec 'python': Permission denied"}
+    status = {"phase": "Failed", "containerStatuses": [{"state": {"terminated": ended}}]}
+    lines = Board().fold(pod(RING, "ring-allreduce-worker-0", **status), 1)
+    assert lines == ["ring-allreduce-worker-0: failed with exit code 128: exec 'python': Permission denied"]
+
+
 def test_the_same_change_twice_changes_nothing_and_tells_nothing() -> None:
     board = Board()
     change = pod(RING, "ring-allreduce-0", 4, node="n", phase="Running")

@@ -142,3 +142,11 @@ async def test_waiting_in_vain_says_for_what() -> None:
 async def test_a_watch_that_breaks_ends_the_waiting() -> None:
     with pytest.raises(DemoFailed, match="no Tidegate answers"):
         await follow(Watched([], Unavailable("no Tidegate answers at x")), Board(), 5.0)
+
+
+async def test_a_job_that_failed_ends_the_waiting_with_its_reason() -> None:
+    status = {"state": {"phase": "Failed", "message": "that was retry 3 of 3"}}
+    metadata = {"name": RING.name, "namespace": "default"}
+    failed = Change("modified", {"kind": "Job", "metadata": metadata, "status": status}, 1)
+    with pytest.raises(DemoFailed, match="ring-allreduce: failed: that was retry 3 of 3"):
+        await follow(Watched([failed], None), Board(), 5.0)

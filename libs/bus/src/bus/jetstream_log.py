@@ -3,6 +3,7 @@
 import asyncio
 import io
 import uuid
+import zlib
 from collections.abc import AsyncGenerator, Callable, Mapping
 from contextlib import suppress
 
@@ -140,7 +141,7 @@ class JetStreamLog:
     async def put_snapshot(self, sequence: int, content: bytes) -> None:
         store = await self._snapshots()
         meta = ObjectMeta(options=ObjectMetaOptions(max_chunk_size=SNAPSHOT_CHUNK_BYTES))
-        await store.put(self._snapshot_name(sequence), content, meta)
+        await store.put(self._snapshot_name(sequence), zlib.compress(content, 1), meta)
         for old in (await self._snapshot_sequences(store))[:-SNAPSHOTS_KEPT]:
             with suppress(NotFoundError):
                 await store.delete(self._snapshot_name(old))
@@ -152,8 +153,8 @@ class JetStreamLog:
                 with suppress(ObjectNotFoundError):
                     # Written chunk by chunk: what the client gathers by itself costs the square of the size.
                     content = io.BytesIO()
-                    await store.get(self._snapshot_name(sequence), writeinto=content)  # type: ignore[arg-type]
-                    return sequence, content.getvalue()
+                    await store.get(self._snapshot_name(sequence), writeinto=content)
+                    return sequence, zlib.decompress(content.getvalue())
         return None
 
     async def trim(self, before: int) -> None:

@@ -19,6 +19,7 @@ from chassis.measures import Measures
 from chassis.rpc_server import Add, RpcServer
 from chassis.settings import ServiceSettings, SettingsError, read, shown
 from chassis.tracing import Tracer, make_tracer
+from tidegate.codec.garbage import keep_all
 
 log = logging.getLogger(__name__)
 S = TypeVar("S", bound=ServiceSettings)
@@ -112,6 +113,7 @@ async def _watch_readiness(ready: Sequence[asyncio.Event], bus: JetStreamBus, se
     shown = False
     for event in ready:
         await event.wait()
+    keep_all()
     while True:
         now = bus.ping().connected and all(event.is_set() for event in ready)
         if now != shown:

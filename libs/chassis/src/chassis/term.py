@@ -12,6 +12,7 @@ from collections.abc import Mapping
 from contextlib import aclosing
 
 import orjson
+from google.protobuf.message import DecodeError
 
 from bus import Bus, Entry, Log, Parked, Subscription
 from bus.ports import Handler
@@ -124,11 +125,7 @@ class Term:
     async def _claim(self) -> int | None:
         """Start the term in the log; what the predecessor had read when it decided last, if there was one."""
         self._last = await self._log.last()
-        decided_on = None
-        if self._last >= await self._log.first():
-            async with aclosing(self._log.read(self._last - 1)) as reader:
-                (*_, newest) = await anext(reader)
-            decided_on = decision_pb2.Commit.FromString(newest.payload).decided_on
+        decided_on = await self._decided_on()
         self._epoch = self._last + 1
         # The first term of all begins at the present: who comes after it need not go back further.
         begun_on = await self._facts.last() if decided_on is None else decided_on
@@ -136,6 +133,18 @@ class Term:
         message_id = f"{self._writer}/{self._epoch}/started"
         self._last = await self._log.append(encode_commit(head, ()), expected=self._last, message_id=message_id)
         return decided_on
+
+    async def _decided_on(self) -> int | None:
+        """What the newest commit that can be read was decided on; None where there is none."""
+        sequence, first = self._last, await self._log.first()
+        while sequence >= first:
+            async with aclosing(self._log.read(sequence - 1)) as reader:
+                (entry, *_) = await anext(reader)
+            try:
+                return decision_pb2.Commit.FromString(entry.payload).decided_on
+            except DecodeError:
+                sequence -= 1
+        return None
 
     async def _restore(self) -> None:
         if isinstance(self.core, Remembering):
@@ -166,8 +175,16 @@ class Term:
             while position < self._last:
                 for entry in await anext(reader):
                     position = entry.sequence
-                    for decision_id, decision in decode_commit(decision_pb2.Commit.FromString(entry.payload)):
-                        self._assume(decision_id, decision)
+                    self._recall_commit(entry)
+
+    def _recall_commit(self, entry: Entry) -> None:
+        try:
+            decided = list(decode_commit(decision_pb2.Commit.FromString(entry.payload)))
+        except Exception as error:
+            self._park(subjects.decisions(self.service), entry, error)
+            return
+        for decision_id, decision in decided:
+            self._assume(decision_id, decision)
 
     def _assume(self, decision_id: str, decision: Decision) -> None:
         self.in_flight.add(decision_id, decision)

@@ -32,6 +32,10 @@ class Unavailable(Exception):
     """The cluster gateway did not answer; whether it was done is unknown. Asking again is safe."""
 
 
+class NotStored(Exception):
+    """The cluster gateway refuses what was asked; the text says why. Nothing of it was done."""
+
+
 @dataclass(frozen=True, slots=True)
 class Change:
     """One thing that a user wants: an object stored (``manifest``), or the object of ``delete`` gone."""
@@ -120,6 +124,8 @@ class Applier:
                 if not reply.error:
                     await self._view.reach(reply.revision)
                     return self._answer(jobs, reply.revision)
+                if not reply.conflict_revision:
+                    return await self._serve_apart(jobs, reply.error)
                 await self._view.reach(reply.conflict_revision)
             raise Unavailable("the objects kept changing while they were written; try again")
         except Exception as error:
@@ -127,6 +133,13 @@ class Applier:
                 if not job.done.done():
                     job.done.set_exception(error)
         return None
+
+    async def _serve_apart(self, jobs: list[Job], error: str) -> None:
+        """Something in the batch cannot be stored: of several requests each is tried alone, so that the others go through."""
+        if len(jobs) == 1:
+            raise NotStored(error)
+        for job in jobs:
+            await self._serve([job])
 
     async def _send(self, request: gateway_pb2.WriteRequest) -> gateway_pb2.WriteReply:
         """The gateway's answer; the same request is sent again where one is lost, for the gateway does it once."""

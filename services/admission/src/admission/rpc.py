@@ -8,7 +8,7 @@ import grpc
 import orjson
 
 from admission.answers import MyStatus, applied, happened, key_text
-from admission.applier import Applier, Change, Result, Unavailable
+from admission.applier import Applier, Change, NotStored, Result, Unavailable
 from admission.container_logs import ContainerLogs, NoLogs
 from admission.history import History
 from admission.operations import NotPossible, key_of_name, scale, suspend
@@ -36,6 +36,7 @@ _CODES: dict[type[Exception], grpc.StatusCode] = {
     NotPossible: grpc.StatusCode.INVALID_ARGUMENT,
     BadManifest: grpc.StatusCode.INVALID_ARGUMENT,
     Unavailable: grpc.StatusCode.UNAVAILABLE,
+    NotStored: grpc.StatusCode.FAILED_PRECONDITION,
     GoneRevision: grpc.StatusCode.OUT_OF_RANGE,
     LookupError: grpc.StatusCode.NOT_FOUND,
     NoLogs: grpc.StatusCode.FAILED_PRECONDITION,

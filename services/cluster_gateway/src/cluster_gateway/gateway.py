@@ -12,7 +12,7 @@ from contextlib import aclosing
 
 import orjson
 
-from bus import Bus, Parked, StaleWriter, Subscription
+from bus import Bus, Entry, Parked, StaleWriter, Subscription
 from chassis.clock import Clock
 from chassis.fact_fold import FactFold, load
 from chassis.measures import Measures
@@ -25,6 +25,7 @@ from cluster_gateway.secrets import Secrets
 from cluster_gateway.settings import GatewaySettings
 from tidegate import subjects
 from tidegate.codec import facts
+from tidegate.codec.garbage import no_collection
 from tidegate.decision.v1 import decision_pb2
 from tidegate.gateway.v1 import gateway_pb2
 from tidegate.node.v1 import node_pb2
@@ -34,8 +35,9 @@ log = logging.getLogger(__name__)
 REQUESTS = "Tidegate-Requests"
 """The header of a change set that names the requests done with it, so that a successor does none of them again."""
 
-REMEMBERED_ENTRIES = 1_000
-"""How far back a gateway that starts looks for requests that are done: nobody asks again after so long."""
+REMEMBERED_ENTRIES = 20
+"""How far back a gateway that starts looks for requests that are done. Each is answered before the next entry is
+written, so that those who did not hear of it are in the last few."""
 
 MOST_REQUESTS = 1_000
 """Requests in one change set: their names have to fit into its header."""
@@ -101,7 +103,8 @@ class Gateway:
         fold, _ = await load(self._facts)
         self._snapshot_at, done = fold.revision, await self._catch_up(fold)
         self._last, self._positions = fold.revision, dict(fold.positions)
-        self.local.start(fold.store, self._clock.now(), self._last + 1)
+        with no_collection():
+            self.local.start(fold.store, self._clock.now(), self._last + 1)
         for request_id in done:
             self.local.remember(request_id)
         self._seen = self.local.agents(self._clock.now())
@@ -127,11 +130,25 @@ class Gateway:
         async with aclosing(self._facts.read(after)) as reader:
             async for entries in reader:
                 for entry in entries:
-                    fold.take(entry)
+                    await self._fold(fold, entry)
                     done += filter(None, entry.headers.get(REQUESTS, "").split(","))
                 if entries[-1].sequence >= goal:
                     break
         return done
+
+    async def _fold(self, fold: FactFold, entry: Entry) -> None:
+        try:
+            fold.take(entry)
+        except Exception as error:  # the cluster goes on without what nobody can read
+            await self._park(f"{subjects.FACTS}/{entry.sequence}", entry, error)
+
+    async def _park(self, source: str, entry: Entry, error: Exception) -> str:
+        """Keep a message that cannot be read, with its error; returns the error as text."""
+        log.exception("message_parked", extra={"source": source})
+        self._measures.parked.inc()
+        text = f"{type(error).__name__}: {error}"
+        await self._bus.park(Parked(self._clock.now(), "cluster_gateway", source, text, entry.payload))
+        return text
 
     async def enact(self, action: Callable[[Cluster], None]) -> None:
         """Let the cluster side bring something about; returns once it is a fact."""
@@ -245,12 +262,8 @@ class Gateway:
                 self._epochs[service] = commit.epoch
             batch.outcomes += self.local.carry_out(service, commit, stale=commit.epoch < self._epochs.get(service, 0))
         except Exception as error:
-            log.exception("message_parked", extra={"service": service, "sequence": entry.sequence})
-            self._measures.parked.inc()
-            text = f"{type(error).__name__}: {error}"
-            where = f"decision.{service}/{entry.sequence}"
+            text = await self._park(f"{subjects.decisions(service)}/{entry.sequence}", entry, error)
             batch.outcomes += self.local.refuse(commit, f"cannot be read: {text}")
-            await self._bus.park(Parked(self._clock.now(), "cluster_gateway", where, text, entry.payload))
         self._positions[service] = entry.sequence
 
     async def _write(self, batch: Batch) -> None:

@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 
 from kube import Event, Key, Manifest, Object, Outcome, Store
 from tidegate.codec.blobs import BlobReader, BlobWriter
+from tidegate.codec.garbage import no_collection
 from tidegate.fact.v1 import fact_pb2
 
 SNAPSHOT_PART = 2000
@@ -142,6 +143,11 @@ def outcomes(message: fact_pb2.ChangeSet) -> Iterable[Outcome]:
 
 def encode_snapshot(objects: Iterable[Object], revision: int, at_ms: int, positions: Mapping[str, int]) -> bytes:
     """The whole state as one message."""
+    with no_collection():
+        return _encode_snapshot(objects, revision, at_ms, positions)
+
+
+def _encode_snapshot(objects: Iterable[Object], revision: int, at_ms: int, positions: Mapping[str, int]) -> bytes:
     message = fact_pb2.Snapshot(revision=revision, at_ms=at_ms)
     message.positions.update(positions)
     part, blobs, kinds = fact_pb2.ChangeSet(), BlobWriter([]), dict[str, int]()
@@ -157,7 +163,7 @@ def encode_snapshot(objects: Iterable[Object], revision: int, at_ms: int, positi
             name=item.key.name,
             uid=item.uid,
             metadata=blobs.put(item.metadata or None),
-            body=blobs.put(body or None),
+            body=blobs.put(body or None, passing=bool(node)),
             status=blobs.put(item.status or None),
             node=node,
             fresh=True,
@@ -170,4 +176,5 @@ def encode_snapshot(objects: Iterable[Object], revision: int, at_ms: int, positi
 
 def fold_snapshot(store: Store, snapshot: fact_pb2.Snapshot, interest: Interest | None = None) -> list[Event]:
     """Fill an empty store from a snapshot."""
-    return [event for part in snapshot.parts for event in fold(store, part, snapshot.revision, interest)]
+    with no_collection():
+        return [event for part in snapshot.parts for event in fold(store, part, snapshot.revision, interest)]

@@ -115,13 +115,20 @@ class Supervisor:
         pids: dict[str, int] = {}
         while not self._stop.is_set():
             now = {name: child.pid for name, child in self._children.items()}
-            if now != pids:
+            if now != pids and self._can_write_endpoint():
                 pids = now
-                self._write_endpoint()
             try:
                 await asyncio.wait_for(self._stop.wait(), 1.0)
             except TimeoutError:
                 continue
+
+    def _can_write_endpoint(self) -> bool:
+        try:
+            self._write_endpoint()
+        except OSError as error:  # a full folder must not end the system; it is written when there is room again
+            self._tell(f"{self._folder}: {error.strerror}")
+            return False
+        return True
 
     def _write_endpoint(self) -> None:
         pids = {name: child.pid for name, child in self._children.items()}

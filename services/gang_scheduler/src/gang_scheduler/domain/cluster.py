@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterable, Mapping
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
 
+from gang_scheduler.domain.disruption_budgets import BUDGET, DisruptionBudgets
 from gang_scheduler.domain.entitlement import Entitlement
 from gang_scheduler.domain.gang_terms import SIGS_GROUP, VOLCANO_GROUP, GroupId
 from gang_scheduler.domain.groups import Group
@@ -24,6 +25,12 @@ class Cluster(PodBooks):
     """By name of the node, what describes its CPUs."""
 
     _inventories: dict[str, NodeInventory] = field(default_factory=dict)
+
+    polite: set[str] = field(default_factory=set)
+    """The priority classes whose pods never take room from others."""
+
+    budgets: DisruptionBudgets = field(default_factory=DisruptionBudgets)
+
     _folds: dict[str, Callable[[Event], None]] = field(init=False)
 
     def __post_init__(self) -> None:
@@ -34,6 +41,7 @@ class Cluster(PodBooks):
             "Namespace": self._fold_namespace,
             "PriorityClass.scheduling.k8s.io": self._fold_priority_class,
             "Queue.scheduling.volcano.sh": self._fold_queue,
+            BUDGET: self.budgets.fold,
             VOLCANO_GROUP: self._fold_pod_group,
             SIGS_GROUP: self._fold_pod_group,
         }
@@ -144,7 +152,10 @@ class Cluster(PodBooks):
     def _fold_priority_class(self, event: Event) -> None:
         if event.new is None:
             self.classes.pop(event.key.name, None)
+            self.polite.discard(event.key.name)
         else:
+            never = event.new.body.get("preemptionPolicy") == "Never"
+            (self.polite.add if never else self.polite.discard)(event.key.name)
             self.classes[event.key.name] = int(event.new.body.get("value") or 0)
         for group in self.groups.values():
             group.priority_changed()

@@ -119,9 +119,11 @@ class Controllers:
 
     def _note_end(self, event: Event) -> None:
         """Note a pod of a Job that has just finished, or was disrupted and is gone."""
+        if event.old is None or is_finished(event.old):
+            return
         pod = event.object
         owner = _owner_key(pod, pod.controller)
-        if owner is None or owner.kind != JOB or event.old is None or is_finished(event.old):
+        if owner is None or owner.kind != JOB:
             return
         if is_finished(pod) or (event.new is None and has_condition(pod.status, "DisruptionTarget")):
             self._finished.setdefault(str((pod.controller or {}).get("uid")), []).append(pod)
