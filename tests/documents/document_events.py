@@ -29,6 +29,7 @@ class Section:
     events: tuple[Event, ...] = field(default=())
 
 
+CLAIM = "the room that is kept for it, if any"
 _VOLCANO = ("STATUS subject", "PATCH PodGroup", "CREATE Pod", "DELETE Pod", "DELETE Command")
 _STOPPED = ("STATUS subject", "DELETE Pod", "DELETE PodGroup", "DELETE Command")
 _SET_STOPPED = ("STATUS subject", "PATCH Job", "DELETE Job", "DELETE PodGroup")
@@ -220,7 +221,27 @@ SECTIONS = (
             _place(
                 "SurplusPlaced", "More members of a gang that has started are bound.", "BIND Pod", "STATUS PodGroup"
             ),
-            _place("WaitExplained", "A gang finds no room, and why.", "STATUS Pod", "STATUS PodGroup"),
+            Event(
+                "WaitExplained",
+                "gang_scheduler",
+                "A gang finds no room, and why.",
+                ("STATUS Pod", "STATUS PodGroup"),
+                payload=CLAIM,
+            ),
+            Event(
+                "GangPreempted",
+                "gang_scheduler",
+                "Less important pods of the queue leave, so that a gang can start.",
+                ("EVICT Pod", "STATUS Pod", "STATUS PodGroup"),
+                payload=CLAIM,
+            ),
+            Event(
+                "QueueReclaimed",
+                "gang_scheduler",
+                "Pods of other queues leave, as the gang's queue takes back what it deserves.",
+                ("EVICT Pod", "STATUS Pod", "STATUS PodGroup"),
+                payload=CLAIM,
+            ),
             _place("GangObserved", "A gang's status follows its pods.", "STATUS PodGroup"),
         ),
     ),

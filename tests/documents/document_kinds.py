@@ -30,19 +30,19 @@ SUPPORT = (
         "Pod",
         ("gang_scheduler", "node_agent"),
         "requests with init containers, sidecars and overhead; node selector, node affinity, tolerations, pod affinity and "
-        "anti-affinity, topology spread, host ports, scheduling gates, priority as an order; command, arguments, "
+        "anti-affinity, topology spread, host ports, scheduling gates, priority and `preemptionPolicy`, whole cards and shares of "
+        "cards, CPUs of its own, one NUMA node; command, arguments, "
         "environment, probes, hooks, init containers and sidecars, restart policy, deadlines, grace; limits, users and "
         "mounts as far as the machine permits (docs/operations.md); volumes `emptyDir`, `configMap`, `secret`, "
         "`downwardAPI`, `projected`, `hostPath`, `persistentVolumeClaim`, `ephemeral`; gangs by annotation",
         "`image` (a container without `command` fails with `ImageNotRunnable`), `serviceAccountName`, `dnsPolicy`, "
-        "`preemptionPolicy` (nobody is preempted yet), NUMA and CPU pinning. `nvidia.com/gpu` is counted, but no card is "
-        "chosen, so the container sees none. Other kinds of volumes keep the pod from starting, with the reason",
+        "other kinds of volumes keep the pod from starting, with the reason",
     ),
     Support(
         "Node",
         ("cluster_gateway", "gang_scheduler", "queue_manager", "node_agent"),
-        "made by node agents and by `--sim-nodes`; labels, taints, `unschedulable`, allocatable",
-        "NUMA nodes and devices of the inventory are shown; nothing is placed by them",
+        "made by node agents and by `--sim-nodes`; labels, taints, `unschedulable`, allocatable, cards, CPUs and NUMA nodes of "
+        "the inventory",
     ),
     Support(
         "Namespace",
@@ -76,8 +76,7 @@ SUPPORT = (
     Support(
         "PriorityClass.scheduling.k8s.io",
         ("queue_manager", "gang_scheduler"),
-        "the order in which gangs of a queue are served",
-        "preemption",
+        "the order in which gangs of a queue are served; preemption inside a queue, `preemptionPolicy`",
     ),
     Support(
         "Deployment.apps",
@@ -97,16 +96,15 @@ SUPPORT = (
     Support("CronJob.batch", ("cluster_gateway",), "schedule, time zone, concurrency policy, deadline, history"),
     Support(
         "PodDisruptionBudget.policy",
-        ("cluster_gateway",),
-        "its status is kept",
-        "nobody is evicted yet, so no budget is asked",
+        ("cluster_gateway", "gang_scheduler"),
+        "its status is kept; victims are chosen so that as few as possible are broken",
     ),
     Support(
         "Job.batch.volcano.sh",
         _JOB,
         "tasks, minima of job and tasks, policies (events, exit codes, timeouts), retries, `dependsOn`, `minSuccess`, TTL, "
         "volumes, partitions as sub-gangs, plugins svc, env, ssh, pytorch, tensorflow, mpi, ray, hcclrank; scaling",
-        f"{_TOPOLOGY}, `topologyPolicy`, `runningEstimate`",
+        _TOPOLOGY,
     ),
     Support("CronJob.batch.volcano.sh", _JOB, "schedule, concurrency policy, deadline, history, suspend"),
     Support("JobFlow.flow.volcano.sh", _JOB, "steps in order by `dependsOn`, `jobRetainPolicy`"),
@@ -123,8 +121,8 @@ SUPPORT = (
     Support(
         "Queue.scheduling.volcano.sh",
         _GATE,
-        "the tree: weight, deserved, guarantee, capability at every ancestor, priority, `dequeueStrategy`, open and closed",
-        "`reclaimable` (nothing is reclaimed yet), `affinity`, `type`, `extendClusters`",
+        "the tree: weight, deserved, guarantee, capability at every ancestor, priority, `dequeueStrategy`, `reclaimable`, open and closed",
+        "`affinity`, `type`, `extendClusters`",
     ),
     Support("TFJob.kubeflow.org", _JOB, f"{_TRAINING}; `TF_CONFIG`, `successPolicy`, `enableDynamicWorker`"),
     Support(
@@ -165,6 +163,17 @@ SUPPORT = (
         "PodGroup.scheduling.x-k8s.io", ("gang_scheduler",), "`minMember`", "`scheduleTimeoutSeconds`, `minResources`"
     ),
     Support(
+        "ElasticQuota.scheduling.sigs.k8s.io",
+        ("queue_manager",),
+        "the tree of quotas: min, max, shared weight, lending, namespaces; pods and gangs that name one are charged to it",
+    ),
+    Support(
+        "NodeResourceTopology.topology.node.k8s.io",
+        ("gang_scheduler",),
+        "the annotation that describes a node's CPUs",
+        "the rest of it",
+    ),
+    Support(
         "ClusterColocationProfile.config.koordinator.sh",
         ("admission",),
         "laid over new pods that it selects",
@@ -176,7 +185,6 @@ BY_KIND = {support.kind: support for support in SUPPORT}
 
 CHECKED_ONLY = {
     "HyperNode.topology.volcano.sh": "pods are not placed by network topology yet",
-    "ElasticQuota.scheduling.sigs.k8s.io": "quotas of Koordinator are not applied yet",
     "ClusterQueue.kueue.x-k8s.io": "Kueue's quotas are not applied yet",
     "Cohort.kueue.x-k8s.io": "Kueue's quotas are not applied yet",
     "LocalQueue.kueue.x-k8s.io": "Kueue's quotas are not applied yet",

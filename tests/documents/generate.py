@@ -55,7 +55,7 @@ def _events(those: Iterable[Event]) -> str:
             f"`{event.name}`",
             event.service,
             event.meaning,
-            event.payload or _changes(event),
+            _carries(event),
             ", ".join([*(["cluster_gateway"] if event.carries else []), *event.heard_by]),
         )
         for event in those
@@ -69,6 +69,10 @@ def _changes(event: Event) -> str:
     for verb, kind in (change.split() for change in event.carries):
         kinds.setdefault(verb, {})[kind] = None
     return "; ".join(f"{verb} {', '.join(kinds[verb])}" for verb in VERBS if verb in kinds)
+
+
+def _carries(event: Event) -> str:
+    return "; ".join(part for part in (_changes(event), event.payload) if part)
 
 
 FIELDS = (

@@ -452,6 +452,13 @@ def test_a_key_pair_is_made_once_where_one_is_asked_for(rig: Any) -> None:
     assert rig.get("Secret", "s").body["data"] == dict.fromkeys(sorted(made), "")
 
 
+def test_a_key_pair_of_the_ssh_auth_type_has_the_names_of_that_type(rig: Any) -> None:
+    rig.node("n1")
+    wanted = secret(metadata={"annotations": {"tidegate.dev/generate": "ssh-keypair"}})
+    rig.write({**wanted, "type": "kubernetes.io/ssh-auth"}, pod("p", nodeName="n1"))
+    assert sorted(values(rig) or {}) == ["ssh-privatekey", "ssh-publickey"]
+
+
 def test_the_values_outlive_the_gateway(rig: Any) -> None:
     rig.node("n1")
     rig.write(secret(stringData={"a": VALUE}), pod("p", nodeName="n1"))

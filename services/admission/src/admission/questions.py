@@ -16,6 +16,7 @@ ASKED = {
     QUEUE_KIND: ("queue_manager", "queue"),
 }
 """Who is asked what about a kind; about jobs it is the job controller, and then who is asked about the job's group."""
+_ALSO = {"nearestMiss": "nearest miss", "position": "position in the queue", "estimate": "estimate"}
 JOBS = ("job_controller", "explain")
 
 
@@ -70,9 +71,7 @@ def _lines(about: Object, service: str, answer: Manifest) -> list[str]:
         for name, amount in sorted(need.items())
     ]
     lines += _held(about)
-    for name in ("nearest_miss", "position", "estimate"):
-        if answer.get(name):
-            lines.append(f"  {name.replace('_', ' ')}: {answer[name]}")
+    lines += [f"  {words}: {answer[name]}" for name, words in _ALSO.items() if answer.get(name)]
     return lines
 
 

@@ -76,7 +76,11 @@ class Supervisor:
     async def _start(self) -> None:
         token, nats_port, api_port = secrets.token_urlsafe(24), free_port(), self._api_port()
         self._server = f"127.0.0.1:{api_port}"
-        self._keep(Child(nats_program(self._settings, nats_port, token), self._logs, self._tell))
+        try:
+            nats = nats_program(self._settings, nats_port, token)
+        except FileNotFoundError as error:
+            raise CannotStart(str(error)) from None
+        self._keep(Child(nats, self._logs, self._tell))
         await self._until_ready("nats", wait_until_open("127.0.0.1", nats_port))
         ports = {name: free_port() for name in START_ORDER} | {"admission": api_port}
         for name in START_ORDER:
