@@ -16,6 +16,18 @@ from cluster_gateway.secrets import FileSecrets
 from cluster_gateway.settings import GatewaySettings
 
 
+class ProcessEnded(Exception):
+    """The process of a gateway would have ended with this text."""
+
+
+async def _run(gateway: Gateway) -> None:
+    """A loop ends with the first SystemExit in it: here only the gateway does."""
+    try:
+        await gateway.run()
+    except SystemExit as end:
+        raise ProcessEnded(str(end)) from None
+
+
 class Town:
     """The server, and gateways that are started and killed."""
 
@@ -46,14 +58,14 @@ class Town:
     async def start_gateway(self, bus: JetStreamBus) -> Gateway:
         secrets = FileSecrets(self._folder / "secrets")
         gateway = Gateway(bus, SystemClock(), self.settings, secrets, lambda: f"uid-{next(self._uids)}")
-        self.tasks.append(asyncio.create_task(gateway.run()))
+        self.tasks.append(asyncio.create_task(_run(gateway)))
         async with asyncio.timeout(20):
             await gateway.ready.wait()
         return gateway
 
     async def kill(self, task: asyncio.Task[None]) -> None:
         task.cancel()
-        with suppress(asyncio.CancelledError, SystemExit):
+        with suppress(asyncio.CancelledError, ProcessEnded):
             await task
 
     async def close(self) -> None:

@@ -6,7 +6,7 @@ from collections import deque
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from admission.domain.admit import admit, admit_delete
+from admission.domain.admit import admit, admit_delete, read_key
 from admission.domain.errors import FieldError, Rejected
 from admission.domain.overlay import Overlay
 from admission.domain.templates import Templates
@@ -15,7 +15,7 @@ from admission.view import View
 from admission.write_draft import WriteDraft
 from bus import Bus, BusError
 from chassis.tracing import TRACEPARENT, NoTracer, Tracer
-from kube import Key, Manifest, Object, UnknownKind, from_manifest, key_of
+from kube import Key, Manifest, Object, from_manifest
 from tidegate import subjects
 from tidegate.gateway.v1 import gateway_pb2
 
@@ -177,10 +177,8 @@ def _prepare(change: Change, world: Overlay, draft: WriteDraft, templates: Templ
         if change.delete is not None:
             return _prepare_delete(change, change.delete, world, draft)
         manifest = _named(change.manifest or {})
-        key = key_of(manifest)
+        key = read_key(manifest)
         return _prepare_write(key, manifest, change, world, draft, templates)
-    except UnknownKind as error:
-        return Result(key, "refused", (FieldError("kind", manifest.get("kind"), str(error)),), message=str(error))
     except Rejected as rejected:
         return Result(key, "refused", rejected.errors, message=str(rejected))
 

@@ -18,6 +18,16 @@ ASKED = {
 """Who is asked what about a kind; about jobs it is the job controller, and then who is asked about the job's group."""
 _ALSO = {"nearestMiss": "nearest miss", "position": "position in the queue", "estimate": "estimate"}
 JOBS = ("job_controller", "explain")
+JOB_KINDS = frozenset(
+    [
+        "CronJob.batch.volcano.sh",
+        "Job.batch.volcano.sh",
+        "JobFlow.flow.volcano.sh",
+        "JobSet.jobset.x-k8s.io",
+        "TrainJob.trainer.kubeflow.org",
+        *(f"{kind}.kubeflow.org" for kind in ("JAXJob", "MPIJob", "PaddleJob", "PyTorchJob", "TFJob", "XGBoostJob")),
+    ]
+)
 
 
 class Questions:
@@ -32,21 +42,29 @@ class Questions:
         lines: list[str] = []
         for about in self._subjects(item):
             service, name = ASKED.get(about.kind, JOBS)
+            if (service, name) == JOBS and about.kind not in JOB_KINDS:
+                continue
             answer = await self._ask(service, name, about.key)
             details[str(about.key)] = answer
             lines += _queue_lines(about, answer) if name == "queue" else _lines(about, service, answer)
         return lines, details
 
     def _subjects(self, item: Object) -> list[Object]:
-        """The object itself, the groups that it owns or belongs to, and then its pods that wait."""
+        """The object itself, the groups that it owns or belongs to, and then its pods, those that wait before all."""
         found = [item]
-        owned = self._store.owned_by(item.uid)
+        owned = self._below(item)
         found += [child for child in owned if child.kind == GROUP_KIND]
         if item.kind == "Pod" and item.annotations.get(GROUP):
             group = self._store.get(Key(GROUP_KIND, item.namespace, item.annotations[GROUP]))
             found += [group] if group is not None else []
-        waiting = [child for child in owned if child.kind == "Pod" and not child.spec.get("nodeName")]
-        return found + waiting[:3]
+        pods = [child for child in owned if child.kind == "Pod"]
+        waiting = [pod for pod in pods if not pod.spec.get("nodeName")]
+        return found + (waiting or pods)[:3]
+
+    def _below(self, item: Object) -> list[Object]:
+        """What an object owns, and what that owns."""
+        owned = self._store.owned_by(item.uid)
+        return owned + [deeper for child in owned if child.kind != "Pod" for deeper in self._below(child)]
 
     async def _ask(self, service: str, name: str, key: Key) -> Manifest:
         question = orjson.dumps({"kind": key.kind, "namespace": key.namespace, "name": key.name})

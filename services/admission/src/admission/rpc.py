@@ -65,7 +65,7 @@ class Servicer(api_pb2_grpc.TidegateServiceServicer):
             await context.abort(_code(error), _text(error))
 
     async def _apply(self, user: User, request: api_pb2.ApplyRequest) -> api_pb2.ApplyResponse:
-        changes = [Change(orjson.loads(manifest), create_only=request.create_only) for manifest in request.manifests]
+        changes = [Change(read_manifest(manifest), create_only=request.create_only) for manifest in request.manifests]
         for change in changes:
             _check_may_write(user, change.manifest or {})
         if request.dry_run:
@@ -251,8 +251,8 @@ def read_manifest(content: bytes) -> Manifest:
         manifest = orjson.loads(content)
     except orjson.JSONDecodeError as error:
         raise BadManifest(f"a manifest is no JSON: {error}") from None
-    if not isinstance(manifest, dict) or not isinstance(manifest.get("metadata") or {}, dict):
-        raise BadManifest("a manifest is a JSON object with metadata that is an object")
+    if not isinstance(manifest, dict):
+        raise BadManifest("a manifest is a JSON object")
     return manifest
 
 
@@ -271,12 +271,13 @@ def _raise_refused(results: Iterable[Result]) -> None:
 
 
 def _check_may_write(user: User, manifest: Manifest) -> None:
-    metadata = manifest.get("metadata") or {}
+    metadata = manifest.get("metadata")
+    given = metadata.get("namespace") if isinstance(metadata, dict) else None
     try:
         namespaced = find_kind(f"{manifest.get('kind')}").namespaced
     except UnknownKind:
         return
-    _check(user, str(metadata.get("namespace") or "default") if namespaced else "")
+    _check(user, str(given or "default") if namespaced else "")
 
 
 def _check_may_write_key(user: User, key: Key) -> None:

@@ -102,7 +102,7 @@ class Gateway:
     async def _begin(self) -> None:
         fold, _ = await load(self._facts)
         self._snapshot_at, done = fold.revision, await self._catch_up(fold)
-        self._last, self._positions = fold.revision, dict(fold.positions)
+        self._last, self._positions = fold.revision, await self._positions_that_hold(fold)
         with no_collection():
             self.local.start(fold.store, self._clock.now(), self._last + 1)
         for request_id in done:
@@ -119,6 +119,16 @@ class Gateway:
             await self._bus.listen(subjects.HEARTBEATS, self._on_heartbeat),
         ]
         self._arm()
+
+    async def _positions_that_hold(self, fold: FactFold) -> dict[str, int]:
+        """How far each service's log was carried out; never behind its end, which a power cut may have taken back."""
+        positions = dict(fold.positions)
+        for service in self._settings.services:
+            last = await self._bus.log(subjects.decisions(service)).last()
+            if positions.get(service, 0) > last:
+                log.error("decisions_lost", extra={"service": service, "carried_out": positions[service], "last": last})
+                positions[service] = last
+        return positions
 
     async def _catch_up(self, fold: FactFold) -> list[str]:
         """Read the log to its end; the requests that were done of late."""
@@ -297,9 +307,19 @@ class Gateway:
             self._measures.facts.inc()
             self._measures.revision.set(self._last)
         batch.answer(self._last)
+        await self._park_failures()
         await self._assign()
         if self._last - self._snapshot_at >= self._settings.snapshot_entries:
             await self._keep_snapshot()
+
+    async def _park_failures(self) -> None:
+        """Put aside the objects that no controller could make sense of, as they are now."""
+        for key, text in self.local.take_failures().items():
+            log.error("object_parked", extra={"object": str(key), "detail": text})
+            self._measures.parked.inc()
+            item = self.local.store.get(key)
+            content = orjson.dumps(item.manifest()) if item is not None else b""
+            await self._bus.park(Parked(self._clock.now(), "cluster_gateway", str(key), text, content))
 
     async def _assign(self) -> None:
         for assignment in self.local.changed_assignments():

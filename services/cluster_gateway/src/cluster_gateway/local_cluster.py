@@ -160,6 +160,10 @@ class LocalCluster:
                 return self.cluster.draft.take()
         raise RuntimeError(f"the cluster's controllers found work {MOST_TURNS} times at one instant")
 
+    def take_failures(self) -> dict[Key, str]:
+        """The objects that nothing could be made of since the last call, each with the error."""
+        return self._controllers.take_failures()
+
     def stored(self) -> None:
         """The last edits are in the log."""
         self._hiding.stored()

@@ -39,6 +39,8 @@ class SimulatedNodes:
     _count: int = 0
     _running: dict[tuple[str, str], Manifest] = field(default_factory=dict)
     _bound: dict[str, dict[Key, None]] = field(default_factory=dict)
+    _simulated: dict[str, bool] = field(default_factory=dict)
+    """What was found about nodes so far; forgotten when one changes."""
 
     def begin(self, now: int) -> None:
         """Take up what the objects that are there tell: what was due, counted from when it began (to the second)."""
@@ -56,8 +58,10 @@ class SimulatedNodes:
                 self._note_binding(event)
                 if event.new is not None:
                     self._plan_pod(event.old, event.new, now)
-            elif event.key.kind == "Node" and (event.old is None or event.new is None):
-                self._resume_all(event.key.name, now)
+            elif event.key.kind == "Node":
+                self._simulated.pop(event.key.name, None)
+                if event.old is None or event.new is None:
+                    self._resume_all(event.key.name, now)
 
     def act(self, now: int) -> bool:
         """Do all that is due; whether there was anything."""
@@ -75,8 +79,12 @@ class SimulatedNodes:
         return self._due[0][0] if self._due else None
 
     def is_simulated(self, node: str) -> bool:
-        found = self.cluster.store.get(Key("Node", "", node))
-        return self.settings.all_nodes or (found is not None and SIMULATED in found.annotations)
+        known = self._simulated.get(node)
+        if known is None:
+            found = self.cluster.store.get(Key("Node", "", node))
+            known = self.settings.all_nodes or (found is not None and SIMULATED in found.annotations)
+            self._simulated[node] = known
+        return known
 
     def _note_binding(self, event: Event) -> None:
         old, new = (item.spec.get("nodeName") if item else None for item in (event.old, event.new))
