@@ -83,9 +83,7 @@ class ServerDouble(api_pb2_grpc.TidegateServiceServicer):
         for request in request_iterator:
             self._begin("ApplyStream", request, context)
             results = [self._applied(json.loads(manifest), request.apply) for manifest in request.apply.manifests]
-            yield api_pb2.ApplyStreamResponse(
-                applied=api_pb2.ApplyResponse(results=results, revision=self.revision)
-            )
+            yield api_pb2.ApplyStreamResponse(applied=api_pb2.ApplyResponse(results=results, revision=self.revision))
 
     def _applied(self, manifest: Manifest, request: Any) -> Any:
         key = key_of(manifest)
@@ -111,9 +109,7 @@ class ServerDouble(api_pb2_grpc.TidegateServiceServicer):
         for name in request.names:
             key = Key(find_kind(name.kind).id, name.namespace, name.name)
             if key not in self.objects:
-                results.append(
-                    api_pb2.ApplyResult(name=_name(key), outcome="refused", message=f"{key} not found")
-                )
+                results.append(api_pb2.ApplyResult(name=_name(key), outcome="refused", message=f"{key} not found"))
                 continue
             uid = self.objects[key]["metadata"]["uid"]
             results.append(api_pb2.ApplyResult(name=_name(key), outcome="deleted", uid=uid))

@@ -38,15 +38,13 @@ from tidegate_cli.command_table import COMMANDS
         (["scale", "job/x"], "--replicas"),
         (["logs"], "name a pod"),
         (["top", "queues"], "say nodes or pods"),
-        (["events", "--for", "x"], "which"),
+        (["events", "--for", "x"], "there is no kind 'x'"),
     ],
 )
 def test_wrong_usage_ends_with_2_before_anybody_is_asked(
     tidegate: Any, server: Any, words: list[str], sentence: str
 ) -> None:
     ended = tidegate(*words)
-    if words[-2:] == ["--for", "x"]:
-        sentence = "there is no kind 'x'"
     assert (ended.code, dict(server.asked)) == (2, {})
     assert sentence in ended.err
 
@@ -118,7 +116,7 @@ def _environment(server: Any, token: str) -> dict[str, str]:
 
 def test_a_reader_that_has_seen_enough_is_no_error(server: Any, token: str, pod: Any) -> None:
     server.page_size = 500
-    for number in range(2000):
+    for number in range(500):
         server.put(pod(f"pod-{number:04}"))
     process = subprocess.run(
         f"{sys.executable} -m tidegate_cli.main get pods -o yaml | head -1",
@@ -191,7 +189,7 @@ def test_the_tab_key_knows_kinds_and_names(server: Any, token: str, pod: Any) ->
             env={**_environment(server, token), **settings, **changes},
             timeout=60,
         )
-        return [line.partition(",")[2] for line in process.stdout.splitlines()]
+        return [line.partition(",")[2] for line in process.stdout.split()]
 
     assert offered("tidegate get podg", 2) == ["podgroups"]
     assert offered("tidegate get pod/", 2) == ["pod/web-1"]

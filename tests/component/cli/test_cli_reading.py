@@ -84,7 +84,9 @@ def test_describe_tells_of_the_object_its_pods_and_what_happened(
     tidegate: Any, server: Any, pod: Make, job: Manifest
 ) -> None:
     server.put(job)
-    server.put(pod("ring-worker-0", ownerReferences=[{"uid": "uid-ring", "controller": True, "kind": "Job", "name": "ring"}]))
+    server.put(
+        pod("ring-worker-0", ownerReferences=[{"uid": "uid-ring", "controller": True, "kind": "Job", "name": "ring"}])
+    )
     server.put(pod("stranger"))
     about = api_pb2.ObjectName(kind="Job.batch.volcano.sh", namespace="default", name="ring")
     server.events = [
@@ -99,7 +101,9 @@ def test_describe_tells_of_the_object_its_pods_and_what_happened(
 
 
 def test_describe_of_a_node_lists_the_pods_on_it(tidegate: Any, server: Any, pod: Make) -> None:
-    server.put({"apiVersion": "v1", "kind": "Node", "metadata": {"name": "n1"}, "status": {"allocatable": {"cpu": "4"}}})
+    server.put(
+        {"apiVersion": "v1", "kind": "Node", "metadata": {"name": "n1"}, "status": {"allocatable": {"cpu": "4"}}}
+    )
     server.put(pod("on-it", nodeName="n1"))
     server.put(pod("elsewhere", nodeName="n2"))
     out = tidegate("describe", "node/n1").out
@@ -210,7 +214,9 @@ def test_wait_returns_when_the_state_is_reached(tidegate: Any, server: Any, job:
     assert tidegate("wait", "job/ring", "--for=create").out == "job.batch.volcano.sh/ring created\n"
 
 
-def test_wait_ends_with_1_when_the_time_is_over_or_the_object_is_gone(tidegate: Any, server: Any, job: Manifest) -> None:
+def test_wait_ends_with_1_when_the_time_is_over_or_the_object_is_gone(
+    tidegate: Any, server: Any, job: Manifest
+) -> None:
     ended = tidegate("wait", "job/ring", "--for=phase=Running", "--timeout", "5s")
     assert (ended.code, "is not there" in ended.err) == (1, True)
     server.put(job)

@@ -29,6 +29,10 @@ class Toy:
     log: list[Decision] = field(default_factory=list)
     queues: dict[str, Manifest] = field(default_factory=lambda: {"default": {}})
     heard: bool = False
+    lingering: bool = False
+    """Whether evicted pods stay until ``gone`` says that they have left."""
+
+    evicted: list[str] = field(default_factory=list)
     _made: int = 0
 
     def put(self, *manifests: Manifest) -> None:
@@ -136,9 +140,20 @@ class Toy:
                 metadata = {**old.metadata, "annotations": {**old.annotations, **told}} if told else old.metadata
                 bound = old.changed(metadata=metadata, body={**old.body, "spec": spec}, status=status)
                 events.append(self.store.put(bound))
+            elif mutation.verb is Verb.EVICT:
+                self.evicted.append(old.name)
+                if self.lingering:
+                    metadata = {**old.metadata, "deletionTimestamp": "2026-01-01T00:00:00Z"}
+                    events.append(self.store.put(old.changed(metadata=metadata)))
+                else:
+                    events += [event for event in [self.store.remove(old.key)] if event]
             elif mutation.verb is Verb.STATUS:
                 events.append(self.store.put(old.changed(status=merge(old.status, mutation.patch or {}))))
         self.fold(events)
+
+    def gone(self, *names: str) -> None:
+        """Pods have left their nodes."""
+        self.delete(*(Key("Pod", "default", name) for name in names))
 
     def finish(self, *names: str, phase: str = "Succeeded") -> None:
         """The node reports a phase of pods."""

@@ -2,6 +2,8 @@
 
 from typing import Any
 
+from kube import Decision, Key
+
 
 def test_nothing_is_placed_before_entitlements_were_heard(toy: Any) -> None:
     toy.node("n", cpu=4)
@@ -111,7 +113,7 @@ def test_the_queue_of_higher_priority_goes_first(toy: Any) -> None:
 
 def test_in_a_queue_priority_then_age_then_name_decide(toy: Any) -> None:
     toy.node("n", cpu=1)
-    toy.pods("busy", cpu=1, node="n")
+    toy.pods("busy", cpu=1, priority=10, node="n")
     toy.pods("z-old", cpu=1, created="2025-12-31T00:00:00Z", priority=1)
     toy.pods("b-new", cpu=1, priority=1)
     toy.pods("a-new", cpu=1, priority=1)
@@ -235,3 +237,37 @@ def test_the_queue_of_a_bare_pod_may_come_from_its_namespace(toy: Any) -> None:
     toy.settle()
     assert toy.bound() == ["p-0"]
     assert "queue team" in toy.message("p-1")
+
+
+def test_pods_that_cannot_be_taken_back_fit_only_into_the_minimum_of_their_quota(toy: Any) -> None:
+    """They count in the quota as a whole, too; a pod larger than what the quota may have just now can start later."""
+    toy.queues = {"quota/a": {"capability": {"cpu": 50}, "maximum": {"cpu": 90_000}, "fixed": {"cpu": 20_000}}}
+    toy.node("n", cpu=100)
+    quota = "quota.scheduling.koordinator.sh/"
+    labels = {quota + "name": "a"}
+    toy.pods("fixed", 3, cpu=10, labels={**labels, quota + "preemptible": "false"})
+    toy.pods("loose", 4, cpu=10, labels=labels)
+    toy.pods("large", cpu=60, labels=labels)
+    toy.settle()
+    assert toy.bound() == ["fixed-0", "fixed-1", "loose-0", "loose-1", "loose-2"]
+    assert toy.message("fixed-2") == "quota a/fixed: cpu capability 20, used 20, pod fixed-2 needs 10"
+    assert toy.message("large").endswith("pod large needs 60")
+
+
+def test_a_namespace_that_belongs_to_a_queue_takes_its_pods_along(toy: Any) -> None:
+    toy.queues = {"default": {}, "quota/team": {"capability": {"cpu": 2}}}
+    toy.node("n", cpu=8)
+    toy.pods("p", 3, cpu=1)
+    payload = {
+        "queues": {"default": {}, "quota/team": {"capability": {"cpu": 2000}}},
+        "namespaces": {"default": "quota/team"},
+    }
+    toy.core.hear("queue_manager", Decision("EntitlementsComputed", Key("", "", ""), payload=payload))
+    toy.heard = True
+    toy.settle()
+    assert toy.bound() == ["p-0", "p-1"]
+    toy.core.hear(
+        "queue_manager", Decision("EntitlementsComputed", Key("", "", ""), payload={**payload, "namespaces": {}})
+    )
+    toy.settle()
+    assert toy.bound() == ["p-0", "p-1", "p-2"]

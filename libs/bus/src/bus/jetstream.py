@@ -10,8 +10,8 @@ import orjson
 from nats.aio.client import Client
 from nats.aio.msg import Msg
 from nats.aio.subscription import Subscription as NatsSubscription
+from nats.errors import ConnectionReconnectingError, NoRespondersError
 from nats.errors import Error as NatsError
-from nats.errors import NoRespondersError
 from nats.js import JetStreamContext
 from nats.js.api import KeyValueConfig
 from nats.js.errors import BucketNotFoundError, NotFoundError
@@ -44,8 +44,8 @@ class JetStreamBus:
         bus: JetStreamBus | None = None
 
         async def reconnected() -> None:
-            for reader in list(bus._readers if bus else ()):
-                reader.reconnected()
+            if bus is not None:
+                bus._reconnected()
 
         async def quiet(_: Exception) -> None:
             """Errors of the connection show as its state; the default would print a stack trace for each try."""
@@ -66,6 +66,14 @@ class JetStreamBus:
             await ensure_stream(bus._js, stream.config())
         return bus
 
+    def _reconnected(self) -> None:
+        """What the server knew of readers may be gone, and the answers to what was asked before will not come."""
+        for reader in list(self._readers):
+            reader.reconnected()
+        for waiting in list(self._client._resp_map.values()):
+            if not waiting.done():
+                waiting.set_exception(ConnectionReconnectingError())
+
     def log(self, name: str) -> JetStreamLog:
         if name not in self._logs:
             self._logs[name] = JetStreamLog(self._client, self._js, name, self._snapshots, self._readers)  # type: ignore[arg-type]
@@ -84,6 +92,8 @@ class JetStreamBus:
             answer = await self._client.request(subject, payload, timeout=timeout)
         except NoRespondersError:
             raise NoResponder(f"nobody answers on {subject}") from None
+        except ConnectionReconnectingError:
+            raise RequestFailed(f"no answer on {subject}: the connection to the bus was lost meanwhile") from None
         except (TimeoutError, NatsError):
             raise RequestFailed(f"no answer on {subject} within {timeout:g} s") from None
         if answer.headers and FAILED in answer.headers:
@@ -162,7 +172,7 @@ class JetStreamBus:
     async def parked(self, limit: int = 100) -> list[Parked]:
         state = (await self._js.stream_info(DEAD)).state
         found: list[Parked] = []
-        for sequence in range(max(state.first_seq, state.last_seq - limit + 1), state.last_seq + 1):
+        for sequence in range(max(1, state.first_seq, state.last_seq - limit + 1), state.last_seq + 1):
             with suppress(NotFoundError):
                 found.append(_unpack((await self._js.get_msg(DEAD, sequence)).data or b""))
         return [item for item in found if item.service]

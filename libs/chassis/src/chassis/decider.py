@@ -10,6 +10,7 @@ from chassis.clock import Clock
 from chassis.core import Core
 from chassis.measures import Measures
 from chassis.term import Term
+from chassis.tracing import Tracer
 from tidegate.codec.facts import Interest
 
 log = logging.getLogger(__name__)
@@ -38,6 +39,7 @@ class Decider:
     inputs: tuple[str, ...] = ()
     queries: tuple[str, ...] = ("explain",)
     interest: Interest | None = None
+    tracer: Tracer | None = None
     holder: str = "only"
     measures: Measures | None = None
     ready: asyncio.Event = field(default_factory=asyncio.Event)
@@ -60,6 +62,8 @@ class Decider:
                 self.holder,
                 measures,
                 self.gate,
+                interest=self.interest,
+                tracer=self.tracer,
             )
             leading = asyncio.create_task(self._lead(self.term), name=f"{self.service} term")
             lost = asyncio.create_task(lease.lost(), name=f"{self.service} lease")

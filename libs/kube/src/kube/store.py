@@ -2,28 +2,42 @@
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from typing import Any, Final
 
 from kube.keys import Key, Manifest
 from kube.objects import Object
 
 
-class Event(NamedTuple):
-    """One object changed: ``old`` is None when it is new, ``new`` is None when it is gone."""
+class Event:
+    """One object changed: ``old`` is None when it is new, ``new`` is None when it is gone. Immutable.
 
-    old: Object | None
-    new: Object | None
+    A plain class for the same reason as `kube.objects.Object`; ``key`` is asked for by everybody, many times.
+    """
 
-    @property
-    def key(self) -> Key:
-        return self.object.key
+    __slots__ = ("key", "new", "old")
+
+    def __init__(self, old: Object | None, new: Object | None) -> None:
+        found = new or old
+        assert found is not None, "an event has an old or a new object"
+        self.old: Final = old
+        self.new: Final = new
+        self.key: Final = found.key
 
     @property
     def object(self) -> Object:
         """The newest version that there is."""
         found = self.new or self.old
-        assert found is not None, "an event has an old or a new object"
+        assert found is not None
         return found
+
+    def __eq__(self, other: Any) -> bool:
+        return isinstance(other, Event) and self.old is other.old and self.new is other.new
+
+    def __hash__(self) -> int:
+        return hash((id(self.old), id(self.new)))
+
+    def __repr__(self) -> str:
+        return f"<{self.old} → {self.new}>"
 
 
 _NOTHING: Manifest = {}

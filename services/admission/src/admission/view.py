@@ -1,13 +1,16 @@
 """Admission's own fold of the facts: what reads and watches are answered from, and what writes are checked against."""
 
 import asyncio
+import logging
 from collections import deque
 from collections.abc import AsyncIterator
 
-from bus import Bus
+from bus import Bus, Entry, Parked
 from chassis.fact_fold import FactFold, load
 from kube import Event, Store
 from tidegate import subjects
+
+_log = logging.getLogger(__name__)
 
 KEPT_CHANGES = 20_000
 """How many change sets are kept in memory for watches that begin at an older revision."""
@@ -21,7 +24,7 @@ class View:
     """The state as of ``revision``, and the changes that led to it."""
 
     def __init__(self, bus: Bus) -> None:
-        self._log = bus.log(subjects.FACTS)
+        self._bus, self._log = bus, bus.log(subjects.FACTS)
         self._fold = FactFold()
         self._changes: deque[tuple[int, list[Event]]] = deque(maxlen=KEPT_CHANGES)
         self._grown = asyncio.Event()
@@ -47,13 +50,22 @@ class View:
             self.ready.set()
         async for entries in self._log.read(self.revision):
             for entry in entries:
-                folded = self._fold.take(entry)
-                if folded is not None:
-                    self._changes.append((folded.revision, folded.events))
+                await self._take(entry)
             grown, self._grown = self._grown, asyncio.Event()
             grown.set()
             if self.revision >= goal:
                 self.ready.set()
+
+    async def _take(self, entry: Entry) -> None:
+        try:
+            folded = self._fold.take(entry)
+        except Exception as error:  # one message that nobody can read must not hide all that comes after it
+            _log.exception("message_parked", extra={"source": f"{subjects.FACTS}/{entry.sequence}"})
+            where, text = f"{subjects.FACTS}/{entry.sequence}", f"{type(error).__name__}: {error}"
+            await self._bus.park(Parked(entry.at_ms, "admission", where, text, entry.payload))
+        else:
+            if folded is not None:
+                self._changes.append((folded.revision, folded.events))
 
     async def reach(self, revision: int) -> None:
         """Return once the state holds ``revision``."""

@@ -1,6 +1,7 @@
 """What one turn of the gateway has to answer once its change set is stored."""
 
 import asyncio
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -19,6 +20,8 @@ class Batch:
     outcomes: list[Outcome] = field(default_factory=list)
     requests: list[str] = field(default_factory=list)
     """The ids of the requests that are done with it."""
+    cause: Mapping[str, str] = field(default_factory=dict)
+    """The trace of the newest of these that had one."""
 
     def answer(self, revision: int) -> None:
         """All of it is stored up to ``revision``."""

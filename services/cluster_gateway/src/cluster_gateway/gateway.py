@@ -12,10 +12,11 @@ from contextlib import aclosing
 
 import orjson
 
-from bus import Bus, Parked, StaleWriter, Subscription
+from bus import Bus, Entry, Parked, StaleWriter, Subscription
 from chassis.clock import Clock
 from chassis.fact_fold import FactFold, load
 from chassis.measures import Measures
+from chassis.tracing import TRACEPARENT, NoTracer, Tracer
 from cluster_gateway.batch import Batch
 from cluster_gateway.domain.cluster import Cluster
 from cluster_gateway.inbox import Decided, Enactment, NodeReport, Request, WorkInbox
@@ -24,6 +25,7 @@ from cluster_gateway.secrets import Secrets
 from cluster_gateway.settings import GatewaySettings
 from tidegate import subjects
 from tidegate.codec import facts
+from tidegate.codec.garbage import no_collection
 from tidegate.decision.v1 import decision_pb2
 from tidegate.gateway.v1 import gateway_pb2
 from tidegate.node.v1 import node_pb2
@@ -33,8 +35,9 @@ log = logging.getLogger(__name__)
 REQUESTS = "Tidegate-Requests"
 """The header of a change set that names the requests done with it, so that a successor does none of them again."""
 
-REMEMBERED_ENTRIES = 1_000
-"""How far back a gateway that starts looks for requests that are done: nobody asks again after so long."""
+REMEMBERED_ENTRIES = 20
+"""How far back a gateway that starts looks for requests that are done. Each is answered before the next entry is
+written, so that those who did not hear of it are in the last few."""
 
 MOST_REQUESTS = 1_000
 """Requests in one change set: their names have to fit into its header."""
@@ -57,11 +60,13 @@ class Gateway:
         *,
         holder: str = "only",
         measures: Measures | None = None,
+        tracer: Tracer | None = None,
     ) -> None:
         self._bus, self._clock, self._settings, self._holder = bus, clock, settings, holder
         self._facts = bus.log(subjects.FACTS)
         self._inbox = WorkInbox()
         self._measures = measures or Measures("cluster_gateway")
+        self._tracer = tracer or NoTracer()
         self.local = LocalCluster(settings, secrets, new_uid)
         self._positions: dict[str, int] = {}
         self._epochs: dict[str, int] = {}
@@ -97,8 +102,9 @@ class Gateway:
     async def _begin(self) -> None:
         fold, _ = await load(self._facts)
         self._snapshot_at, done = fold.revision, await self._catch_up(fold)
-        self._last, self._positions = fold.revision, dict(fold.positions)
-        self.local.start(fold.store, self._clock.now(), self._last + 1)
+        self._last, self._positions = fold.revision, await self._positions_that_hold(fold)
+        with no_collection():
+            self.local.start(fold.store, self._clock.now(), self._last + 1)
         for request_id in done:
             self.local.remember(request_id)
         self._seen = self.local.agents(self._clock.now())
@@ -114,6 +120,16 @@ class Gateway:
         ]
         self._arm()
 
+    async def _positions_that_hold(self, fold: FactFold) -> dict[str, int]:
+        """How far each service's log was carried out; never behind its end, which a power cut may have taken back."""
+        positions = dict(fold.positions)
+        for service in self._settings.services:
+            last = await self._bus.log(subjects.decisions(service)).last()
+            if positions.get(service, 0) > last:
+                log.error("decisions_lost", extra={"service": service, "carried_out": positions[service], "last": last})
+                positions[service] = last
+        return positions
+
     async def _catch_up(self, fold: FactFold) -> list[str]:
         """Read the log to its end; the requests that were done of late."""
         goal, first = await self._facts.last(), await self._facts.first()
@@ -124,11 +140,25 @@ class Gateway:
         async with aclosing(self._facts.read(after)) as reader:
             async for entries in reader:
                 for entry in entries:
-                    fold.take(entry)
+                    await self._fold(fold, entry)
                     done += filter(None, entry.headers.get(REQUESTS, "").split(","))
                 if entries[-1].sequence >= goal:
                     break
         return done
+
+    async def _fold(self, fold: FactFold, entry: Entry) -> None:
+        try:
+            fold.take(entry)
+        except Exception as error:  # the cluster goes on without what nobody can read
+            await self._park(f"{subjects.FACTS}/{entry.sequence}", entry, error)
+
+    async def _park(self, source: str, entry: Entry, error: Exception) -> str:
+        """Keep a message that cannot be read, with its error; returns the error as text."""
+        log.exception("message_parked", extra={"source": source})
+        self._measures.parked.inc()
+        text = f"{type(error).__name__}: {error}"
+        await self._bus.park(Parked(self._clock.now(), "cluster_gateway", source, text, entry.payload))
+        return text
 
     async def enact(self, action: Callable[[Cluster], None]) -> None:
         """Let the cluster side bring something about; returns once it is a fact."""
@@ -213,6 +243,7 @@ class Gateway:
 
     def _take_request(self, work: Request, batch: Batch) -> None:
         written = self.local.write(work.message)
+        batch.cause = {TRACEPARENT: work.message.traceparent} if work.message.traceparent else batch.cause
         batch.replies.append((work.reply, written))
         if not written.error and work.message.id:
             batch.requests.append(work.message.id)
@@ -234,18 +265,15 @@ class Gateway:
         if entry.sequence <= self._positions.get(service, 0):
             return
         commit = decision_pb2.Commit()
+        batch.cause = entry.headers if TRACEPARENT in entry.headers else batch.cause
         try:
             commit.ParseFromString(entry.payload)
             if commit.leader_started:
                 self._epochs[service] = commit.epoch
             batch.outcomes += self.local.carry_out(service, commit, stale=commit.epoch < self._epochs.get(service, 0))
         except Exception as error:
-            log.exception("message_parked", extra={"service": service, "sequence": entry.sequence})
-            self._measures.parked.inc()
-            text = f"{type(error).__name__}: {error}"
-            where = f"decision.{service}/{entry.sequence}"
+            text = await self._park(f"{subjects.decisions(service)}/{entry.sequence}", entry, error)
             batch.outcomes += self.local.refuse(commit, f"cannot be read: {text}")
-            await self._bus.park(Parked(self._clock.now(), "cluster_gateway", where, text, entry.payload))
         self._positions[service] = entry.sequence
 
     async def _write(self, batch: Batch) -> None:
@@ -269,16 +297,29 @@ class Gateway:
             payload = facts.encode(
                 facts.FactSet(self._clock.now(), changes, tuple(batch.outcomes), dict(self._positions))
             )
-            headers = {REQUESTS: ",".join(batch.requests)} if batch.requests else None
+            headers = {REQUESTS: ",".join(batch.requests)} if batch.requests else {}
             message_id = f"{self._writer}/{self._last + 1}"
-            self._last = await self._facts.append(payload, expected=self._last, message_id=message_id, headers=headers)
+            with self._tracer.span("facts stored", batch.cause, changes=len(changes), outcomes=len(batch.outcomes)):
+                self._last = await self._facts.append(
+                    payload, expected=self._last, message_id=message_id, headers=headers | self._tracer.carrier()
+                )
             self.local.stored()
             self._measures.facts.inc()
             self._measures.revision.set(self._last)
         batch.answer(self._last)
+        await self._park_failures()
         await self._assign()
         if self._last - self._snapshot_at >= self._settings.snapshot_entries:
             await self._keep_snapshot()
+
+    async def _park_failures(self) -> None:
+        """Put aside the objects that no controller could make sense of, as they are now."""
+        for key, text in self.local.take_failures().items():
+            log.error("object_parked", extra={"object": str(key), "detail": text})
+            self._measures.parked.inc()
+            item = self.local.store.get(key)
+            content = orjson.dumps(item.manifest()) if item is not None else b""
+            await self._bus.park(Parked(self._clock.now(), "cluster_gateway", str(key), text, content))
 
     async def _assign(self) -> None:
         for assignment in self.local.changed_assignments():

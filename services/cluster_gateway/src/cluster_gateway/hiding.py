@@ -5,7 +5,7 @@ import binascii
 from collections.abc import Mapping, Sequence
 
 from cluster_gateway.domain.cluster import Cluster
-from cluster_gateway.secrets import GENERATE, SSH_KEYPAIR, Secrets, ssh_keypair
+from cluster_gateway.secrets import GENERATE, SSH_KEYPAIR, Secrets, private_key_name, ssh_keypair
 from kube import Event, Key, Manifest, Object
 
 HIDDEN = ""
@@ -45,8 +45,10 @@ class Hiding:
 
     def _keep(self, cluster: Cluster, secret: Object, known: Mapping[str, bytes]) -> None:
         data = _values(secret, known)
-        if secret.annotations.get(GENERATE) == SSH_KEYPAIR and "id_rsa" not in data:
-            data |= dict(known) if "id_rsa" in known else ssh_keypair()
+        secret_type = str(secret.body.get("type", ""))
+        private = private_key_name(secret_type)
+        if secret.annotations.get(GENERATE) == SSH_KEYPAIR and not data.get(private):
+            data |= dict(known) if private in known else ssh_keypair(secret_type)
         self._left.pop(secret.key, None)
         if data != known:
             self._secrets.put(secret.key, {**known, **data})

@@ -16,7 +16,7 @@ from cluster_gateway.domain.cluster import Cluster
 from cluster_gateway.domain.controllers import Controllers
 from cluster_gateway.domain.draft import Edit
 from cluster_gateway.domain.node_life import NodeLife
-from cluster_gateway.domain.reports import node_state, pod_gone, pod_status
+from cluster_gateway.domain.reports import node_state, node_usage, pod_gone, pod_status
 from cluster_gateway.domain.simulated_nodes import SimulatedNodes
 from cluster_gateway.domain.writing import Conflict, Parts, Write, check, store
 from cluster_gateway.hiding import Hiding
@@ -103,6 +103,8 @@ class LocalCluster:
         """What a node says; what of it cannot be read is told back, and the rest is taken."""
         steps = [partial(self._report_node, message)] if message.node_status or message.node_metadata else []
         steps += [partial(self._report_pod, message.node, pod) for pod in message.pods]
+        if message.usage:
+            steps.append(partial(self._report_usage, message))
         errors: list[str] = []
         for step in steps:
             try:
@@ -120,6 +122,9 @@ class LocalCluster:
         metadata = orjson.loads(message.node_metadata) if message.node_metadata else {}
         status = orjson.loads(message.node_status) if message.node_status else {}
         node_state(self.cluster, message.node, metadata, status)
+
+    def _report_usage(self, message: node_pb2.Report) -> None:
+        node_usage(self.cluster, message.node, orjson.loads(message.usage), self._uids)
 
     def _report_pod(self, node: str, pod: node_pb2.PodReport) -> None:
         pod_status(self.cluster, node, Key("Pod", pod.namespace, pod.name), pod.uid, orjson.loads(pod.status))
@@ -154,6 +159,10 @@ class LocalCluster:
             if not self.cluster.events:
                 return self.cluster.draft.take()
         raise RuntimeError(f"the cluster's controllers found work {MOST_TURNS} times at one instant")
+
+    def take_failures(self) -> dict[Key, str]:
+        """The objects that nothing could be made of since the last call, each with the error."""
+        return self._controllers.take_failures()
 
     def stored(self) -> None:
         """The last edits are in the log."""

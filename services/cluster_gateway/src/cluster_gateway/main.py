@@ -42,6 +42,7 @@ async def build(settings: Settings, context: Context) -> Parts:
         new_uid,
         holder=settings.holder,
         measures=context.measures,
+        tracer=context.tracer,
     )
     fleet = Fleet(settings.sim_nodes, settings.sim_cpu, settings.sim_memory, settings.sim_gpus)
     return Parts(

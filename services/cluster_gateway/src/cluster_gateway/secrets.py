@@ -69,11 +69,19 @@ class FileSecrets:
         return self._folder / f"{key.namespace}_{key.name}.json"
 
 
+SSH_AUTH = "kubernetes.io/ssh-auth"
+
+
+def private_key_name(secret_type: str) -> str:
+    """Under which key a Secret of this type holds its private key."""
+    return "ssh-privatekey" if secret_type == SSH_AUTH else "id_rsa"
+
+
 def ssh_keypair(secret_type: str = "") -> dict[str, bytes]:
     """A fresh RSA key pair (2048 bits): in the files that ssh expects, or under the names of the ssh-auth type."""
     key = rsa.generate_private_key(public_exponent=65537, key_size=2048)
     private = key.private_bytes(Encoding.PEM, PrivateFormat.TraditionalOpenSSL, NoEncryption())
     public = key.public_key().public_bytes(Encoding.OpenSSH, PublicFormat.OpenSSH) + b"\n"
-    if secret_type == "kubernetes.io/ssh-auth":
+    if secret_type == SSH_AUTH:
         return {"ssh-privatekey": private, "ssh-publickey": public}
     return {"id_rsa": private, "id_rsa.pub": public, "authorized_keys": public}

@@ -16,6 +16,7 @@ async def build(settings: Settings, context: Context) -> Parts:
         interest=concerns,
         holder=settings.holder,
         measures=context.measures,
+        tracer=context.tracer,
     )
     return Parts(tasks={"decider": decider.run()}, ready=(decider.ready,))
 

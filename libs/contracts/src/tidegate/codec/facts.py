@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 
 from kube import Event, Key, Manifest, Object, Outcome, Store
 from tidegate.codec.blobs import BlobReader, BlobWriter
+from tidegate.codec.garbage import no_collection
 from tidegate.fact.v1 import fact_pb2
 
 SNAPSHOT_PART = 2000
@@ -123,6 +124,15 @@ def with_node(body: Manifest, node: str) -> Manifest:
     return {**body, "spec": {**(body.get("spec") or {}), "nodeName": node}}
 
 
+def without_node(body: Manifest) -> tuple[Manifest, str]:
+    """A bound pod's body as it was before, the same for all pods of one template, and its node."""
+    spec = body.get("spec") or {}
+    node = spec.get("nodeName")
+    if not node or not isinstance(node, str):
+        return body, ""
+    return {**body, "spec": {name: part for name, part in spec.items() if name != "nodeName"}}, node
+
+
 def outcomes(message: fact_pb2.ChangeSet) -> Iterable[Outcome]:
     """The outcomes in a change set."""
     kinds = message.kinds
@@ -133,6 +143,11 @@ def outcomes(message: fact_pb2.ChangeSet) -> Iterable[Outcome]:
 
 def encode_snapshot(objects: Iterable[Object], revision: int, at_ms: int, positions: Mapping[str, int]) -> bytes:
     """The whole state as one message."""
+    with no_collection():
+        return _encode_snapshot(objects, revision, at_ms, positions)
+
+
+def _encode_snapshot(objects: Iterable[Object], revision: int, at_ms: int, positions: Mapping[str, int]) -> bytes:
     message = fact_pb2.Snapshot(revision=revision, at_ms=at_ms)
     message.positions.update(positions)
     part, blobs, kinds = fact_pb2.ChangeSet(), BlobWriter([]), dict[str, int]()
@@ -141,14 +156,16 @@ def encode_snapshot(objects: Iterable[Object], revision: int, at_ms: int, positi
             part.kinds.extend(kinds)
             part = message.parts.add(at_ms=at_ms)
             blobs, kinds = BlobWriter(part.blobs), {}
+        body, node = without_node(item.body) if item.key.kind == "Pod" else (item.body, "")
         part.changes.add(
             kind=kinds.setdefault(item.key.kind, len(kinds)),
             namespace=item.key.namespace,
             name=item.key.name,
             uid=item.uid,
             metadata=blobs.put(item.metadata or None),
-            body=blobs.put(item.body or None),
+            body=blobs.put(body or None, passing=bool(node)),
             status=blobs.put(item.status or None),
+            node=node,
             fresh=True,
             revision=item.revision,
             spec_revision=item.spec_revision,
@@ -159,4 +176,5 @@ def encode_snapshot(objects: Iterable[Object], revision: int, at_ms: int, positi
 
 def fold_snapshot(store: Store, snapshot: fact_pb2.Snapshot, interest: Interest | None = None) -> list[Event]:
     """Fill an empty store from a snapshot."""
-    return [event for part in snapshot.parts for event in fold(store, part, snapshot.revision, interest)]
+    with no_collection():
+        return [event for part in snapshot.parts for event in fold(store, part, snapshot.revision, interest)]

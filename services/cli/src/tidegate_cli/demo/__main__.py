@@ -46,9 +46,10 @@ class Demo:
         """Raises CannotStart, DemoFailed, ClientError and Interrupted, when the system has been stopped again."""
         settings = UpSettings(self._folder, port=free_port(), inventory=self._examples / "8-cpus.inventory")
         ready: asyncio.Future[str] = asyncio.get_running_loop().create_future()
-        self.screen.headline("up: the message bus, six services, and this machine as a node")
         system = asyncio.create_task(Supervisor(settings, self.screen.happened).run(ready.set_result))
         self._playing = asyncio.create_task(self._play(ready))
+        self._listen()
+        self.screen.headline("up: the message bus, six services, and this machine as a node")
         refreshing = asyncio.create_task(self._refresh())
         await asyncio.wait({system, self._playing}, return_when=asyncio.FIRST_COMPLETED)
         self.screen.headline("down: every process is asked to end")
@@ -63,13 +64,14 @@ class Demo:
             raise Interrupted
         return self._playing.result()
 
-    def _interrupt(self) -> None:
-        self._playing.cancel()
+    def _listen(self) -> None:
+        """End early when somebody asks for it."""
+        for number in (signal.SIGINT, signal.SIGTERM):
+            asyncio.get_running_loop().add_signal_handler(number, self._playing.cancel)
 
     async def _play(self, ready: "asyncio.Future[str]") -> Findings:
         server = await ready
-        for number in (signal.SIGINT, signal.SIGTERM):
-            asyncio.get_running_loop().add_signal_handler(number, self._interrupt)
+        self._listen()  # again: while it started, the supervisor listened in our place
         self.screen.happened(f"the system is ready at {server}")
         async with Client(find_endpoint(data_dir=self._folder, environment={})) as client:
             following = Following(client, self.board, self._clock, self.screen.happened)

@@ -16,6 +16,9 @@ from tidegate_cli.documents import read_documents
 CHECKED = "checked: "
 """How the last line begins that a program writes when all that it computed was right."""
 
+NO_ROOM = ": Waiting (NotEnoughResources)"
+"""How an explanation's verdict ends where there is not enough room for the minimum of a gang."""
+
 START_SECONDS = 30.0
 END_SECONDS = 60.0
 SOME_STEPS_SECONDS = 1.5
@@ -73,7 +76,9 @@ class Course:
         self.board.hand_in(act, self.clock())
 
     async def _why_waiting(self, act: Act) -> tuple[str, ...]:
-        """Ask until the answer is that it waits, with the reason."""
+        """Ask until the answer is that it waits for room; while its pods are still being made there is another one."""
+        pods = self.board.job(act).pods
+        await self.following.until(lambda: len(pods) == act.pods, START_SECONDS, f"{act.name} has its pods")
         free = cpus(self.board.cpu_milli - self.board.taken_milli)
         self.headline(f"explain job/{act.name}: {free} CPUs are free, and none of its {act.pods} pods has started")
         for _ in range(int(START_SECONDS / _POLL_SECONDS)):
@@ -114,9 +119,9 @@ def verdict_of(text: str) -> str:
 
 
 def waiting_lines(lines: Sequence[str]) -> tuple[str, ...]:
-    """Of an explanation the first verdict that is ``Waiting``, and what stands below it up to the next one."""
+    """Of an explanation the first verdict that room is missing, and what stands below it up to the next one."""
     for number, line in enumerate(lines):
-        if ": Waiting" in line:
+        if line.endswith(NO_ROOM):
             below = (number + 1 + offset for offset, text in enumerate(lines[number + 1 :]) if text[:1] != " ")
             return tuple(lines[number : next(below, len(lines))])
     return ()

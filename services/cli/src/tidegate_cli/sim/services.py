@@ -29,7 +29,8 @@ class Policy:
     """The choices of a scenario that services of today can follow."""
 
     queues: QueuePolicy
-    placement: str
+    scheduling: Manifest
+    """The keywords of SchedulerCore."""
 
     @classmethod
     def of(cls, policy: Manifest) -> "Policy":
@@ -41,7 +42,13 @@ class Policy:
             queueing=queueing,
             strict_fifo=policy.get("ordering") == "strict-fifo",
         )
-        return cls(queues, str(policy.get("placement", "binpack")))
+        scheduling: Manifest = {
+            "placement": str(policy.get("placement", "binpack")),
+            "gang_eviction": str(policy.get("gangEviction", "whole")),
+            "strict_fifo": queues.strict_fifo,
+            **{name: bool(policy.get(name, True)) for name in ("preemption", "reclaim", "backfill")},
+        }
+        return cls(queues, scheduling)
 
 
 def deciders(policy: Policy) -> dict[str, Make]:
@@ -55,7 +62,7 @@ def deciders(policy: Policy) -> dict[str, Make]:
         ),
         "gang_scheduler": lambda bus, clock, gate: Decider(
             "gang_scheduler",
-            lambda: SchedulerCore(placement=policy.placement),
+            lambda: SchedulerCore(**policy.scheduling),
             bus,
             clock,
             inputs=("queue_manager",),

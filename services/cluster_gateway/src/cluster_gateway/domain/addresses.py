@@ -59,8 +59,10 @@ class Addresses:
 
 def _own_address(text: object) -> int | None:
     """An address of the range that is given out here; None for any other."""
+    if not isinstance(text, str) or not text.startswith("127."):
+        return None
     try:
-        address = int(ipaddress.IPv4Address(str(text)))
+        address = int(ipaddress.IPv4Address(text))
     except ipaddress.AddressValueError:
         return None
     return address if FIRST <= address <= LAST else None

@@ -39,14 +39,17 @@ class SimulatedNodes:
     _count: int = 0
     _running: dict[tuple[str, str], Manifest] = field(default_factory=dict)
     _bound: dict[str, dict[Key, None]] = field(default_factory=dict)
+    _simulated: dict[str, bool] = field(default_factory=dict)
+    """What was found about nodes so far; forgotten when one changes."""
 
     def begin(self, now: int) -> None:
         """Take up what the objects that are there tell: what was due, counted from when it began (to the second)."""
-        for pod in self.cluster.store.of_kind("Pod").values():
+        for key, pod in self.cluster.store.of_kind("Pod").items():
             node = pod.spec.get("nodeName")
             if node:
-                self._bound.setdefault(node, {})[pod.key] = None
-                self._resume(pod, node, now)
+                self._bound.setdefault(node, {})[key] = None
+        for node in self._bound:
+            self._resume_all(node, now)
 
     def fold(self, events: Iterable[Event], now: int) -> None:
         """Note what follows from what happened."""
@@ -55,9 +58,10 @@ class SimulatedNodes:
                 self._note_binding(event)
                 if event.new is not None:
                     self._plan_pod(event.old, event.new, now)
-            elif event.key.kind == "Node" and (event.old is None or event.new is None):
-                for key in self._bound.get(event.key.name, ()):
-                    self._resume(self.cluster.store.objects[key], event.key.name, now)
+            elif event.key.kind == "Node":
+                self._simulated.pop(event.key.name, None)
+                if event.old is None or event.new is None:
+                    self._resume_all(event.key.name, now)
 
     def act(self, now: int) -> bool:
         """Do all that is due; whether there was anything."""
@@ -75,8 +79,12 @@ class SimulatedNodes:
         return self._due[0][0] if self._due else None
 
     def is_simulated(self, node: str) -> bool:
-        found = self.cluster.store.get(Key("Node", "", node))
-        return self.settings.all_nodes or (found is not None and SIMULATED in found.annotations)
+        known = self._simulated.get(node)
+        if known is None:
+            found = self.cluster.store.get(Key("Node", "", node))
+            known = self.settings.all_nodes or (found is not None and SIMULATED in found.annotations)
+            self._simulated[node] = known
+        return known
 
     def _note_binding(self, event: Event) -> None:
         old, new = (item.spec.get("nodeName") if item else None for item in (event.old, event.new))
@@ -85,13 +93,17 @@ class SimulatedNodes:
         if new and event.key in self.cluster.store.objects:
             self._bound.setdefault(new, {})[event.key] = None
 
-    def _resume(self, pod: Object, node: str, now: int) -> None:
-        """Plan what comes next for a pod as it stands; what is planned twice happens once."""
+    def _resume_all(self, node: str, now: int) -> None:
+        """Plan what comes next for the pods of ``node`` as they stand; what is planned twice happens once."""
+        pods = (self.cluster.store.objects[key] for key in self._bound.get(node, ()))
         if self.cluster.store.get(Key("Node", "", node)) is None:
-            self._plan(now + LOST_NODE_MS, "lost", pod)
-            return
-        if not self.is_simulated(node):
-            return
+            for pod in pods:
+                self._plan(now + LOST_NODE_MS, "lost", pod)
+        elif self.is_simulated(node):
+            for pod in pods:
+                self._resume(pod, now)
+
+    def _resume(self, pod: Object, now: int) -> None:
         if pod.deleting:
             deleted = _moment(pod.metadata.get("deletionTimestamp"), now)
             deleted -= 1000 * int(pod.metadata.get("deletionGracePeriodSeconds") or 0)

@@ -8,6 +8,8 @@ from gang_scheduler.domain import device_audit
 from gang_scheduler.domain.cluster import Cluster
 from gang_scheduler.domain.groups import Group
 from gang_scheduler.domain.pod_record import Standing, standing_of
+from gang_scheduler.domain.queue_ledger import QueueLedger
+from gang_scheduler.domain.vectors import Ints
 from kube import Event
 
 
@@ -23,7 +25,7 @@ def rebuilt(cluster: Cluster) -> Cluster:
     copy = Cluster(cluster.schedulers, cluster.placement)
     copy.room.ledger.queues = {}
     if cluster.room.ledger.queues is not None:
-        copy.hear(cluster.room.ledger.queues)
+        copy.hear(cluster.room.ledger.queues, cluster.namespace_queues)
     copy.classes.update(cluster.classes)
     copy.room.ledger.created.update(cluster.room.ledger.created)
     copy.room.neighbours.namespaces.update(cluster.room.neighbours.namespaces)
@@ -47,7 +49,7 @@ def _overfull_nodes(cluster: Cluster) -> Iterator[str]:
     table = cluster.room.table
     assumed = {record.slot for record in cluster.pods.values() if record.assumed and record.slot >= 0}
     for name, slot in sorted(table.slots.items()):
-        over = table.used[:, slot] > table.allocatable[:, slot]
+        over = table.used[:, slot] - _held(cluster, slot) > table.allocatable[:, slot]
         asked = {row for r in cluster.pods.values() if r.slot == slot and r.assumed for row in r.shape.rows}
         for resource, row in table.resources.rows.items():
             if slot in assumed and row in asked and over[row]:
@@ -90,7 +92,7 @@ def _differences(cluster: Cluster, other: Cluster) -> Iterator[str]:
             yield f"node {name}: {mine} is counted, rebuilt it is {theirs}"
     ledger, anew = cluster.room.ledger, other.room.ledger
     for queue in sorted(ledger.used.keys() | anew.used.keys()):
-        mine, theirs = _nonzero(ledger.used.get(queue, {})), _nonzero(anew.used.get(queue, {}))
+        mine, theirs = _charged(ledger, queue), _charged(anew, queue)
         if mine != theirs:
             yield f"queue {queue}: {mine} is charged, rebuilt it is {theirs}"
     for term, census in cluster.room.neighbours.sets.items():
@@ -108,8 +110,22 @@ def _used(cluster: Cluster, node: str) -> dict[str, int]:
     slot = table.slots.get(node)
     if slot is None:
         return {}
-    rows = table.resources.rows.items()
-    return _nonzero({name: int(table.used[row, slot]) for name, row in rows if row < len(table.used)})
+    used = table.used[:, slot] - _held(cluster, slot)
+    return _nonzero({name: int(used[row]) for name, row in table.resources.rows.items() if row < len(used)})
+
+
+def _held(cluster: Cluster, slot: int) -> Ints:
+    """What is kept on a node for somebody, by row."""
+    table = cluster.room.table
+    held = np.zeros(len(table.used), np.int64)
+    for row, amount in table.held.get(slot, {}).items():
+        held[row] = amount
+    return held
+
+
+def _charged(ledger: QueueLedger, queue: str) -> dict[str, int]:
+    held = ledger.held.get(queue, {})
+    return _nonzero({name: amount - held.get(name, 0) for name, amount in ledger.used.get(queue, {}).items()})
 
 
 def _nonzero(amounts: dict[str, int]) -> dict[str, int]:

@@ -1,8 +1,10 @@
 """The cluster as facts tell it, kept in the form in which decisions are made."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
 
+from gang_scheduler.domain.disruption_budgets import BUDGET, DisruptionBudgets
 from gang_scheduler.domain.entitlement import Entitlement
 from gang_scheduler.domain.gang_terms import SIGS_GROUP, VOLCANO_GROUP, GroupId
 from gang_scheduler.domain.groups import Group
@@ -23,6 +25,12 @@ class Cluster(PodBooks):
     """By name of the node, what describes its CPUs."""
 
     _inventories: dict[str, NodeInventory] = field(default_factory=dict)
+
+    polite: set[str] = field(default_factory=set)
+    """The priority classes whose pods never take room from others."""
+
+    budgets: DisruptionBudgets = field(default_factory=DisruptionBudgets)
+
     _folds: dict[str, Callable[[Event], None]] = field(init=False)
 
     def __post_init__(self) -> None:
@@ -33,6 +41,7 @@ class Cluster(PodBooks):
             "Namespace": self._fold_namespace,
             "PriorityClass.scheduling.k8s.io": self._fold_priority_class,
             "Queue.scheduling.volcano.sh": self._fold_queue,
+            BUDGET: self.budgets.fold,
             VOLCANO_GROUP: self._fold_pod_group,
             SIGS_GROUP: self._fold_pod_group,
         }
@@ -49,8 +58,12 @@ class Cluster(PodBooks):
         for event in pods:
             self.fold_pod(event)
 
-    def hear(self, queues: dict[str, Entitlement]) -> None:
-        """New entitlements of the queues are in force."""
+    def hear(self, queues: dict[str, Entitlement], namespaces: Mapping[str, str] | None = None) -> None:
+        """New entitlements of the queues are in force, and with them the queues of whole namespaces."""
+        before, self.namespace_queues = self.namespace_queues, dict(namespaces or {})
+        self._reassign(
+            {name for name in {*before, *self.namespace_queues} if before.get(name) != self.namespace_queues.get(name)}
+        )
         ledger = self.room.ledger
         if ledger.hear(queues):
             for record in self.placed():
@@ -127,15 +140,22 @@ class Cluster(PodBooks):
             neighbours.namespaces[name] = labels
             if neighbours.active:
                 neighbours.recount(self.placed())
-        for group in list(self.groups.values()):
-            if group.id.namespace == name and group.pod_group is None:
+        self._reassign({name})
+
+    def _reassign(self, namespaces: AbstractSet[str]) -> None:
+        """The pods of ``namespaces`` that name no queue may be in another one now."""
+        for group in list(self.groups.values()) if namespaces else ():
+            if group.id.namespace in namespaces and group.pod_group is None:
                 self.assign_queue(group)
                 self.touch(group.id, again=True)
 
     def _fold_priority_class(self, event: Event) -> None:
         if event.new is None:
             self.classes.pop(event.key.name, None)
+            self.polite.discard(event.key.name)
         else:
+            never = event.new.body.get("preemptionPolicy") == "Never"
+            (self.polite.add if never else self.polite.discard)(event.key.name)
             self.classes[event.key.name] = int(event.new.body.get("value") or 0)
         for group in self.groups.values():
             group.priority_changed()

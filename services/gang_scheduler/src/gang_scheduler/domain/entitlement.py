@@ -1,9 +1,10 @@
 """What the queue manager says of one queue: its place in the tree, its share and its limits."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
+from gang_scheduler.domain.gang_terms import FIXED
 from resources import Amounts
 
 
@@ -16,9 +17,12 @@ class Entitlement:
     priority: int = 0
     open: bool = True
     strict_fifo: bool = False
+    reclaimable: bool = True
     deserved: Amounts = field(default_factory=dict)
     guarantee: Amounts = field(default_factory=dict)
     capability: Amounts = field(default_factory=dict)
+    maximum: Amounts = field(default_factory=dict)
+    """What the capability can grow to, where that is more than it is now."""
 
     @property
     def limits(self) -> tuple[Any, ...]:
@@ -27,8 +31,20 @@ class Entitlement:
 
 
 def entitlements(payload: Mapping[str, Any]) -> dict[str, Entitlement]:
-    """The queues of an EntitlementsComputed decision, by name."""
-    return {name: _entitlement(name, item) for name, item in sorted((payload.get("queues") or {}).items())}
+    """The queues of an EntitlementsComputed decision, by name; a part of a queue that is limited by itself is one, too."""
+    found: dict[str, Entitlement] = {}
+    for name, item in sorted((payload.get("queues") or {}).items()):
+        found[name] = _entitlement(name, item)
+        if "fixed" in item:
+            found[name + FIXED] = _fixed(found[name], _amounts(item["fixed"]))
+    return found
+
+
+def _fixed(queue: Entitlement, most: Amounts) -> Entitlement:
+    """What may be used by those of a queue that cannot be taken back."""
+    return replace(
+        queue, name=queue.name + FIXED, parent=queue.name, deserved=most, guarantee={}, capability=most, maximum={}
+    )
 
 
 def _entitlement(name: str, item: Mapping[str, Any]) -> Entitlement:
@@ -38,9 +54,11 @@ def _entitlement(name: str, item: Mapping[str, Any]) -> Entitlement:
         int(item.get("priority") or 0),
         bool(item.get("open", True)),
         bool(item.get("strict_fifo")),
+        bool(item.get("reclaimable", True)),
         _amounts(item.get("deserved")),
         _amounts(item.get("guarantee")),
         _amounts(item.get("capability")),
+        _amounts(item.get("maximum")),
     )
 
 

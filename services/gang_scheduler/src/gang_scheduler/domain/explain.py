@@ -31,6 +31,7 @@ class Reason(StrEnum):
     BEHIND_HEAD = "BehindHeadOfQueue"
     GROUP_MISSING = "PodGroupMissing"
     BUNDLE_INCOMPLETE = "BundleIncomplete"
+    ROOM_BEING_FREED = "RoomBeingFreed"
     BAD_REQUESTS = "BadRequests"
 
 

@@ -19,6 +19,11 @@ _GANG_NAME = (KOORDINATOR + "name", SIGS + "/name", SIGS)
 _MIN_AVAILABLE = (KOORDINATOR + "min-available", SIGS + "/min-available")
 _QUEUE_NAME = ("scheduling.volcano.sh/queue-name", "volcano.sh/queue-name")
 QUOTA_NAME = "quota.scheduling.koordinator.sh/name"
+PREEMPTIBLE = "quota.scheduling.koordinator.sh/preemptible"
+QUOTAS = "quota/"
+"""Before the name of an elastic quota among the queues."""
+FIXED = "/fixed"
+"""After it: what of the quota is used by pods that cannot be taken back."""
 
 
 class GroupId(NamedTuple):
@@ -69,22 +74,35 @@ def group_of(pod: Object) -> GroupId:
     return GroupId("pod", pod.namespace, pod.name)
 
 
-def queue_of(pod: Object, namespace_annotations: Mapping[str, str]) -> str:
-    """The queue of a pod that is in no PodGroup."""
-    named = _first(_QUEUE_NAME, pod.annotations, pod.labels) or pod.labels.get(QUOTA_NAME)
+def queue_of(pod: Object, namespace_annotations: Mapping[str, str], namespace_queue: str = "") -> str:
+    """The queue of a pod that is in no PodGroup; ``namespace_queue`` is where its namespace's pods are by default."""
+    named = _quota_of(pod.labels) or _first(_QUEUE_NAME, pod.annotations, pod.labels)
+    if not named and namespace_queue:
+        return _within(namespace_queue, pod.labels)
     return named or namespace_annotations.get(_QUEUE_NAME[0]) or DEFAULT_QUEUE
 
 
+def _quota_of(labels: Mapping[str, str]) -> str:
+    """The elastic quota that labels name, as a queue; "" for none."""
+    name = labels.get(QUOTA_NAME)
+    return _within(QUOTAS + name, labels) if name else ""
+
+
+def _within(queue: str, labels: Mapping[str, str]) -> str:
+    return queue + FIXED if queue.startswith(QUOTAS) and labels.get(PREEMPTIBLE) == "false" else queue
+
+
 def terms_of_group(group: Object) -> GangTerms:
-    """The terms that a PodGroup states."""
+    """The terms that a PodGroup states. ``queue`` is "" where only its members can tell."""
     spec = group.spec
+    default = DEFAULT_QUEUE if group.kind == VOLCANO_GROUP else ""
     own = GroupId("gang", group.namespace, group.name)
     return GangTerms(
         max(0, _integer(spec.get("minMember"), 1)),
         tuple(sorted((str(role), _integer(least, 0)) for role, least in (spec.get("minTaskMember") or {}).items())),
         tuple(_sub_group(item) for item in spec.get("subGroupPolicy") or ()),
         bundle_of(own, group.annotations.get(KOORDINATOR + "groups")),
-        str(spec.get("queue") or DEFAULT_QUEUE),
+        _quota_of(group.labels) or str(spec.get("queue") or default),
         str(spec.get("priorityClassName") or ""),
     )
 

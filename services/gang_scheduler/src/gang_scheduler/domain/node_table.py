@@ -41,6 +41,9 @@ class NodeTable:
     taint_ids: Ids = field(default_factory=lambda: np.zeros(16, np.int32))
     taint_sets: list[tuple[Taint, ...]] = field(default_factory=lambda: [()])
     devices: Devices = field(default_factory=Devices)
+    held: dict[int, dict[int, int]] = field(default_factory=dict)
+    """By slot and row: what of ``used`` nobody uses yet, because it is kept for somebody."""
+
     version: int = 0
     """Counts the changes of nodes themselves, not of what is used of them."""
 
@@ -76,6 +79,7 @@ class NodeTable:
         self.allocatable[:, slot] = 0
         self.used[:, slot] = 0
         self.devices.remove(slot)
+        self.held.pop(slot, None)
         self.labels.put(slot, self._labels_of.pop(slot), {})
         self.taint_ids[slot] = 0
         self._free_slots.append(slot)
@@ -89,6 +93,19 @@ class NodeTable:
             if row >= len(self.used):
                 self._grow_rows(row)
             self.used[row, slot] += need * count
+        self.room.add(slot)
+
+    def hold(self, slot: int, amounts: Mapping[int, int]) -> None:
+        """Keep ``amounts`` (by row) of the node for somebody, instead of what was kept before."""
+        before = self.held.get(slot, {})
+        if before == amounts:
+            return
+        for row in before.keys() | amounts.keys():
+            self.used[row, slot] += amounts.get(row, 0) - before.get(row, 0)
+        if amounts:
+            self.held[slot] = dict(amounts)
+        else:
+            del self.held[slot]
         self.room.add(slot)
 
     def rank(self) -> Ints:

@@ -33,6 +33,8 @@ class PodBooks:
     """By name of the node, whether it is known or not."""
 
     namespace_annotations: dict[str, dict[str, str]] = field(default_factory=dict)
+    namespace_queues: dict[str, str] = field(default_factory=dict)
+    """Where the queue manager says that the pods of a namespace are which name no queue."""
 
     def __post_init__(self) -> None:
         resources = ResourceRows()
@@ -200,7 +202,7 @@ class PodBooks:
             group = self.groups[gang] = Group(gang)
         record.group = group
         group.put(record, standing_of(record))
-        if group.pod_group is None:
+        if group.terms is None or group.pod_group is None or not group.terms.queue:
             self.assign_queue(group)
         self.touch(gang, again=True)
 
@@ -216,11 +218,11 @@ class PodBooks:
 
     def assign_queue(self, group: Group) -> None:
         """The queue that a gang belongs to; what its members use moves with it."""
-        if group.pod_group is not None and group.terms is not None:
+        if group.pod_group is not None and group.terms is not None and group.terms.queue:
             queue = group.terms.queue
         elif group.members:
-            first = group.members[min(group.members)].pod
-            queue = queue_of(first, self.namespace_annotations.get(first.namespace, {}))
+            first, space = group.members[min(group.members)].pod, group.id.namespace
+            queue = queue_of(first, self.namespace_annotations.get(space, {}), self.namespace_queues.get(space, ""))
         else:
             return
         if queue == group.queue:

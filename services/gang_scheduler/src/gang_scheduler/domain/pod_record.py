@@ -46,6 +46,9 @@ class PodRecord:
     standing: Standing = Standing.PENDING
     node: str = ""
     assumed: bool = False
+    evicting: bool = False
+    """Whether a decision on its way evicts it."""
+
     slot: int = -1
     """The place in the node table where the pod is counted, -1 while it is nowhere."""
 

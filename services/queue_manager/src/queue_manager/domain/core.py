@@ -5,17 +5,23 @@ from collections.abc import Set as AbstractSet
 
 from kube import Decision, Event, Key, Manifest, Outcome
 from queue_manager.domain.demand import Demand, Tally
+from queue_manager.domain.elastic_quota import ELASTIC_QUOTA, ROOT_QUOTA, is_quota, quota_name
 from queue_manager.domain.entitlements import NAME as ENTITLEMENTS
 from queue_manager.domain.entitlements import SUBJECT, Entitlements
-from queue_manager.domain.groups import GROUP
+from queue_manager.domain.members import GROUP
 from queue_manager.domain.policy import QueuePolicy
 from queue_manager.domain.queue_report import NAME as REPORT
 from queue_manager.domain.queue_report import QueueReport
 from queue_manager.domain.queue_state import COMMAND, Command, StateKeeper, read_command
-from queue_manager.domain.queue_tree import QUEUE, QueueTree, read_queue
+from queue_manager.domain.queue_tree import QUEUE, ROOT, QueueTree, read_queue
 from queue_manager.domain.quota import RESOURCE_QUOTA
+from queue_manager.domain.quota_register import QuotaRegister
+from queue_manager.domain.share_rules import QueueRule, QuotaRule
+from queue_manager.domain.sums import accumulate
 from queue_manager.domain.supply import Supply
+from queue_manager.domain.tree_shares import TreeShares
 from queue_manager.domain.waiting import ADMISSION, WaitingGroups
+from resources import Amounts
 
 
 class QueueCore:
@@ -28,10 +34,13 @@ class QueueCore:
     def __init__(self, policy: QueuePolicy | None = None) -> None:
         self._policy = policy or QueuePolicy()
         self._tree = QueueTree()
+        self._quotas = QuotaRegister()
         self._demand = Demand()
         self._supply = Supply()
-        self._waiting = WaitingGroups(self._tree, self._demand, self._policy.factor_milli)
-        self._entitlements = Entitlements(self._policy)
+        self._waiting = WaitingGroups(self._tree_of, self._demand, self._policy.factor_milli)
+        self._shares = TreeShares(self._tree, QueueRule(self._policy))
+        self._quota_shares = TreeShares(self._quotas.tree, QuotaRule(self._policy.strict_fifo))
+        self._entitlements = Entitlements()
         self._report = QueueReport()
         self._states = StateKeeper(self._tree, self._is_occupied)
         self._commands: dict[Key, Command] = {}
@@ -44,6 +53,7 @@ class QueueCore:
             GROUP: self._waiting.fold_group,
             RESOURCE_QUOTA: self._waiting.fold_quota,
             QUEUE: self._fold_queue,
+            ELASTIC_QUOTA: self._fold_elastic_quota,
             COMMAND: self._fold_command,
         }
 
@@ -79,7 +89,7 @@ class QueueCore:
         decisions += self._waiting.decide(self._supply.total, now, in_flight)
         self._post()
         if SUBJECT not in in_flight and all(decision.subject != SUBJECT for decision in decisions):
-            told = self._entitlements.tell(self._tree, self._demand.totals, self._supply.total, now)
+            told = self._tell(now)
             decisions += [told] if told else []
         busy = bool(decisions or in_flight)
         report = self._report.write(self._tree, self._demand.totals, now, busy, in_flight)
@@ -95,10 +105,11 @@ class QueueCore:
             raise KeyError(name)
         queue = str(arguments["name"])
         totals = self._demand.totals.get(queue)
+        entry = self._shares.entries.get(queue) or self._quota_shares.entries.get(queue)
         return {
             "request": dict(totals.request) if totals else {},
             "allocated": dict(totals.allocated) if totals else {},
-            "deserved": self._entitlements.deserved_by(queue),
+            "deserved": dict(entry["deserved"]) if entry else {},
         }
 
     def check(self) -> list[str]:
@@ -107,7 +118,6 @@ class QueueCore:
 
     def _fold_node(self, event: Event) -> None:
         if self._supply.fold(event):
-            self._entitlements.supply_changed(self._supply.total)
             self._waiting.supply_changed()
 
     def _fold_command(self, event: Event) -> None:
@@ -124,9 +134,16 @@ class QueueCore:
         elif not self._tree.put(read_queue(event.new)):
             return
         self._unsettled[name] = None
-        self._entitlements.tree_changed()
+        self._shares.tree_changed()
         self._demand.touch({name})
         self._waiting.look_again()
+
+    def _fold_elastic_quota(self, event: Event) -> None:
+        if self._quotas.fold(event):
+            self._quota_shares.tree_changed()
+            self._demand.touch({quota_name(event.key.name)})
+            self._waiting.look_again()
+        self._demand.own_namespaces(self._quotas.namespaces)
 
     def _post(self) -> None:
         """Bring the totals up to date, and mark what has to be looked at again because of that."""
@@ -134,7 +151,8 @@ class QueueCore:
             return
         self._waiting.demand_changed(self._demand.dirty)
         changed = self._demand.post(self._competes)
-        self._entitlements.demand_changed(changed, self._demand.totals)
+        for shares in (self._shares, self._quota_shares):
+            shares.demand_changed(changed, self._demand.totals)
         self._report.touch(self._tree, changed)
         for name in changed:
             self._unsettled.update(dict.fromkeys(self._tree.line_of(name)))
@@ -153,8 +171,26 @@ class QueueCore:
             elif wanted.subject not in in_flight and wanted.subject not in touched:
                 yield wanted
 
+    def _tell(self, now: int) -> Decision | None:
+        """The entitlements, if they changed. What is used outside of a tree reduces what that tree shares."""
+        totals, quotas = self._demand.totals, self._quota_shares
+        news = self._shares.renew(totals, self._supply_of(""))
+        news |= quotas.renew(totals, self._supply_of(ROOT_QUOTA))
+        uid = self._tree.queues[ROOT].uid
+        return self._entitlements.tell(news, (self._shares.entries, quotas.entries), self._quotas.namespaces, uid, now)
+
+    def _supply_of(self, domain: str) -> Amounts:
+        left = dict(self._supply.total)
+        for other, used in self._demand.allocated.items():
+            if other != domain:
+                accumulate(left, used, -1)
+        return left
+
+    def _tree_of(self, queue: str) -> QueueTree:
+        return self._quotas.tree if is_quota(queue) else self._tree
+
     def _competes(self, tally: Tally) -> bool:
-        queue = self._tree.queues.get(tally.queue)
+        queue = self._tree_of(tally.queue).queues.get(tally.queue)
         group = self._demand.groups.get(tally.key)
         inside = tally.is_bare or (group is not None and self._waiting.is_let_in(group))
         return inside and queue is not None and queue.is_open

@@ -10,7 +10,16 @@ from dataclasses import dataclass, field
 
 from kube import Event, Key, Object
 from queue_manager.domain.groups import COMPLETED, INQUEUE, RUNNING, UNKNOWN, Group, read_group
-from queue_manager.domain.members import BARE, QUEUE_NAME, Member, Place, is_same, queue_named_by, read_member
+from queue_manager.domain.members import (
+    BARE,
+    QUEUE_NAME,
+    Member,
+    Place,
+    domain_of,
+    is_same,
+    queue_named_by,
+    read_member,
+)
 from queue_manager.domain.pod_requests import PodRequests
 from queue_manager.domain.queue_tree import DEFAULT
 from queue_manager.domain.sums import accumulate
@@ -66,9 +75,12 @@ class Demand:
         self.groups: dict[Key, Group] = {}
         self.tallies: dict[Key, Tally] = {}
         self.totals: dict[str, QueueTotals] = {}
+        self.allocated: dict[str, Amounts] = {}
+        """What bound pods hold, by kind of tree: see ``domain_of``."""
         self.dirty: dict[Key, None] = {}
         self._members: dict[Key, Member] = {}
         self._namespace_queues: dict[str, str] = {}
+        self._namespace_quotas: dict[str, str] = {}
         self._in_namespace: dict[str, dict[Key, None]] = {}
         self._requests = PodRequests()
 
@@ -101,6 +113,13 @@ class Demand:
         if queue != self._namespace_queues.get(name, ""):
             self._namespace_queues[name] = queue
             self.dirty.update(self._in_namespace.get(name, {}))
+
+    def own_namespaces(self, quotas: Mapping[str, str]) -> None:
+        """Take in the quotas to which the bare pods of namespaces belong when they name nothing."""
+        for name in {*quotas, *self._namespace_quotas}:
+            if quotas.get(name) != self._namespace_quotas.get(name):
+                self.dirty.update(self._in_namespace.get(name, {}))
+        self._namespace_quotas = dict(quotas)
 
     def in_namespace(self, namespace: str) -> Iterator[Tally]:
         """The tallies of ``namespace``."""
@@ -150,10 +169,12 @@ class Demand:
         totals.tallies.pop(tally.key, None)
         changed[tally.queue] = None
 
-    @staticmethod
-    def _move(totals: QueueTotals, tally: Tally, counted: tuple[Amounts, Amounts, int, str]) -> None:
+    def _move(self, totals: QueueTotals, tally: Tally, counted: tuple[Amounts, Amounts, int, str]) -> None:
         """Count ``counted`` for the tally in place of what was counted before."""
         request, bound, live, phase = counted
+        domain = self.allocated.setdefault(domain_of(tally.queue), {})
+        accumulate(domain, tally.counted_bound, -1)
+        accumulate(domain, bound, 1)
         accumulate(totals.request, tally.counted_request, -1)
         accumulate(totals.request, request, 1)
         accumulate(totals.allocated, tally.counted_bound, -1)
@@ -174,7 +195,8 @@ class Demand:
     def _queue_of(self, tally: Tally, group: Group | None) -> str:
         if group is not None:
             return group.queue
-        return tally.hint or self._namespace_queues.get(tally.key.namespace) or DEFAULT
+        space = tally.key.namespace
+        return tally.hint or self._namespace_quotas.get(space) or self._namespace_queues.get(space) or DEFAULT
 
     def _tally(self, key: Key, hint: str = "") -> Tally:
         tally = self.tallies.get(key)

@@ -71,7 +71,7 @@ def deserved(layout: Layout, request: Matrix, supply: Sequence[int], claim: Clai
     columns = len(layout.resources)
     for above, rows in pairwise(layout.depths):
         parents = above.stop - above.start
-        group = _groups(layout, above, rows, columns)
+        group = groups_of(layout, above, rows, columns)
         claimants = Claimants(group, least[rows].T.ravel(), most[rows].T.ravel(), np.tile(layout.weight[rows], columns))
         shares = max_min(result[above].T.reshape(parents * columns), claimants)
         result[rows] = shares.reshape(columns, -1).T
@@ -88,20 +88,20 @@ def _claims(layout: Layout, request: Matrix, claim: Claim) -> tuple[Matrix, Matr
         least[rows], most[rows] = claim(terms)
         if depth:
             above = layout.depths[depth - 1]
-            _hand_up(layout, least, above, rows, promised, np.maximum)
-            _hand_up(layout, most, above, rows, wanted, np.add)
+            hand_up(layout, least, above, rows, promised, np.maximum)
+            hand_up(layout, most, above, rows, wanted, np.add)
     return least, most
 
 
-def _hand_up(layout: Layout, source: Matrix, above: slice, rows: slice, target: Matrix, join: np.ufunc) -> None:
+def hand_up(layout: Layout, source: Matrix, above: slice, rows: slice, target: Matrix, join: np.ufunc) -> None:
     """Join the sums over the children ``rows`` into their parents ``above``."""
     columns = len(layout.resources)
-    group = _groups(layout, above, rows, columns)
+    group = groups_of(layout, above, rows, columns)
     sums = saturating_sums(group, source[rows].T.ravel(), (above.stop - above.start) * columns)
     target[above] = np.minimum(join(target[above], sums.reshape(columns, -1).T), LARGEST)
 
 
-def _groups(layout: Layout, above: slice, rows: slice, columns: int) -> NDArray[np.int64]:
+def groups_of(layout: Layout, above: slice, rows: slice, columns: int) -> NDArray[np.int64]:
     """One group for every resource and parent, resource by resource."""
     siblings = layout.parent[rows] - above.start
     steps = np.arange(columns, dtype=np.int64)[:, None] * (above.stop - above.start)

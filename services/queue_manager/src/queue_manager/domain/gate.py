@@ -12,6 +12,7 @@ from enum import StrEnum
 from kube import Key
 from queue_manager.domain.demand import Demand
 from queue_manager.domain.groups import Group, minimum
+from queue_manager.domain.members import domain_of
 from queue_manager.domain.queue_tree import QueueTree
 from queue_manager.domain.quota import Quota, shortage
 from queue_manager.domain.sums import accumulate
@@ -48,9 +49,10 @@ class Room:
 
 @dataclass(frozen=True, slots=True)
 class Gate:
-    """Judges groups against the state. ``let_in`` says whether a group passed already, ``quotas`` lists a namespace's."""
+    """Judges groups against the state. ``tree_of`` finds the tree that a queue belongs in, ``let_in`` says whether a group
+    passed already, ``quotas`` lists a namespace's."""
 
-    tree: QueueTree
+    tree_of: Callable[[str], QueueTree]
     demand: Demand
     quotas: Callable[[str], Sequence[Quota]]
     let_in: Callable[[Group], bool]
@@ -70,27 +72,28 @@ class Gate:
         return minimum(group, members)
 
     def _queue(self, group: Group) -> Hold | None:
-        queue = self.tree.queues.get(group.queue)
+        tree = self.tree_of(group.queue)
+        queue = tree.queues.get(group.queue)
         if queue is None:
-            return Hold(HoldReason.QUEUE_MISSING, f"queue {group.queue} does not exist")
+            return Hold(HoldReason.QUEUE_MISSING, f"{title(group.queue)} does not exist")
         if not queue.is_open:
             return Hold(HoldReason.QUEUE_CLOSED, f"queue {group.queue} is {queue.state} and takes no new work")
-        if not self.tree.is_leaf(group.queue):
-            below = ", ".join(self.tree.children_of(group.queue)[:3])
-            return Hold(
-                HoldReason.QUEUE_NOT_LEAF, f"queue {group.queue} is no leaf; work belongs in a queue below it ({below})"
-            )
+        if not tree.is_leaf(group.queue):
+            below = ", ".join(tree.children_of(group.queue)[:3])
+            message = f"{title(group.queue)} is no leaf; work belongs in a queue below it ({below})"
+            return Hold(HoldReason.QUEUE_NOT_LEAF, message)
         return None
 
     def _capability(self, group: Group, need: Amounts) -> Hold | None:
-        for name in self.tree.line_of(group.queue):
-            capability = self.tree.queues[name].capability
+        tree = self.tree_of(group.queue)
+        for name in tree.line_of(group.queue):
+            capability = tree.queues[name].capability
             for resource in sorted(need):
                 if resource in capability and need[resource] > capability[resource]:
                     asked, cap = format_amount(resource, need[resource]), format_amount(resource, capability[resource])
                     return Hold(
                         HoldReason.NEVER_FITS,
-                        f"can never fit: its minimum needs {resource} {asked}, queue {name} may have at most {cap}",
+                        f"can never fit: its minimum needs {resource} {asked}, {title(name)} may have at most {cap}",
                     )
         return None
 
@@ -159,11 +162,18 @@ def open_room(supply: Amounts, factor_milli: int, demand: Demand, inside: Iterab
     return Room(left, total)
 
 
-def gate_order(tree: QueueTree, priorities: dict[str, int]) -> Callable[[Group], tuple[int, int, str, Key]]:
+def title(queue: str) -> str:
+    """What people call a queue or quota: ``queue a``, ``quota b``."""
+    return queue.replace("/", " ", 1) if domain_of(queue) else f"queue {queue}"
+
+
+def gate_order(
+    tree_of: Callable[[str], QueueTree], priorities: dict[str, int]
+) -> Callable[[Group], tuple[int, int, str, Key]]:
     """The sort key by which groups come to the gate: queue priority, own priority, creation, name."""
 
     def key(group: Group) -> tuple[int, int, str, Key]:
-        queue = tree.queues.get(group.queue)
+        queue = tree_of(group.queue).queues.get(group.queue)
         return -(queue.priority if queue else 0), -priorities.get(group.priority_class, 0), group.created, group.key
 
     return key

@@ -4,10 +4,10 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from kube import Key, Manifest, Object
+from queue_manager.domain.members import foreign_queue
 from queue_manager.domain.queue_tree import DEFAULT, amounts_of
 from resources import Amounts, add, largest
 
-GROUP = "PodGroup.scheduling.volcano.sh"
 ADMITTED = "Admitted"
 """The condition that says whether the group's queue let it in, and why not."""
 
@@ -44,7 +44,7 @@ def read_group(item: Object) -> Group:
     return Group(
         key=item.key,
         uid=item.uid,
-        queue=str(spec.get("queue") or DEFAULT),
+        queue=foreign_queue(item) or str(spec.get("queue") or DEFAULT),
         phase=str(item.status.get("phase") or ""),
         min_member=int(spec.get("minMember") or 0),
         min_task_member=dict(spec.get("minTaskMember") or {}),

@@ -74,7 +74,7 @@ def _contest(rest: Integers, claimants: Claimants) -> Integers:
     ideal = whole * weight + scaled // level.weight[group]
     given: Integers = np.clip(ideal, claimants.least, claimants.most)
     remainder = np.where((ideal >= claimants.least) & (ideal < claimants.most), scaled % level.weight[group], 0)
-    return _round_up(given, remainder, budget - _sums(group, given, count), group)
+    return round_up(given, remainder, budget - _sums(group, given, count), group)
 
 
 def _levels(budget: Integers, claimants: Claimants) -> _Level:
@@ -117,7 +117,7 @@ def _turning_points(claimants: Claimants) -> tuple[Integers, Integers, Integers,
     return group, amount, weight, fixed, active
 
 
-def _round_up(given: Integers, remainder: Integers, left: Integers, group: Integers) -> Integers:
+def round_up(given: Integers, remainder: Integers, left: Integers, group: Integers) -> Integers:
     """One unit more for the ``left`` largest remainders of each group, of equal ones for the first."""
     candidates = np.flatnonzero((remainder > 0) & (left[group] > 0))
     narrow = group.astype(np.uint16) if len(left) <= 1 << 16 else group

@@ -5,7 +5,7 @@ from enum import IntEnum
 
 from kube import Key, Object
 from kube.pods import is_finished
-from queue_manager.domain.groups import GROUP
+from queue_manager.domain.elastic_quota import quota_named_by
 from queue_manager.domain.pod_requests import PodRequests
 from resources import Amounts
 
@@ -13,7 +13,11 @@ QUEUE_NAME = "scheduling.volcano.sh/queue-name"
 BARE = "Queue"
 """The kind in the key of a sum of pods that have no group; its name is the queue that they name, "" for none."""
 
+LOCAL_QUEUE = "kueue.x-k8s.io/queue-name"
+COHORTS = "cohort"
+
 _QUEUE_NAMES = (QUEUE_NAME, "volcano.sh/queue-name")
+GROUP = "PodGroup.scheduling.volcano.sh"
 _GROUP_NAMES = ("scheduling.k8s.io/group-name", "scheduling.volcano.sh/group-name")
 _TASK = "volcano.sh/task-spec"
 
@@ -60,12 +64,28 @@ def place_of(pod: Object) -> Place:
 
 
 def queue_named_by(pod: Object) -> str:
-    """The queue that the pod itself names, "" for none."""
+    """The queue that the pod itself names, "" for none; an elastic quota or a LocalQueue wins over a Volcano queue."""
+    if not (pod.labels or pod.annotations):
+        return ""
+    foreign = foreign_queue(pod)
+    if foreign:
+        return foreign
     for name in _QUEUE_NAMES:
         queue = pod.annotations.get(name) or pod.labels.get(name)
         if queue:
             return queue
     return ""
+
+
+def foreign_queue(item: Object) -> str:
+    """The LocalQueue or elastic quota that a pod or group is in by its labels, as a name in the books; "" for none."""
+    local = item.labels.get(LOCAL_QUEUE)
+    return f"{COHORTS}/{local}" if local else quota_named_by(item.labels)
+
+
+def domain_of(queue: str) -> str:
+    """Which kind of tree a name in the books belongs to: "" for Volcano's queues, ``quota``, ``cohort``."""
+    return queue.partition("/")[0] if "/" in queue else ""
 
 
 def is_same(old: Object, new: Object) -> bool:

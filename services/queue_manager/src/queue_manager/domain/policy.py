@@ -5,11 +5,19 @@ from dataclasses import dataclass
 from queue_manager.domain.claims import CLAIMS
 from resources import QuantityError, parse_milli
 
+QUEUEING = {"elastic-quota": "proportion", "cohort": "proportion"} | {name: name for name in CLAIMS}
+"""The rule of shares that Volcano's queues follow, by the word for the queueing as a whole.
+
+Elastic quotas and ClusterQueues are at work wherever there are such objects; with the first two words Volcano's own queues,
+which then have little to do, share as they do by default.
+"""
+
 
 @dataclass(frozen=True, slots=True)
 class QueuePolicy:
     """The choices. ``queueing`` names the rule of shares; ``overcommit`` is the factor of the enqueue gate, such as
-    ``"1.2"``, None for no gate; ``strict_fifo`` lets nobody pass the head of any queue.
+    ``"1.2"``, None for no gate; ``strict_fifo`` lets nobody pass the head of any queue; ``fair`` orders the work of
+    ClusterQueues by the shares of their queues and cohorts.
 
     Raises ValueError for a rule or a factor that there is not.
     """
@@ -17,12 +25,18 @@ class QueuePolicy:
     overcommit: str | None = None
     queueing: str = "proportion"
     strict_fifo: bool = False
+    fair: bool = False
 
     def __post_init__(self) -> None:
-        if self.queueing not in CLAIMS:
-            raise ValueError(f"queueing {self.queueing!r} is none of {', '.join(sorted(CLAIMS))}")
+        if self.queueing not in QUEUEING:
+            raise ValueError(f"queueing {self.queueing!r} is none of {', '.join(sorted(QUEUEING))}")
         if self.overcommit is not None and self.factor_milli < 1000:
             raise ValueError(f"overcommit {self.overcommit!r} is below 1, which would leave room idle for ever")
+
+    @property
+    def claim(self) -> str:
+        """The rule by which Volcano's queues share."""
+        return QUEUEING[self.queueing]
 
     @property
     def factor_milli(self) -> int:

@@ -9,7 +9,6 @@ from resources import Amounts, QuantityError, parse_amounts
 QUEUE = "Queue.scheduling.volcano.sh"
 ROOT = "root"
 DEFAULT = "default"
-BUILT_IN = (ROOT, DEFAULT)
 CLOSED_BY_PARENT = "volcano.sh/closed-by-parent"
 
 OPEN, CLOSING, CLOSED = "Open", "Closing", "Closed"
@@ -31,6 +30,12 @@ class Queue:
     capability: Amounts = field(default_factory=dict)
     state: str = ""
     closed_by_parent: bool = False
+    lends: bool = True
+    """Of an elastic quota: whether its idle minimum is lent."""
+    shared_weight: Amounts = field(default_factory=dict)
+    """Of an elastic quota: by what it takes part in the sharing of what is left, by resource."""
+    namespace: str = ""
+    """Of an elastic quota: where its object is."""
 
     @property
     def key(self) -> Key:
@@ -77,19 +82,16 @@ def _whole(value: Any, default: int) -> int:
     return value if isinstance(value, int) and not isinstance(value, bool) else default
 
 
-def built_in(name: str) -> Queue:
-    """A built-in queue that has no object."""
-    return Queue(name, parent="" if name == ROOT else ROOT)
-
-
 class QueueTree:
-    """All queues by name, and who is whose child.
+    """All queues by name, and who is whose child. The root and ``others`` are there even when no object says so.
 
     A queue whose parent is missing, or that is its own ancestor, hangs from the root, so that what it runs still counts.
     """
 
-    def __init__(self) -> None:
-        self.queues: dict[str, Queue] = {name: built_in(name) for name in BUILT_IN}
+    def __init__(self, root: str = ROOT, others: tuple[str, ...] = (DEFAULT,)) -> None:
+        self.root = root
+        self._built_in = (root, *others)
+        self.queues: dict[str, Queue] = {name: self._made(name) for name in self._built_in}
         self._parents: dict[str, str] = {}
         self._children: dict[str, list[str]] = {}
         self._depths: list[list[str]] = []
@@ -105,8 +107,8 @@ class QueueTree:
     def remove(self, name: str) -> None:
         """Forget a queue's object; a built-in queue goes on with its defaults."""
         self.queues.pop(name, None)
-        if name in BUILT_IN:
-            self.queues[name] = built_in(name)
+        if name in self._built_in:
+            self.queues[name] = self._made(name)
         self._depths = []
 
     def by_depth(self) -> list[list[str]]:
@@ -134,7 +136,11 @@ class QueueTree:
 
     def is_leaf(self, name: str) -> bool:
         """Whether jobs may be in ``name``: it has no children and is not the root."""
-        return name != ROOT and not self.children_of(name)
+        return name != self.root and not self.children_of(name)
+
+    def _made(self, name: str) -> Queue:
+        """A built-in queue that has no object."""
+        return Queue(name, parent="" if name == self.root else self.root)
 
     def _link(self) -> None:
         if self._depths:
@@ -143,7 +149,7 @@ class QueueTree:
         self._children = {}
         for name, parent in self._parents.items():
             self._children.setdefault(parent, []).append(name)
-        depth = [ROOT]
+        depth = [self.root]
         while depth:
             self._depths.append(depth)
             depth = [child for name in depth for child in self._children.get(name, ())]
@@ -155,9 +161,9 @@ class QueueTree:
         while above in self.queues and above not in seen and above != name:
             seen.add(above)
             above = self.queues[above].parent
-        if name == ROOT:
+        if name == self.root:
             return ""
-        return parent if parent in self.queues and above != name else ROOT
+        return parent if parent in self.queues and above != name else self.root
 
     def check(self) -> list[str]:
         """What does not hold: every queue hangs, over its parents, from the root."""

@@ -1,11 +1,11 @@
 """The groups that wait at the gate: who has to be judged again, who was let in, and what each was told."""
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from collections.abc import Set as AbstractSet
 
 from kube import Decision, Event, Key, Manifest, Mutation, Verb, rfc3339
 from queue_manager.domain.demand import Demand
-from queue_manager.domain.gate import Gate, Hold, Room, gate_order, open_room
+from queue_manager.domain.gate import Gate, Hold, Room, gate_order, open_room, title
 from queue_manager.domain.groups import ADMITTED, INQUEUE, PENDING, Group
 from queue_manager.domain.queue_tree import QueueTree
 from queue_manager.domain.quota import Quota, read_quota
@@ -18,11 +18,11 @@ _RETELL_MS = 10_000
 class WaitingGroups:
     """Judges waiting groups, each only when something that it depends on has changed."""
 
-    def __init__(self, tree: QueueTree, demand: Demand, factor_milli: int) -> None:
-        self._tree = tree
+    def __init__(self, tree_of: Callable[[str], QueueTree], demand: Demand, factor_milli: int) -> None:
+        self._tree_of = tree_of
         self._demand = demand
         self._factor_milli = factor_milli
-        self._gate = Gate(tree, demand, self._quotas_of, self.is_let_in)
+        self._gate = Gate(tree_of, demand, self._quotas_of, self.is_let_in)
         self._quotas: dict[str, dict[Key, Quota]] = {}
         self._priorities: dict[str, int] = {}
         self._waiting: dict[Key, None] = {}
@@ -99,7 +99,7 @@ class WaitingGroups:
         groups = [self._demand.groups[key] for key in due if key in self._waiting and key not in self._assumed]
         room = self._room(supply)
         decisions = []
-        for group in sorted(groups, key=gate_order(self._tree, self._priorities)):
+        for group in sorted(groups, key=gate_order(self._tree_of, self._priorities)):
             if group.key in in_flight:
                 continue
             hold = self._gate.judge(group, room)
@@ -114,7 +114,7 @@ class WaitingGroups:
 
     def _admit(self, group: Group, now: int) -> Decision:
         self.assume(group.key)
-        message = f"queue {group.queue} lets the group in"
+        message = f"{title(group.queue)} lets the group in"
         status: Manifest = {"phase": INQUEUE}
         if group.told is not None:
             status["conditions"] = [_condition("True", "LetIn", message, now)]

@@ -28,9 +28,12 @@ class WriteRequest(_message.Message):
     ACTOR_FIELD_NUMBER: _builtins.int
     WRITES_FIELD_NUMBER: _builtins.int
     BLOBS_FIELD_NUMBER: _builtins.int
+    TRACEPARENT_FIELD_NUMBER: _builtins.int
     id: _builtins.str
     """The same id again is the same request: it is done once."""
     actor: _builtins.str
+    traceparent: _builtins.str
+    """The trace that the request belongs to (W3C traceparent); empty for none."""
     @_builtins.property
     def writes(self) -> _containers.RepeatedCompositeFieldContainer[Global___Write]: ...
     @_builtins.property
@@ -44,10 +47,11 @@ class WriteRequest(_message.Message):
         actor: _builtins.str = ...,
         writes: _abc.Iterable[Global___Write] | None = ...,
         blobs: _abc.Iterable[_builtins.bytes] | None = ...,
+        traceparent: _builtins.str = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["actor", b"actor", "blobs", b"blobs", "id", b"id", "writes", b"writes"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["actor", b"actor", "blobs", b"blobs", "id", b"id", "traceparent", b"traceparent", "writes", b"writes"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

@@ -35,7 +35,11 @@ def endpoint(server: Any, token: str) -> Endpoint:
 def test_what_is_applied_can_be_got_listed_and_deleted(endpoint: Endpoint) -> None:
     with SyncClient(endpoint) as client:
         results = accepted(client.apply([configmap("a", x="1"), configmap("b"), configmap("c")]))
-        assert [(one.key.name, one.outcome) for one in results] == [("a", "created"), ("b", "created"), ("c", "created")]
+        assert [(one.key.name, one.outcome) for one in results] == [
+            ("a", "created"),
+            ("b", "created"),
+            ("c", "created"),
+        ]
         assert client.get("cm", "a")["data"] == {"x": "1"}
         assert [one["metadata"]["name"] for one in client.list("configmaps")] == ["a", "b", "c"]
         assert [len(page.manifests) for page in client.pages("cm")] == [2, 1]
@@ -48,7 +52,7 @@ def test_a_refusal_is_a_result_or_by_choice_an_error(endpoint: Endpoint, server:
     with SyncClient(endpoint) as client:
         results = client.apply([configmap("a"), configmap("b")])
         assert [one.refused for one in results] == [True, False]
-        with pytest.raises(Refused, match="data.x: 1: must be even"):
+        with pytest.raises(Refused, match=r"data\.x: 1: must be even"):
             accepted(results)
 
 
