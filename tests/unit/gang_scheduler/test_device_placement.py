@@ -86,6 +86,17 @@ def test_an_unhealthy_card_is_never_chosen_even_if_the_node_still_counts_it(toy:
     assert "1 has too few cards free (needs a whole one)" in toy.message("p-1")
 
 
+def test_the_cards_of_a_node_are_known_from_koordinators_description_too(toy: Any) -> None:
+    """And one that it calls sick is not chosen any more."""
+    gpu_node(toy, cards=3)
+    described = [{"type": "gpu", "minor": at, "health": at != 1, "topology": {"nodeID": 0}} for at in range(3)]
+    device = {"apiVersion": "scheduling.koordinator.sh/v1alpha1", "kind": "Device", "metadata": {"name": "n1"}}
+    toy.put({**device, "spec": {"devices": described}})
+    gpu_pods(toy, "p", 1, count=3)
+    toy.settle()
+    assert [cards_of(toy, f"p-{at}") for at in range(3)] == [[0], [2], []]
+
+
 def test_a_restart_loses_no_card(toy: Any) -> None:
     """Another core that reads the same facts gives the next pod the same card."""
     gpu_node(toy)

@@ -14,6 +14,7 @@ from resources import QuantityError, parse_quantity
 
 CARDS = "tidegate.dev/devices"
 PLACE = "scheduling.koordinator.sh/resource-status"
+KOORDINATOR_CARDS = "scheduling.koordinator.sh/device-allocated"
 CPU_SET = "cpuset"
 NUMA_NODES = "numaNodeResources"
 
@@ -29,7 +30,7 @@ def annotations_of(devices: Manifest) -> dict[str, str]:
 
 def devices_of(annotations: Mapping[str, str]) -> Manifest:
     """What a binding gave a pod, read from its annotations; what cannot be read is left out."""
-    found: Manifest = {}
+    found = _of_koordinator(annotations) if CARDS not in annotations else {}
     for name in (CARDS, PLACE):
         if name in annotations:
             found.update(_read(annotations[name]))
@@ -75,6 +76,16 @@ def device_variables(pod: Manifest, container: str) -> dict[str, str]:
         # CUDA's own order is fastest first; the indexes here are NVML's, which is the order on the bus.
         "CUDA_DEVICE_ORDER": "PCI_BUS_ID",
     }
+
+
+def _of_koordinator(annotations: Mapping[str, str]) -> Manifest:
+    """The cards of a pod that Koordinator's scheduler placed."""
+    given = _read(annotations.get(KOORDINATOR_CARDS) or "").get("gpu")
+    try:
+        indexes = [int(one["minor"]) for one in given or ()]
+    except (KeyError, TypeError, ValueError):
+        return {}
+    return {"koordinator.sh/gpu": indexes} if indexes else {}
 
 
 def _text(part: Manifest) -> str:

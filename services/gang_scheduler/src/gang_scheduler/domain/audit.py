@@ -31,7 +31,7 @@ def rebuilt(cluster: Cluster) -> Cluster:
     copy.room.neighbours.namespaces.update(cluster.room.neighbours.namespaces)
     copy.namespace_annotations.update(cluster.namespace_annotations)
     objects = [
-        *cluster.topologies.values(),
+        *cluster.descriptions.values(),
         *cluster.nodes.values(),
         *(g.pod_group for g in cluster.groups.values() if g.pod_group),
     ]

@@ -8,9 +8,9 @@ from gang_scheduler.domain.disruption_budgets import BUDGET, DisruptionBudgets
 from gang_scheduler.domain.entitlement import Entitlement
 from gang_scheduler.domain.gang_terms import SIGS_GROUP, VOLCANO_GROUP, GroupId
 from gang_scheduler.domain.groups import Group
-from gang_scheduler.domain.node_inventory import TOPOLOGY_KIND, NodeInventory, inventory_of
+from gang_scheduler.domain.node_inventory import DEVICE_KIND, TOPOLOGY_KIND, NodeInventory, inventory_of
 from gang_scheduler.domain.pod_books import PodBooks
-from kube import Event, Object
+from kube import Event, Key, Object
 
 
 @dataclass(slots=True)
@@ -21,8 +21,8 @@ class Cluster(PodBooks):
     classes: dict[str, int] = field(default_factory=dict)
     """The value of every priority class."""
 
-    topologies: dict[str, Object] = field(default_factory=dict)
-    """By name of the node, what describes its CPUs."""
+    descriptions: dict[Key, Object] = field(default_factory=dict)
+    """What describes the CPUs and cards of nodes, under the node's name."""
 
     _inventories: dict[str, NodeInventory] = field(default_factory=dict)
 
@@ -37,7 +37,8 @@ class Cluster(PodBooks):
         PodBooks.__post_init__(self)
         self._folds = {
             "Node": self._fold_node,
-            TOPOLOGY_KIND: self._fold_topology,
+            TOPOLOGY_KIND: self._fold_description,
+            DEVICE_KIND: self._fold_description,
             "Namespace": self._fold_namespace,
             "PriorityClass.scheduling.k8s.io": self._fold_priority_class,
             "Queue.scheduling.volcano.sh": self._fold_queue,
@@ -106,20 +107,20 @@ class Cluster(PodBooks):
             for record in self.on_node.get(name, {}).values():
                 self.count(record)
 
-    def _fold_topology(self, event: Event) -> None:
-        name = event.key.name
+    def _fold_description(self, event: Event) -> None:
         if event.new is None:
-            self.topologies.pop(name, None)
+            self.descriptions.pop(event.key, None)
         else:
-            self.topologies[name] = event.new
-        if name in self.nodes:
-            self._renew_devices_of(name)
+            self.descriptions[event.key] = event.new
+        if event.key.name in self.nodes:
+            self._renew_devices_of(event.key.name)
 
     def _renew_devices_of(self, name: str) -> None:
         """If a node's devices are others now, all that runs there takes its own anew."""
         table = self.room.table
         slot = table.slots[name]
-        inventory = inventory_of(self.nodes[name], self.topologies.get(name))
+        topology, device = (self.descriptions.get(Key(kind, "", name)) for kind in (TOPOLOGY_KIND, DEVICE_KIND))
+        inventory = inventory_of(self.nodes[name], topology, device)
         if inventory == self._inventories.get(name):
             return
         self._inventories[name] = inventory

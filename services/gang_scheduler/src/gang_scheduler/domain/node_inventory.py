@@ -9,6 +9,7 @@ from kube import Manifest, Object
 from resources import Amounts, QuantityError, parse_amounts
 
 INVENTORY = "tidegate.dev/inventory"
+DEVICE_KIND = "Device.scheduling.koordinator.sh"
 TOPOLOGY_KIND = "NodeResourceTopology.topology.node.k8s.io"
 
 
@@ -22,8 +23,8 @@ class NodeInventory:
     cpu_topology: str = ""
 
 
-def inventory_of(node: Object, topology: Object | None) -> NodeInventory:
-    """What matters of a node and of the object that describes its CPUs."""
+def inventory_of(node: Object, topology: Object | None, device: Object | None) -> NodeInventory:
+    """What matters of a node and of the objects that describe its CPUs and its cards."""
     try:
         read = json.loads(node.annotations.get(INVENTORY) or "{}")
     except ValueError:
@@ -35,4 +36,26 @@ def inventory_of(node: Object, topology: Object | None) -> NodeInventory:
         amounts = {}
     labels = {POLICY_LABEL: node.labels[POLICY_LABEL]} if POLICY_LABEL in node.labels else {}
     described = topology.annotations.get(CPU_TOPOLOGY, "") if topology else ""
-    return NodeInventory(read if isinstance(read, dict) else {}, amounts, labels, described)
+    inventory = read if isinstance(read, dict) else {}
+    return NodeInventory(_with_cards(inventory, device) if device else inventory, amounts, labels, described)
+
+
+def _with_cards(inventory: Manifest, device: Object) -> Manifest:
+    """The cards by Koordinator's description where the node does not list any; sick ones are so by either."""
+    described = [one for one in device.spec.get("devices") or () if one.get("type") == "gpu" and "minor" in one]
+    sick = {one["minor"] for one in described if one.get("health") is False}
+    listed = inventory.get("gpus") or [_card(one) for one in described]
+    if not isinstance(listed, list):
+        return inventory
+    cards = [{**one, "healthy": False} if one.get("index", at) in sick else one for at, one in enumerate(listed)]
+    return {**inventory, "gpus": cards}
+
+
+def _card(described: Manifest) -> Manifest:
+    memory = (described.get("resources") or {}).get("koordinator.sh/gpu-memory")
+    numa = (described.get("topology") or {}).get("nodeID")
+    return {
+        "index": described["minor"],
+        "memory": memory,
+        "numa": numa if isinstance(numa, int) and numa >= 0 else None,
+    }
