@@ -19,7 +19,9 @@ _PROBE_TIMES = (
 )  # fmt: skip
 _ACTION = {
     "exec": fields(command=TEXTS),
-    "httpGet": fields(path=TEXT, port=EITHER, host=TEXT, scheme=TEXT, httpHeaders=ListOf(fields(name=TEXT, value=TEXT))),
+    "httpGet": fields(
+        path=TEXT, port=EITHER, host=TEXT, scheme=TEXT, httpHeaders=ListOf(fields(name=TEXT, value=TEXT))
+    ),
     "tcpSocket": fields(port=EITHER, host=TEXT),
     "grpc": fields(port=WHOLE, service=TEXT),
 }
