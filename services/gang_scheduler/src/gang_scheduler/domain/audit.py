@@ -4,6 +4,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from gang_scheduler.domain import device_audit
 from gang_scheduler.domain.cluster import Cluster
 from gang_scheduler.domain.groups import Group
 from gang_scheduler.domain.pod_record import Standing, standing_of
@@ -14,8 +15,9 @@ from kube import Event
 
 def audit(cluster: Cluster) -> list[str]:
     """What does not hold, in words; empty when all is well."""
-    excess = _excess(cluster)
-    return [*excess, *_overfull_nodes(cluster), *_wrong_standings(cluster), *_differences(cluster, rebuilt(cluster))]
+    excess, anew = _excess(cluster), rebuilt(cluster)
+    problems = [*excess, *_overfull_nodes(cluster), *_wrong_standings(cluster), *_differences(cluster, anew)]
+    return [*problems, *device_audit.misgiven(cluster), *device_audit.differences(cluster, anew)]
 
 
 def rebuilt(cluster: Cluster) -> Cluster:

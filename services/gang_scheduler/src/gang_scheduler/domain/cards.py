@@ -13,6 +13,9 @@ from kube import Manifest
 from resources import Amounts, QuantityError, parse_quantity
 
 WHOLE_CARDS = ("nvidia.com/gpu", "volcano.sh/gpu-number")
+CARD_MEMORY = "volcano.sh/gpu-memory"
+"""MiB of one card."""
+
 GPU_CORE, GPU_RATIO, GPU_MEMORY = (f"koordinator.sh/{name}" for name in ("gpu-core", "gpu-memory-ratio", "gpu-memory"))
 VGPU_NUMBER, VGPU_MEMORY = "volcano.sh/vgpu-number", "volcano.sh/vgpu-memory"
 
@@ -38,9 +41,19 @@ class Card:
 
 
 def cards_of(inventory: Manifest, allocatable: Amounts) -> tuple[Card, ...]:
-    """The healthy cards of a node by its ``inventory``; without one, cards 0 … as many as it has to give."""
+    """The healthy cards of a node by its ``inventory``; without one, cards 0 … as many as it has to give.
+
+    An inventory that cannot be read is none.
+    """
+    try:
+        return _cards(inventory, allocatable)
+    except (AttributeError, TypeError, ValueError):
+        return _cards({}, allocatable)
+
+
+def _cards(inventory: Manifest, allocatable: Amounts) -> tuple[Card, ...]:
     listed = inventory.get("gpus")
-    found = _listed(listed) if isinstance(listed, list) else {index: {} for index in range(_counted(allocatable))}
+    found = _listed(listed) if listed else {index: {} for index in range(_counted(allocatable))}
     if not found:
         return ()
     cells = {int(gpu): cell for cell, node in enumerate(inventory.get("numa") or ()) for gpu in node.get("gpus") or ()}
@@ -102,7 +115,8 @@ def _counted(allocatable: Amounts) -> int:
 
 
 def _memory_each(allocatable: Amounts, count: int) -> int:
-    total = allocatable.get(GPU_MEMORY, 0) or allocatable.get(VGPU_MEMORY, 0) << 20
+    in_mib = allocatable.get(VGPU_MEMORY, 0) or allocatable.get(CARD_MEMORY, 0)
+    total = allocatable.get(GPU_MEMORY, 0) or in_mib << 20
     return total // count or UNKNOWN_MEMORY
 
 

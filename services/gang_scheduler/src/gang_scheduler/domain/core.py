@@ -5,6 +5,7 @@ from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
 
 from gang_scheduler.domain import decisions
+from gang_scheduler.domain.allotments import allotment_of
 from gang_scheduler.domain.audit import audit
 from gang_scheduler.domain.backfill import Backfill, Heads
 from gang_scheduler.domain.block import OWN_CHANGE, Wake
@@ -14,7 +15,6 @@ from gang_scheduler.domain.entitlement import entitlements
 from gang_scheduler.domain.evictor import EvictionRules, Evictor
 from gang_scheduler.domain.explain import Explanation, Reason
 from gang_scheduler.domain.gang_terms import GroupId
-from gang_scheduler.domain.grants import grant_of
 from gang_scheduler.domain.groups import Group
 from gang_scheduler.domain.inquiry import explain
 from gang_scheduler.domain.memory import dump, load, read
@@ -343,7 +343,7 @@ class SchedulerCore:
                 yield batch, node
                 batch = []
             node = mutation.node
-            record.given = grant_of(mutation.devices)
+            record.given = allotment_of(mutation.devices)
             batch.append(record)
         if batch:
             yield batch, node

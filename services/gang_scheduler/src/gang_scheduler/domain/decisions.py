@@ -21,10 +21,10 @@ def placed(turn: Turn, names: Sequence[str], now: int) -> Decision:
     mutations: list[Mutation] = []
     for step in turn.steps:
         node = names[step.slot]
-        grants = [grant.manifest() for grant in step.grants] or [None] * len(step.records)
+        allotments = [allotment.manifest() for allotment in step.allotments] or [None] * len(step.records)
         mutations += [
             Mutation(Verb.BIND, record.key, record.pod.uid, None, None, node, devices)
-            for record, devices in zip(step.records, grants, strict=True)
+            for record, devices in zip(step.records, allotments, strict=True)
         ]
         group = step.records[0].group
         count[group] = count.get(group, 0) + len(step.records)

@@ -6,7 +6,15 @@ from dataclasses import dataclass
 from enum import IntEnum
 from typing import Any, NamedTuple
 
-from gang_scheduler.domain.cards import GPU_CORE, GPU_MEMORY, GPU_RATIO, VGPU_MEMORY, VGPU_NUMBER, WHOLE_CARDS
+from gang_scheduler.domain.cards import (
+    CARD_MEMORY,
+    GPU_CORE,
+    GPU_MEMORY,
+    GPU_RATIO,
+    VGPU_MEMORY,
+    VGPU_NUMBER,
+    WHOLE_CARDS,
+)
 from resources import Amounts, QuantityError, parse_amounts
 
 GPU, GPU_SHARED = "koordinator.sh/gpu", "koordinator.sh/gpu.shared"
@@ -112,6 +120,8 @@ def card_need(spec: Mapping[str, Any], requests: Amounts) -> CardNeed | None:
             return CardNeed(name, requests[name])
     if requests.get(VGPU_NUMBER):
         return _virtual(spec, requests[VGPU_NUMBER])
+    if requests.get(CARD_MEMORY):
+        return CardNeed(CARD_MEMORY, 1, 0, requests[CARD_MEMORY] << 20, 0)
     return _share(requests)
 
 

@@ -1,6 +1,6 @@
 """The devices of all nodes: how many copies of a pod they let each node take, as vectors; and the books behind them.
 
-The plain rule is NodeDevices.choose, node by node. The vectors say the same for all nodes at once: row ``i`` of a matrix
+The plain rule is NodeRoom.choose, node by node. The vectors say the same for all nodes at once: row ``i`` of a matrix
 is the i-th card or NUMA node, zeros where a node has fewer.
 """
 
@@ -9,52 +9,17 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from gang_scheduler.domain.allotments import NOTHING, Allotment
 from gang_scheduler.domain.cards import cards_of
+from gang_scheduler.domain.device_columns import Columns, grown
 from gang_scheduler.domain.device_needs import CardNeed, DeviceNeed, NumaPolicy
-from gang_scheduler.domain.grants import NOTHING, Grant
-from gang_scheduler.domain.node_devices import MOST_COPIES, Claim, NodeDevices
+from gang_scheduler.domain.node_devices import NodeDevices, Tenant
 from gang_scheduler.domain.node_inventory import NodeInventory
+from gang_scheduler.domain.node_room import MOST_COPIES, NodeRoom
 from gang_scheduler.domain.numa import layout_of
 from gang_scheduler.domain.vectors import ALL, Ints, Mask, Slots
 from kube import Key
 from resources import format_amounts
-
-
-@dataclass(slots=True)
-class Columns:
-    """What is free on the nodes, or what they have: of cards and of NUMA nodes."""
-
-    core: Ints = field(default_factory=lambda: np.zeros((0, 0), np.int64))
-    memory: Ints = field(default_factory=lambda: np.zeros((0, 0), np.int64))
-    slots: Ints = field(default_factory=lambda: np.zeros((0, 0), np.int64))
-    cell_cpu: Ints = field(default_factory=lambda: np.zeros((0, 0), np.int64))
-    cell_memory: Ints = field(default_factory=lambda: np.zeros((0, 0), np.int64))
-    whole: Ints = field(default_factory=lambda: np.zeros(0, np.int64))
-    """How many cards of a node are free altogether."""
-
-    def put(self, slot: int, node: NodeDevices) -> None:
-        """Take over the free amounts of a node."""
-        cards, cells = len(node.cards), len(node.cell_cpu)
-        self.core[:cards, slot] = node.core
-        self.memory[:cards, slot] = node.memory
-        self.slots[:cards, slot] = node.slots
-        self.cell_cpu[:cells, slot] = node.cell_cpu
-        self.cell_memory[:cells, slot] = node.cell_memory
-        full = zip(node.core, node.memory, node.cards, strict=True)
-        self.whole[slot] = sum(core == 100 and memory == card.memory for core, memory, card in full)
-
-    def clear(self, slot: int) -> None:
-        for matrix in (self.core, self.memory, self.slots, self.cell_cpu, self.cell_memory):
-            matrix[:, slot] = 0
-        self.whole[slot] = 0
-
-    def grow(self, cards: int, cells: int, nodes: int) -> None:
-        """Make place for at least so many."""
-        self.core, self.memory, self.slots = (
-            _grown(matrix, cards, nodes) for matrix in (self.core, self.memory, self.slots)
-        )
-        self.cell_cpu, self.cell_memory = (_grown(matrix, cells, nodes) for matrix in (self.cell_cpu, self.cell_memory))
-        self.whole = np.concatenate([self.whole, np.zeros(max(0, nodes - len(self.whole)), np.int64)])
 
 
 @dataclass(slots=True)
@@ -82,7 +47,7 @@ class Devices:
         self._named = np.concatenate([self._named, np.zeros(more, np.bool_)])
         self._policy = np.concatenate([self._policy, np.zeros(more, np.int64)])
         self._cells = np.concatenate([self._cells, np.zeros(more, np.int64)])
-        self._card_cell = _grown(self._card_cell, cards, len(self._named))
+        self._card_cell = grown(self._card_cell, cards, len(self._named))
         for columns in (self.free, self.have):
             columns.grow(cards, cells, len(self._named))
 
@@ -93,15 +58,16 @@ class Devices:
         layout = layout_of(
             inventory.inventory, inventory.labels, inventory.allocatable.get("cpu", 0), inventory.cpu_topology
         )
-        node = self.nodes[slot] = NodeDevices(cards, layout)
+        room = NodeRoom(cards, layout)
+        self.nodes[slot] = NodeDevices(room)
         self.resize(len(self._named), len(cards), len(layout.cells))
         places = {cell.number: at for at, cell in enumerate(layout.cells)}
         near = [places.get(card.cell, -1) for card in cards]
         self._card_cell[: len(cards), slot] = -1 if -1 in near else near
         self._named[slot], self._policy[slot], self._cells[slot] = layout.named, layout.policy, len(layout.cells)
         self.kept += self._keeps(slot)
-        self.have.put(slot, node)
-        self.free.put(slot, node)
+        self.have.put(slot, room)
+        self.free.put(slot, room)
 
     def remove(self, slot: int) -> None:
         """A node is gone, or about to be put anew."""
@@ -116,24 +82,24 @@ class Devices:
         """Whether the devices of any node matter to a pod."""
         return need.special or self.kept > 0
 
-    def take(self, slot: int, claims: Sequence[Claim]) -> None:
+    def take(self, slot: int, tenants: Sequence[Tenant]) -> None:
         """Pods come to a node."""
         node = self.nodes[slot]
-        for claim in claims:
-            if claim.need.special or node.layout.policy >= NumaPolicy.RESTRICTED:
-                node.take(claim)
-        self.free.put(slot, node)
+        for tenant in tenants:
+            if tenant.need.special or node.room.layout.policy >= NumaPolicy.RESTRICTED:
+                node.take(tenant)
+        self.free.put(slot, node.room)
 
     def give(self, slot: int, keys: Sequence[Key]) -> None:
         """Pods leave a node."""
-        node = self.nodes[slot]
-        if not node.held:
+        node = self.nodes.get(slot)
+        if node is None or not node.held:
             return
         for key in keys:
             node.give(key)
-        self.free.put(slot, node)
+        self.free.put(slot, node.room)
 
-    def granted(self, slot: int, key: Key) -> Grant:
+    def allotted(self, slot: int, key: Key) -> Allotment:
         """What a pod on a node has."""
         held = self.nodes[slot].held.get(key)
         return held[1] if held else NOTHING
@@ -266,14 +232,6 @@ def most_copies(parts: Ints, count: int) -> Ints:
 def _times(have: Ints, need: int) -> Ints:
     """How often the need fits."""
     return have // need if need else np.full(have.shape, MOST_COPIES, np.int64)
-
-
-def _grown(matrix: Ints, rows: int, columns: int) -> Ints:
-    if rows <= len(matrix) and columns <= matrix.shape[1]:
-        return matrix
-    grown = np.zeros((max(rows, len(matrix)), max(columns, matrix.shape[1])), np.int64)
-    grown[: len(matrix), : matrix.shape[1]] = matrix
-    return grown
 
 
 def _words(need: CardNeed) -> str:

@@ -90,7 +90,7 @@ def node_report(room: Room, record: PodRecord) -> NodeReport:
     for phrase, mask in room.coupling_masks(record):
         _sieve(counts, phrase, left, mask)
     if record.shape.devices.policy >= NumaPolicy.RESTRICTED:
-        words = "name no NUMA nodes, or have another NUMA policy than the pod"
+        words = "have no named NUMA nodes, or another NUMA policy than the pod"
         _sieve(counts, words, left, table.devices.agrees(record.shape.devices))
     short: list[Manifest] = []
     for name, need, phrase, mask in _room_filters(room, record, left.copy()):
@@ -157,7 +157,6 @@ def _sieve(counts: list[tuple[str, int]], phrase: str, left: Mask, mask: Mask) -
 def _for_one(phrase: str) -> str:
     for many, one in (
         ("have ", "has "),
-        ("name ", "names "),
         ("are ", "is "),
         ("lack ", "lacks "),
         ("do not ", "does not "),

@@ -9,8 +9,8 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from gang_scheduler.domain.allotments import parse_cpus
 from gang_scheduler.domain.device_needs import NumaPolicy, numa_policy
-from gang_scheduler.domain.grants import parse_cpus
 from kube import Manifest
 from resources import QuantityError, parse_quantity
 

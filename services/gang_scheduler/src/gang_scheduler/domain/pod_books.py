@@ -2,9 +2,9 @@
 
 from dataclasses import dataclass, field
 
-from gang_scheduler.domain.device_needs import traits_of
+from gang_scheduler.domain.allotments import allotment_of
+from gang_scheduler.domain.device_needs import Traits, traits_of
 from gang_scheduler.domain.gang_terms import GroupId, group_of, queue_of
-from gang_scheduler.domain.grants import grant_of
 from gang_scheduler.domain.groups import Group
 from gang_scheduler.domain.node_table import NodeTable
 from gang_scheduler.domain.pod_record import PodRecord, Standing, standing_of
@@ -72,7 +72,7 @@ class PodBooks:
     def unassume(self, record: PodRecord) -> None:
         """The pod was not bound after all."""
         record.assumed = False
-        record.given = grant_of(devices_of(record.pod.annotations))
+        record.given = allotment_of(devices_of(record.pod.annotations))
         self._bind(record, str(record.pod.spec.get("nodeName") or ""))
         self._stand(record, again=True)
 
@@ -83,7 +83,7 @@ class PodBooks:
     def _add(self, pod: Object) -> None:
         form = self._form_of(pod)
         record = PodRecord(pod.key, pod, form, form.scheduler in self.schedulers)
-        record.given = grant_of(devices_of(pod.annotations))
+        record.given = allotment_of(devices_of(pod.annotations))
         record.rank()
         if not form.shape.terms.empty:
             self.room.neighbours.watch(form.shape.terms, self.placed())
@@ -132,7 +132,7 @@ class PodBooks:
             record.matched_version = -1
             if not record.shape.terms.empty:
                 self._reform(record)
-        self._renew_devices(record)
+        self._renew_devices(record, old)
         gang = group_of(record.pod)
         if gang != record.group.id:
             self.lift(record)
@@ -154,18 +154,17 @@ class PodBooks:
             self.room.neighbours.leave(old.terms)
         record.group.priority_changed()
 
-    def _renew_devices(self, record: PodRecord) -> None:
+    def _renew_devices(self, record: PodRecord, old: Object) -> None:
         """What metadata says about the pod's devices may be something else now."""
-        given = grant_of(devices_of(record.pod.annotations))
+        given = allotment_of(devices_of(record.pod.annotations))
         if given != record.given:
             self.lift(record)
             record.given = given
-        if self._form_of(record.pod).shape is not record.shape:
+        if _traits(record.pod) != _traits(old):
             self._reform(record)
 
     def _form_of(self, pod: Object) -> PodForm:
-        traits = traits_of(pod.labels, pod.annotations, int(pod.spec.get("priority") or 0))
-        return self.catalog.form_of(pod.spec, pod.namespace, pod.labels, traits)
+        return self.catalog.form_of(pod.spec, pod.namespace, pod.labels, _traits(pod))
 
     def _bind(self, record: PodRecord, node: str) -> None:
         if node == record.node:
@@ -233,6 +232,10 @@ class PodBooks:
             if record.charged is not None:
                 self.lift(record)
                 self.count(record)
+
+
+def _traits(pod: Object) -> Traits:
+    return traits_of(pod.labels, pod.annotations, int(pod.spec.get("priority") or 0))
 
 
 def _same_but_for_node(old: dict[str, object], new: dict[str, object]) -> bool:

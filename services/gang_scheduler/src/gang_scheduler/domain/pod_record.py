@@ -4,8 +4,8 @@ from dataclasses import dataclass, field
 from enum import IntEnum
 from typing import TYPE_CHECKING
 
-from gang_scheduler.domain.grants import NOTHING, Grant
-from gang_scheduler.domain.node_devices import Claim
+from gang_scheduler.domain.allotments import NOTHING, Allotment
+from gang_scheduler.domain.node_devices import Tenant
 from gang_scheduler.domain.pod_shape import PodForm, PodShape
 from kube import Key, Object
 
@@ -55,7 +55,7 @@ class PodRecord:
     charged: str | None = None
     """The queue to which it is charged while it is counted."""
 
-    given: Grant = NOTHING
+    given: Allotment = NOTHING
     """The devices that it has on its node, as far as it, or the decision on its way, says so."""
 
     matched: tuple[int, ...] = ()
@@ -72,9 +72,9 @@ class PodRecord:
         """The task of its job that it belongs to."""
         return self.pod.annotations.get(TASK_SPEC) or self.pod.labels.get(TASK_SPEC) or ""
 
-    def claim(self) -> Claim:
+    def tenant(self) -> Tenant:
         """The pod as the books of devices know it."""
-        return Claim(self.key, self.shape.devices, self.given, bool(self.node), self.order)
+        return Tenant(self.key, self.shape.devices, self.given, bool(self.node), self.order)
 
     def rank(self) -> None:
         """Compute ``order`` again, after the pod or its form changed."""

@@ -37,7 +37,7 @@ class Room:
         """Pods of one shape take room at ``slot`` and of ``queue`` (None: they are not charged)."""
         self._move(records, slot, 1)
         if self.table.devices.concern(records[0].shape.devices):
-            self.table.devices.take(slot, [record.claim() for record in records])
+            self.table.devices.take(slot, [record.tenant() for record in records])
         for record in records:
             record.slot, record.charged = slot, queue
         if queue is not None:

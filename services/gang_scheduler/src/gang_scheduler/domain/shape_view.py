@@ -93,9 +93,7 @@ class ShapeView:
         return self._largest
 
     def _renew(self) -> None:
-        self.mask = static_mask(self.shape.rules, self.table)
-        if self.shape.broken:
-            self.mask[:] = False
+        self.mask = self._allowed(ALL)
         self.static = static_score(self.shape, self.table)
         self._largest = None
         self.copies = np.zeros(self.table.size, np.int64)
@@ -105,8 +103,12 @@ class ShapeView:
 
     def _renew_rules(self, changed: list[int]) -> None:
         slots = np.array(changed, np.intp)
-        self.mask[slots] = False if self.shape.broken else static_mask(self.shape.rules, self.table, slots)
+        self.mask[slots] = self._allowed(slots)
         self.static[slots] = static_score(self.shape, self.table, slots)
+
+    def _allowed(self, slots: Slots) -> Mask:
+        mask = static_mask(self.shape.rules, self.table, slots) & self.table.devices.agrees(self.shape.devices, slots)
+        return np.zeros_like(mask) if self.shape.broken else mask
 
     def _renew_few(self, slots: list[int]) -> None:
         """The same as _renew_room, without the cost of starting vector operations."""

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from gang_scheduler.domain.grants import Grant
+from gang_scheduler.domain.allotments import Allotment
 from gang_scheduler.domain.pod_record import PodRecord
 from gang_scheduler.domain.room import Room
 
@@ -14,7 +14,7 @@ class Step(NamedTuple):
 
     records: tuple[PodRecord, ...]
     slot: int
-    grants: tuple[Grant, ...] = ()
+    allotments: tuple[Allotment, ...] = ()
     """The devices of each, where any matter."""
 
 
@@ -30,10 +30,10 @@ class Trial:
         group = records[0].group
         self.room.occupy(records, slot, group.queue if records[0].ours else None)
         devices = self.room.table.devices
-        grants: tuple[Grant, ...] = ()
+        allotments: tuple[Allotment, ...] = ()
         if devices.concern(records[0].shape.devices):
-            grants = tuple(devices.granted(slot, record.key) for record in records)
-        self.steps.append(Step(tuple(records), slot, grants))
+            allotments = tuple(devices.allotted(slot, record.key) for record in records)
+        self.steps.append(Step(tuple(records), slot, allotments))
 
     def checkpoint(self) -> int:
         """A mark to come back to."""

@@ -18,7 +18,7 @@ class CellShare(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Grant:
+class Allotment:
     """``cards`` are indexes, of which ``resource`` is the request that they answer; ``cpus`` are the pod's alone."""
 
     resource: str = ""
@@ -27,7 +27,7 @@ class Grant:
     shares: tuple[CellShare, ...] = ()
 
     def manifest(self) -> Manifest | None:
-        """The grant as a binding carries it; None when there is nothing to tell."""
+        """The allotment as a binding carries it; None when there is nothing to tell."""
         told: Manifest = {}
         if self.cards:
             told[self.resource] = list(self.cards)
@@ -41,11 +41,11 @@ class Grant:
         return told or None
 
 
-NOTHING = Grant()
+NOTHING = Allotment()
 
 
-def grant_of(devices: Manifest | None) -> Grant:
-    """The grant that a binding carries; what cannot be read is left out."""
+def allotment_of(devices: Manifest | None) -> Allotment:
+    """The allotment that a binding carries; what cannot be read is left out."""
     if not devices:
         return NOTHING
     cards: dict[str, list[int]] = {}
@@ -55,7 +55,9 @@ def grant_of(devices: Manifest | None) -> Grant:
         except (TypeError, ValueError):
             continue
     indexes = sorted({index for part in cards.values() for index in part})
-    return Grant(next(iter(cards), ""), tuple(indexes), _cpus(devices.get(CPU_SET)), _shares(devices.get(NUMA_NODES)))
+    return Allotment(
+        next(iter(cards), ""), tuple(indexes), _cpus(devices.get(CPU_SET)), _shares(devices.get(NUMA_NODES))
+    )
 
 
 def parse_cpus(text: str) -> tuple[int, ...]:
