@@ -40,6 +40,7 @@ class Policy:
             overcommit=None if overcommit is None else str(overcommit),
             queueing=queueing,
             strict_fifo=policy.get("ordering") == "strict-fifo",
+            fair=policy.get("ordering") == "fair",
         )
         return cls(queues, str(policy.get("placement", "binpack")))
 

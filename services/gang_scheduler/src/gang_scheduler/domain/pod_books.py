@@ -2,12 +2,13 @@
 
 from dataclasses import dataclass, field
 
-from gang_scheduler.domain.gang_terms import GroupId, group_of, queue_of
+from gang_scheduler.domain.gang_terms import ADMISSION, GroupId, group_of, queue_of
 from gang_scheduler.domain.groups import Group
 from gang_scheduler.domain.node_table import NodeTable
 from gang_scheduler.domain.pod_record import PodRecord, Standing, standing_of
-from gang_scheduler.domain.pod_shape import ResourceRows, ShapeCatalog
+from gang_scheduler.domain.pod_shape import PodForm, ResourceRows, ShapeCatalog
 from gang_scheduler.domain.queue_ledger import QueueLedger
+from gang_scheduler.domain.quota_admission import grant_of
 from gang_scheduler.domain.room import Room
 from gang_scheduler.domain.scoring import Placement
 from kube import Event, Key, Object
@@ -77,7 +78,7 @@ class PodBooks:
         return [record for records in self.on_node.values() for record in records.values() if record.slot >= 0]
 
     def _add(self, pod: Object) -> None:
-        form = self.catalog.form_of(pod.spec, pod.namespace, pod.labels)
+        form = self._form_of(pod)
         record = PodRecord(pod.key, pod, form, form.scheduler in self.schedulers)
         record.rank()
         if not form.shape.terms.empty:
@@ -127,6 +128,8 @@ class PodBooks:
             record.matched_version = -1
             if not record.shape.terms.empty:
                 self._reform(record)
+        if record.pod.annotations.get(ADMISSION) != old.annotations.get(ADMISSION):
+            self._reform(record)
         gang = group_of(record.pod)
         if gang != record.group.id:
             self.lift(record)
@@ -140,13 +143,28 @@ class PodBooks:
         """The spec of a pod changed in more than its node: gates were lifted, or it was resized in place."""
         self.lift(record)
         old = record.shape
-        record.form = self.catalog.form_of(record.pod.spec, record.key.namespace, record.pod.labels)
+        record.form = self._form_of(record.pod)
         record.ours = record.form.scheduler in self.schedulers
         record.rank()
         if record.shape is not old:
             self.room.neighbours.watch(record.shape.terms, self.placed())
             self.room.neighbours.leave(old.terms)
         record.group.priority_changed()
+
+    def _form_of(self, pod: Object) -> PodForm:
+        """The form of a pod, on the nodes of the quota that it or its group was granted."""
+        group = self.groups.get(group_of(pod))
+        whole = (
+            group.pod_group.annotations.get(ADMISSION) if group is not None and group.pod_group is not None else None
+        )
+        grant = grant_of(text) if (text := pod.annotations.get(ADMISSION) or whole) else None
+        return self.catalog.form_of(pod.spec, pod.namespace, pod.labels, grant)
+
+    def regrant(self, group: Group) -> None:
+        """The quota that the group was granted is another one: its members go to other nodes."""
+        for record in list(group.members.values()):
+            self._reform(record)
+            self.count(record)
 
     def _bind(self, record: PodRecord, node: str) -> None:
         if node == record.node:

@@ -1,0 +1,290 @@
+"""The books of the ClusterQueues: the objects as they are, who waits where, and what quota is held by whom.
+
+A change of a queue, cohort or flavor makes the trees anew from the sums of what is held; a change of a workload moves that
+workload only.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from kube import Event, Key, Object
+from kube.selectors import matches
+from queue_manager.domain.cluster_queue import (
+    CLUSTER_QUEUE,
+    COHORT,
+    FLAVOR,
+    LOCAL_QUEUE_KIND,
+    NONE,
+    WORK_PRIORITY,
+    ClusterQueue,
+    Cohort,
+    Flavor,
+    LocalQueue,
+    Quotas,
+    read_cluster_queue,
+    read_cohort,
+    read_flavor,
+    read_local_queue,
+)
+from queue_manager.domain.cohort_tree import CohortTree, grow
+from queue_manager.domain.flavor_choice import Mode, Verdict, WaitReason
+from queue_manager.domain.queue_line import QueueLine
+from queue_manager.domain.workload import Admission, Workload
+
+
+@dataclass(slots=True)
+class Holding:
+    """What is held in one ClusterQueue, or over one LocalQueue: how many workloads, and how much quota."""
+
+    count: int = 0
+    usage: Quotas = field(default_factory=dict)
+
+    def add(self, usage: Quotas, sign: int) -> None:
+        """One workload more (``sign`` 1) or less (-1) holds ``usage``."""
+        self.count += sign
+        for place, amount in usage.items():
+            self.usage[place] = self.usage.get(place, 0) + sign * amount
+
+
+@dataclass(slots=True)
+class CohortBooks:
+    """``held`` is what workloads were given, by facts or by decisions on their way; ``stray`` wait outside of any line."""
+
+    queues: dict[str, ClusterQueue] = field(default_factory=dict)
+    cohorts: dict[str, Cohort] = field(default_factory=dict)
+    local: dict[tuple[str, str], LocalQueue] = field(default_factory=dict)
+    flavors: dict[str, Flavor] = field(default_factory=dict)
+    namespaces: dict[str, dict[str, str]] = field(default_factory=dict)
+    priorities: dict[str, int] = field(default_factory=dict)
+    tree: CohortTree = field(default_factory=CohortTree)
+    lines: dict[str, QueueLine] = field(default_factory=dict)
+    workloads: dict[Key, Workload] = field(default_factory=dict)
+    held: dict[Key, Admission] = field(default_factory=dict)
+    assumed: dict[Key, Admission] = field(default_factory=dict)
+    holdings: dict[str, Holding] = field(default_factory=dict)
+    local_holdings: dict[tuple[str, str], Holding] = field(default_factory=dict)
+    local_waiting: dict[tuple[str, str], int] = field(default_factory=dict)
+    stray: dict[Key, Verdict] = field(default_factory=dict)
+    stray_in: dict[str, int] = field(default_factory=dict)
+    """How many of the stray wait for each ClusterQueue."""
+    dirty: dict[str, bool] = field(default_factory=dict)
+    """ClusterQueues to look at; True: quota came free, so that those who failed may look again, in all of the tree."""
+    shown: dict[str, None] = field(default_factory=dict)
+    """ClusterQueues of which something that users see has changed."""
+    untold: dict[Key, None] = field(default_factory=dict)
+    """Stray workloads that may not have been told why they wait."""
+    renewed: bool = False
+    """Whether objects changed since the trees were made."""
+    _places: dict[Key, tuple[str, tuple[str, str]]] = field(default_factory=dict)
+
+    def fold_object(self, event: Event) -> None:
+        """Take in a change of one of Kueue's objects or of a namespace."""
+        key, new = event.key, event.new
+        table, read = self._table(key.kind)
+        name: Any = key[1:] if key.kind == LOCAL_QUEUE_KIND else key.name
+        before = table.get(name)
+        after = read(new) if new is not None else None
+        if before == after:
+            return
+        if after is None:
+            del table[name]
+        else:
+            table[name] = after
+        self.renewed = True
+
+    def _table(self, kind: str) -> tuple[dict[Any, Any], Callable[[Object], Any]]:
+        tables: dict[str, tuple[dict[Any, Any], Callable[[Object], Any]]] = {
+            CLUSTER_QUEUE: (self.queues, read_cluster_queue),
+            COHORT: (self.cohorts, read_cohort),
+            LOCAL_QUEUE_KIND: (self.local, read_local_queue),
+            FLAVOR: (self.flavors, read_flavor),
+            WORK_PRIORITY: (self.priorities, lambda item: int(item.body.get("value") or 0)),
+            "Namespace": (self.namespaces, lambda item: {"kubernetes.io/metadata.name": item.name, **item.labels}),
+        }
+        return tables[kind]
+
+    def put(self, workload: Workload) -> None:
+        """Take in a workload as the facts show it."""
+        before = self.workloads.get(workload.key)
+        if before == workload or (before is not None and self._keeps_place(before, workload)):
+            return
+        self.forget(workload.key)
+        self.workloads[workload.key] = workload
+        self._place(workload)
+
+    def _keeps_place(self, before: Workload, after: Workload) -> bool:
+        """Take in a change that is not about quota: it holds what it held, or waits where it waited."""
+        key = after.key
+        if after.over or before.uid != after.uid:
+            return False
+        if key in self.held:
+            kept = after.admission == self.held[key]
+        else:
+            kept = replace(before, told=after.told) == after
+            line = self.lines.get(self._queue_of(after))
+            if kept and line is not None and key in line.members:
+                line.members[key] = after
+        if kept:
+            self.workloads[key] = after
+        return kept
+
+    def forget(self, key: Key) -> None:
+        """The workload is no more, or is put anew."""
+        workload = self.workloads.pop(key, None)
+        if workload is None:
+            return
+        self._leave(workload)
+        self.release(key)
+
+    def charge(self, key: Key, admission: Admission) -> None:
+        """The workload holds quota now; the tree has it charged already where a contest took it."""
+        workload = self.workloads[key]
+        name, place = admission.cluster_queue, (key.namespace, workload.local_queue)
+        self.held[key] = admission
+        self.holdings.setdefault(name, Holding()).add(admission.usage, 1)
+        self.local_holdings.setdefault(place, Holding()).add(admission.usage, 1)
+        self._places[key] = (name, place)
+        self.shown[name] = None
+
+    def grant(self, key: Key, admission: Admission) -> None:
+        """A contest, which took the quota from the tree, gave it to a workload that waited."""
+        self._uncount(self.workloads[key])
+        self.assumed[key] = admission
+        self.charge(key, admission)
+
+    def assume(self, key: Key, admission: Admission) -> None:
+        """A decision on its way gives quota to the workload."""
+        workload = self.workloads.get(key)
+        if workload is None or key in self.held:
+            return
+        self.assumed[key] = admission
+        self._leave(workload)
+        self._place(workload)
+
+    def settle(self, key: Key) -> None:
+        """The decision about the workload came to its outcome: the facts tell what it holds."""
+        workload = self.workloads.get(key)
+        if self.assumed.pop(key, None) is not None and workload is not None and workload.admission is None:
+            self.release(key)
+            self._place(workload)
+
+    def release(self, key: Key) -> None:
+        """The workload holds nothing any more; those who wait in its tree may look again."""
+        admission = self.held.pop(key, None)
+        if admission is None:
+            return
+        name, place = self._places.pop(key)
+        self.holdings[name].add(admission.usage, -1)
+        self.local_holdings[place].add(admission.usage, -1)
+        node = self.tree.queues.get(name)
+        if node is not None:
+            for where, amount in admission.usage.items():
+                node.give(where, amount)
+        self.shown[name] = None
+        self.touch(name)
+
+    def touch(self, name: str, freed: bool = True) -> None:
+        """There may be quota for those who wait in the ClusterQueue; where it was ``freed``, for all of its tree."""
+        self.dirty[name] = freed or self.dirty.get(name, False)
+
+    def renew(self) -> None:
+        """Make the trees and lines anew after objects changed."""
+        if not self.renewed:
+            return
+        self.renewed = False
+        self.tree = grow(self.queues, self.cohorts)
+        for name, holding in self.holdings.items():
+            node = self.tree.queues.get(name)
+            for place, amount in holding.usage.items() if node is not None else ():
+                assert node is not None
+                node.take(place, amount)
+        self.lines = {name: QueueLine(name, queue.strict) for name, queue in self.queues.items()}
+        self.stray, self.local_waiting, self.stray_in = {}, {}, {}
+        self.dirty = dict.fromkeys(self.queues, True)
+        self.shown.update(dict.fromkeys(self.queues))
+        for key, workload in self.workloads.items():
+            if key not in self.held:
+                self._line_up(workload)
+
+    def _place(self, workload: Workload) -> None:
+        key = workload.key
+        admission = workload.admission or self.assumed.get(key)
+        if workload.over:
+            return
+        if admission is not None:
+            self.charge(key, admission)
+            node = self.tree.queues.get(admission.cluster_queue)
+            for place, amount in admission.usage.items() if node is not None else ():
+                assert node is not None
+                node.take(place, amount)
+        elif not self.renewed:
+            self._line_up(workload)
+
+    def _line_up(self, workload: Workload) -> None:
+        if workload.over or workload.deleting:
+            return
+        place = (workload.key.namespace, workload.local_queue)
+        local = self.local.get(place)
+        name = local.cluster_queue if local is not None else ""
+        self.local_waiting[place] = self.local_waiting.get(place, 0) + 1
+        verdict = self._outside(workload, local)
+        self.shown[name] = None
+        if verdict is None:
+            self.lines[name].put(workload)
+            self.touch(name, freed=False)
+            return
+        self.stray[workload.key] = verdict
+        self.untold[workload.key] = None
+        self.stray_in[name] = self.stray_in.get(name, 0) + 1
+
+    def _leave(self, workload: Workload) -> None:
+        """Out of the line, or from among the stray."""
+        key = workload.key
+        if self.renewed:
+            self.untold.pop(key, None)
+            return
+        name = self._queue_of(workload)
+        line = self.lines.get(name)
+        if line is not None and key in line.members:
+            line.drop(key)
+            if line.strict:
+                self.touch(name)
+        elif self.stray.pop(key, None) is not None:
+            self.stray_in[name] = self.stray_in.get(name, 1) - 1
+        else:
+            return
+        self._uncount(workload)
+
+    def _uncount(self, workload: Workload) -> None:
+        """It does not wait any more."""
+        place = (workload.key.namespace, workload.local_queue)
+        self.untold.pop(workload.key, None)
+        self.local_waiting[place] = self.local_waiting.get(place, 1) - 1
+        self.shown[self._queue_of(workload)] = None
+
+    def _queue_of(self, workload: Workload) -> str:
+        local = self.local.get((workload.key.namespace, workload.local_queue))
+        return local.cluster_queue if local is not None else ""
+
+    def _outside(self, workload: Workload, local: LocalQueue | None) -> Verdict | None:
+        """Why the workload is in no line at all."""
+        space = workload.key.namespace
+        if local is None:
+            return _no(WaitReason.MISCONFIGURED, f"LocalQueue {space}/{workload.local_queue} does not exist")
+        queue = self.queues.get(local.cluster_queue)
+        if queue is None:
+            return _no(WaitReason.MISCONFIGURED, f"ClusterQueue {local.cluster_queue} does not exist")
+        if local.stop != NONE:
+            return _no(WaitReason.SUSPENDED, f"LocalQueue {space}/{local.name} is stopped")
+        if queue.stop != NONE:
+            return _no(WaitReason.SUSPENDED, f"ClusterQueue {queue.name} is stopped")
+        if not matches(queue.selector, self.namespaces.get(space, {"kubernetes.io/metadata.name": space})):
+            return _no(WaitReason.MISCONFIGURED, f"ClusterQueue {queue.name} does not select the namespace {space}")
+        if not workload.ready:
+            return _no(WaitReason.EVALUATING, "what it needs is not known before its pods are there")
+        return None
+
+
+def _no(reason: WaitReason, message: str) -> Verdict:
+    return Verdict(Mode.NO_FIT, reason=reason, message=message)

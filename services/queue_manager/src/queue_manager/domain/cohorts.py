@@ -1,0 +1,278 @@
+"""ClusterQueues and cohorts: quota first. Decides which workloads are given quota, and tells the others why they wait."""
+
+import json
+from collections.abc import Iterable, Iterator
+from collections.abc import Set as AbstractSet
+
+from kube import Decision, Event, Key, Manifest, Mutation, Object, Outcome, Verb
+from queue_manager.domain.cluster_queue import CLUSTER_QUEUE, COHORT, DRAIN, FLAVOR, LOCAL_QUEUE_KIND, WORK_PRIORITY
+from queue_manager.domain.cohort_books import CohortBooks
+from queue_manager.domain.cohort_report import NAME as REPORT
+from queue_manager.domain.cohort_report import CohortReport
+from queue_manager.domain.cohort_tree import Node
+from queue_manager.domain.contest import Contest, Entry
+from queue_manager.domain.demand import Demand
+from queue_manager.domain.flavor_choice import Mode, Verdict, WaitReason, admission_of
+from queue_manager.domain.groups import ADMITTED, INQUEUE, PENDING
+from queue_manager.domain.members import COHORTS, GROUP, LOCAL_QUEUE, group_named_by
+from queue_manager.domain.pod_requests import PodRequests
+from queue_manager.domain.waiting import ADMISSION as GROUP_ADMITTED
+from queue_manager.domain.waiting import condition
+from queue_manager.domain.workload import (
+    ADMISSION,
+    RESERVED,
+    REVOKED,
+    Workload,
+    read_admission,
+    read_pod,
+    read_pod_group,
+)
+
+POD_ADMITTED, HELD, REVOCATION, REQUEUED = "WorkloadAdmitted", "WorkloadHeld", "WorkloadRevoked", "WorkloadRequeued"
+OBJECTS = (CLUSTER_QUEUE, COHORT, LOCAL_QUEUE_KIND, FLAVOR, WORK_PRIORITY)
+
+
+class Cohorts:
+    """The part of queue_manager that keeps quota of flavors. ``fair`` turns fair sharing on."""
+
+    def __init__(self, demand: Demand, fair: bool) -> None:
+        self.books = CohortBooks()
+        self.report = CohortReport(self.books, fair)
+        self.entries: dict[str, Manifest] = {}
+        """What gang_scheduler hears of the ClusterQueues: that they are there. Their quota is kept here."""
+        self._demand = demand
+        self._fair = fair
+        self._requests = PodRequests()
+        self._groups: dict[Key, Object] = {}
+        self._samples: dict[Key, Object] = {}
+        self._drained: dict[Key, None] = {}
+        self._news = False
+        self._resting: dict[str, None] = {}
+
+    def fold_object(self, event: Event) -> None:
+        """Take in a change of a ClusterQueue, Cohort, LocalQueue, ResourceFlavor, WorkloadPriorityClass or Namespace."""
+        self.books.fold_object(event)
+        if event.key.kind in (CLUSTER_QUEUE, LOCAL_QUEUE_KIND, COHORT):
+            self.report.read(event)
+
+    def fold_pod(self, event: Event) -> None:
+        """Take in a change of a pod; one of a group counts with its group."""
+        pod = event.new
+        if pod is not None and LOCAL_QUEUE in pod.labels:
+            group = group_named_by(pod)
+            if not group:
+                self.books.put(read_pod(pod, self._requests.of(pod), self.books.priorities))
+                return
+            self._samples.setdefault(Key(GROUP, pod.namespace, group), pod)
+        if event.key in self.books.workloads:
+            self.books.forget(event.key)
+
+    def fold_group(self, event: Event) -> None:
+        """Take in a change of a pod group."""
+        if event.new is not None and LOCAL_QUEUE in event.new.labels:
+            self._groups[event.key] = event.new
+            self._renew_group(event.key)
+        elif self._groups.pop(event.key, None) is not None:
+            self._samples.pop(event.key, None)
+            self.books.forget(event.key)
+
+    def demand_changed(self, tallies: Iterable[Key]) -> None:
+        """Pods of these groups came, went or were bound."""
+        for key in tallies:
+            if key in self._groups:
+                self._renew_group(key)
+
+    def assume(self, decision: Decision) -> None:
+        """Count quota as given until the outcome comes."""
+        for mutation in decision.mutations:
+            if mutation.verb is Verb.PATCH and mutation.key == decision.subject:
+                annotations = ((mutation.patch or {}).get("metadata") or {}).get("annotations") or {}
+                admission = read_admission({name: text for name, text in annotations.items() if text})
+                if admission is not None:
+                    self.books.assume(decision.subject, admission)
+
+    def settle(self, outcome: Outcome) -> None:
+        """Look again at the workload that the outcome is about, and at those who were passed over because of it."""
+        books, key = self.books, outcome.subject
+        if outcome.name == REPORT and not outcome.applied:
+            self.report.refused()
+        books.settle(key)
+        workload = books.workloads.get(key)
+        if workload is None:
+            return
+        local = books.local.get((key.namespace, workload.local_queue))
+        if local is not None and local.cluster_queue in self._resting:
+            books.touch(local.cluster_queue, freed=False)
+        if key in books.stray:
+            books.untold[key] = None
+
+    def decide(self, now: int, in_flight: AbstractSet[Key]) -> list[Decision]:
+        """Who is given quota, who is told why not, and whose quota is taken back."""
+        books = self.books
+        if books.renewed:
+            books.renew()
+            entries = {f"{COHORTS}/{name}": _ENTRY for name in books.queues}
+            self._news = self._news or entries != self.entries
+            self.entries = entries
+            self._find_drained()
+        decisions = list(self._take_back(now, in_flight))
+        busy = in_flight | {decision.subject for decision in decisions}
+        self._resting = {}
+        contest = Contest(books.queues, books.tree.queues, books.lines, books.flavors, self._fair, self._resting)
+        for names in self._dirty_trees():
+            decisions += [self._admit(entry, now) for entry in contest.run(names, busy)]
+            decisions += self._words(names, now, busy)
+        decisions += self._stray_words(now, busy)
+        return decisions
+
+    def take_news(self) -> bool:
+        """Whether ``entries`` changed since this was asked last."""
+        news, self._news = self._news, False
+        return news
+
+    def check(self) -> list[str]:
+        """The invariants that do not hold."""
+        books = self.books
+        wrong = [f"{key} holds quota and is gone" for key in books.held if key not in books.workloads]
+        if books.renewed:
+            return wrong
+        for name, node in books.tree.queues.items():
+            holding = books.holdings.get(name)
+            expected = {place: amount for place, amount in holding.usage.items() if amount} if holding else {}
+            used = {place: amount for place, amount in node.usage.items() if amount}
+            if used != expected:
+                wrong.append(f"ClusterQueue {name} is charged {used}, its workloads hold {expected}")
+        return wrong
+
+    def _renew_group(self, key: Key) -> None:
+        tally = self._demand.tallies.get(key)
+        held = tally.held() if tally is not None else {}
+        live = tally.live if tally is not None else 0
+        self.books.put(read_pod_group(self._groups[key], held, live, self._samples.get(key), self.books.priorities))
+        if tally is not None and not tally.bound and self.books.workloads[key].revoked:
+            self._drained[key] = None
+
+    def _dirty_trees(self) -> Iterator[list[str]]:
+        """The ClusterQueues to look at, tree by tree: those of every tree in which something changed."""
+        books = self.books
+        roots: dict[Node, bool] = {}
+        for name, freed in books.dirty.items():
+            node = books.tree.queues.get(name)
+            if node is not None:
+                roots[node.root] = freed or roots.get(node.root, False)
+        books.dirty = {}
+        for root, freed in roots.items():
+            below = [root]
+            for node in below:
+                below.extend(node.children)
+            names = sorted(node.name for node in below if node.is_queue)
+            for name in names if freed else ():
+                books.lines[name].look_again()
+            yield names
+
+    def _admit(self, entry: Entry, now: int) -> Decision:
+        workload, books = entry.workload, self.books
+        admission = admission_of(entry.verdict, workload.shape, entry.queue, books.flavors)
+        books.grant(workload.key, admission)
+        chosen = ", ".join(f"{name} of flavor {flavor}" for name, flavor in sorted(admission.flavors.items()))
+        message = f"ClusterQueue {entry.queue.name} gives {chosen or 'leave'}"
+        patch: Manifest = {"metadata": {"annotations": {ADMISSION: admission.text()}}}
+        mutations = [Mutation(Verb.PATCH, workload.key, workload.uid, patch=patch)]
+        status: Manifest = {"phase": INQUEUE} if workload.is_group else {}
+        if workload.told is not None:
+            kind = ADMITTED if workload.is_group else RESERVED
+            status["conditions"] = [condition(kind, "True", "QuotaReserved", "", now)]
+        if status:
+            mutations.append(Mutation(Verb.STATUS, workload.key, workload.uid, patch=status))
+        name = GROUP_ADMITTED if workload.is_group else POD_ADMITTED
+        return Decision(name, workload.key, workload.uid, "QuotaReserved", message, tuple(mutations))
+
+    def _words(self, names: Iterable[str], now: int, busy: AbstractSet[Key]) -> Iterator[Decision]:
+        """Tell those who wait in these queues why they do."""
+        for name in names:
+            line = self.books.lines[name]
+            blocker = line.blocker()
+            behind = _behind(blocker, name) if blocker is not None else None
+            for shape in list(line.ranks):
+                verdict = line.ranks[shape].verdict or behind
+                if verdict is None:
+                    continue
+                for workload in line.to_tell(shape, verdict, now, busy):
+                    yield from self._hold(workload, verdict, now)
+
+    def _stray_words(self, now: int, busy: AbstractSet[Key]) -> Iterator[Decision]:
+        books = self.books
+        for key in [key for key in books.untold if key not in busy]:
+            del books.untold[key]
+            if key in books.stray:
+                yield from self._hold(books.workloads[key], books.stray[key], now)
+
+    def _hold(self, workload: Workload, verdict: Verdict, now: int) -> Iterator[Decision]:
+        reason, message = str(verdict.reason), verdict.message
+        if workload.told == (reason, message):
+            return
+        kind = ADMITTED if workload.is_group else RESERVED
+        status: Manifest = {"conditions": [condition(kind, "False", reason, message, now)]}
+        if workload.is_group:
+            status["phase"] = PENDING
+        mutation = Mutation(Verb.STATUS, workload.key, workload.uid, patch=status)
+        yield Decision(HELD, workload.key, workload.uid, reason, message, (mutation,))
+
+    def _find_drained(self) -> None:
+        """The workloads whose queue wants to be empty."""
+        books = self.books
+        for key, admission in books.held.items():
+            workload = books.workloads[key]
+            queue = books.queues.get(admission.cluster_queue)
+            local = books.local.get((key.namespace, workload.local_queue))
+            if (queue is not None and queue.stop == DRAIN) or (local is not None and local.stop == DRAIN):
+                self._drained[key] = None
+
+    def _take_back(self, now: int, in_flight: AbstractSet[Key]) -> Iterator[Decision]:
+        """Ask for the eviction of drained workloads that run; those that do not run wait again."""
+        books = self.books
+        for key in [key for key in self._drained if key not in in_flight]:
+            del self._drained[key]
+            workload, admission = books.workloads.get(key), books.held.get(key)
+            if workload is None or admission is None or workload.deleting or key in books.assumed:
+                continue
+            tally = self._demand.tallies.get(key)
+            runs = bool(tally and tally.bound) if workload.is_group else workload.running
+            if runs and workload.revoked:
+                continue
+            yield self._revoke(workload, admission.cluster_queue) if runs else self._requeue(workload, now)
+
+    def _revoke(self, workload: Workload, queue: str) -> Decision:
+        message = f"ClusterQueue {queue} is being drained"
+        text = json.dumps({"reason": "ClusterQueueStopped", "message": message}, separators=(",", ":"))
+        patch: Manifest = {"metadata": {"annotations": {REVOKED: text}}}
+        mutation = Mutation(Verb.PATCH, workload.key, workload.uid, patch=patch)
+        return Decision(REVOCATION, workload.key, workload.uid, "ClusterQueueStopped", message, (mutation,))
+
+    def _requeue(self, workload: Workload, now: int) -> Decision:
+        """It has nothing running: it gives its quota back and waits for it anew."""
+        patch: Manifest = {"metadata": {"annotations": {ADMISSION: None, REVOKED: None}}}
+        mutations = [Mutation(Verb.PATCH, workload.key, workload.uid, patch=patch)]
+        message = "its quota was taken back; it waits for quota again"
+        if workload.is_group:
+            status = {"phase": PENDING, "conditions": [condition(ADMITTED, "False", "Requeued", message, now)]}
+            mutations.append(Mutation(Verb.STATUS, workload.key, workload.uid, patch=status))
+        return Decision(REQUEUED, workload.key, workload.uid, "Requeued", message, tuple(mutations))
+
+
+_ENTRY: Manifest = {
+    "parent": "",
+    "weight": 1,
+    "priority": 0,
+    "reclaimable": False,
+    "open": True,
+    "deserved": {},
+    "guarantee": {},
+    "capability": {},
+    "strict_fifo": False,
+}
+
+
+def _behind(head: Workload, name: str) -> Verdict:
+    message = f"ClusterQueue {name} is strict and {head.key.name} is before it"
+    return Verdict(Mode.NO_FIT, reason=WaitReason.BEHIND_HEAD, message=message)

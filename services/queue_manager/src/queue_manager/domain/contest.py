@@ -1,0 +1,111 @@
+"""Who is given quota: rounds in which the first of every ClusterQueue of one tree compete.
+
+In each round the head of every queue is judged; then the heads are served in order, each against what those before it have
+taken. Classical order: who borrows least far up goes first, then priority, age, name. Fair order: at every cohort, from
+below, the child with the smaller share after admission wins, those who do not borrow before those who do.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Set as AbstractSet
+from dataclasses import dataclass
+
+from kube import Key
+from queue_manager.domain.cluster_queue import ClusterQueue, Flavor, Quotas
+from queue_manager.domain.cohort_tree import Node
+from queue_manager.domain.flavor_choice import Mode, Verdict, choose
+from queue_manager.domain.queue_line import Order, QueueLine
+from queue_manager.domain.workload import Workload
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Entry:
+    """The head of a queue in a round, and the quota that would do for it."""
+
+    workload: Workload
+    queue: ClusterQueue
+    node: Node
+    line: QueueLine
+    verdict: Verdict
+
+    @property
+    def usage(self) -> Quotas:
+        return self.verdict.usage(self.workload.shape)
+
+
+@dataclass(frozen=True, slots=True)
+class Contest:
+    """``lines`` and ``nodes`` by ClusterQueue; what is granted is taken from the nodes at once."""
+
+    queues: Mapping[str, ClusterQueue]
+    nodes: Mapping[str, Node]
+    lines: Mapping[str, QueueLine]
+    flavors: Mapping[str, Flavor]
+    fair: bool
+    resting: dict[str, None]
+    """The queues whose head was busy."""
+
+    def run(self, names: Sequence[str], busy: AbstractSet[Key]) -> Iterator[Entry]:
+        """Everyone of the queues ``names``, all of one tree, who is given quota, in the order of admission.
+
+        A queue whose head is ``busy`` rests: a decision about it is on its way.
+        """
+        while True:
+            entries = [entry for name in names if (entry := self._nominate(name, busy))]
+            if not entries:
+                return
+            for entry in self._ordered(entries):
+                if all(entry.node.available(place) >= amount for place, amount in entry.usage.items()):
+                    for place, amount in entry.usage.items():
+                        entry.node.take(place, amount)
+                    entry.line.drop(entry.workload.key)
+                    yield entry
+
+    def _nominate(self, name: str, busy: AbstractSet[Key]) -> Entry | None:
+        """The first of the queue for whom there is quota; who is before it is marked as failed."""
+        line, queue, node = self.lines[name], self.queues[name], self.nodes[name]
+        while (head := line.head()) is not None:
+            if head.key in busy:
+                self.resting[name] = None
+                return None
+            verdict = choose(head.shape, queue, node, self.flavors)
+            if verdict.mode is Mode.FIT:
+                return Entry(head, queue, node, line, verdict)
+            line.fail(head.shape, verdict)
+        return None
+
+    def _ordered(self, entries: list[Entry]) -> Iterable[Entry]:
+        if not self.fair:
+            return sorted(entries, key=lambda entry: (entry.verdict.height, entry.workload.order))
+        return self._tournaments(entries)
+
+    def _tournaments(self, entries: list[Entry]) -> Iterator[Entry]:
+        left = {id(entry): entry for entry in entries}
+        while left:
+            winner = _winner(list(left.values()))
+            del left[id(winner)]
+            yield winner
+
+
+def _winner(entries: Sequence[Entry]) -> Entry:
+    """The winner at the root: level by level the best of each child, by the child's share after admission."""
+    standing: dict[Node, tuple[Entry, Quotas]] = {entry.node: (entry, entry.usage) for entry in entries}
+    while len(standing) > 1 or next(iter(standing)).parent is not None:
+        lowest = min(_depth_key(node) for node in standing)
+        above: dict[Node, list[tuple[tuple[bool, int, Order], Entry, Quotas]]] = {}
+        rest: dict[Node, tuple[Entry, Quotas]] = {}
+        for node, (entry, extra) in standing.items():
+            if _depth_key(node) != lowest or node.parent is None:
+                rest[node] = (entry, extra)
+                continue
+            key = (entry.verdict.height > 0, node.share(extra), entry.workload.order)
+            above.setdefault(node.parent, []).append((key, entry, node.beyond(extra)))
+        for parent, rivals in above.items():
+            best = min(rivals, key=lambda rival: rival[0])
+            rest[parent] = (best[1], best[2])
+        standing = rest
+    return next(iter(standing.values()))[0]
+
+
+def _depth_key(node: Node) -> int:
+    """Smaller for nodes further from the root."""
+    return -sum(1 for _ in node.path())
