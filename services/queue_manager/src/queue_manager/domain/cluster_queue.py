@@ -37,6 +37,8 @@ class QuotaSpec:
     borrowing: Quotas = field(default_factory=dict)
     lending: Quotas = field(default_factory=dict)
     weight_milli: int = 1000
+    covered: frozenset[str] = frozenset()
+    """The resources that any flavor covers."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,7 +154,8 @@ def read_quotas(spec: Manifest) -> QuotaSpec:
                         limits[place] = limit
         covered = tuple(str(name) for name in group.get("coveredResources") or ())
         groups.append(ResourceGroup(covered, tuple(str(flavor.get("name")) for flavor in flavors)))
-    return QuotaSpec(tuple(groups), found.nominal, found.borrowing, found.lending, found.weight_milli)
+    every = frozenset(name for group in groups for name in group.resources)
+    return QuotaSpec(tuple(groups), found.nominal, found.borrowing, found.lending, found.weight_milli, every)
 
 
 def _amount(resource: str, value: Any) -> int | None:

@@ -3,6 +3,7 @@
 import json
 from collections.abc import Iterable, Iterator
 from collections.abc import Set as AbstractSet
+from typing import Any
 
 from kube import Decision, Event, Key, Manifest, Mutation, Object, Outcome, Verb
 from queue_manager.domain.cluster_queue import CLUSTER_QUEUE, COHORT, DRAIN, FLAVOR, LOCAL_QUEUE_KIND, WORK_PRIORITY
@@ -22,6 +23,7 @@ from queue_manager.domain.workload import (
     ADMISSION,
     RESERVED,
     REVOKED,
+    Admission,
     Workload,
     read_admission,
     read_pod,
@@ -47,6 +49,7 @@ class Cohorts:
         self._samples: dict[Key, Object] = {}
         self._drained: dict[Key, None] = {}
         self._news = False
+        self._grants: dict[tuple[Any, ...], tuple[Admission, Manifest, str]] = {}
         self._resting: dict[str, None] = {}
 
     def fold_object(self, event: Event) -> None:
@@ -111,6 +114,7 @@ class Cohorts:
         books = self.books
         if books.renewed:
             books.renew()
+            self._grants = {}
             entries = {f"{COHORTS}/{name}": _ENTRY for name in books.queues}
             self._news = self._news or entries != self.entries
             self.entries = entries
@@ -172,11 +176,8 @@ class Cohorts:
 
     def _admit(self, entry: Entry, now: int) -> Decision:
         workload, books = entry.workload, self.books
-        admission = admission_of(entry.verdict, workload.shape, entry.queue, books.flavors)
+        admission, patch, message = self._grant(entry)
         books.grant(workload.key, admission)
-        chosen = ", ".join(f"{name} of flavor {flavor}" for name, flavor in sorted(admission.flavors.items()))
-        message = f"ClusterQueue {entry.queue.name} gives {chosen or 'leave'}"
-        patch: Manifest = {"metadata": {"annotations": {ADMISSION: admission.text()}}}
         mutations = [Mutation(Verb.PATCH, workload.key, workload.uid, patch=patch)]
         status: Manifest = {"phase": INQUEUE} if workload.is_group else {}
         if workload.told is not None:
@@ -186,6 +187,19 @@ class Cohorts:
             mutations.append(Mutation(Verb.STATUS, workload.key, workload.uid, patch=status))
         name = GROUP_ADMITTED if workload.is_group else POD_ADMITTED
         return Decision(name, workload.key, workload.uid, "QuotaReserved", message, tuple(mutations))
+
+    def _grant(self, entry: Entry) -> tuple[Admission, Manifest, str]:
+        """What the workload is given, the change of its annotations, and the sentence; one for all who are alike."""
+        shape = entry.workload.shape
+        kind = (entry.queue.name, shape, tuple(entry.verdict.flavors.items()))
+        found = self._grants.get(kind)
+        if found is None:
+            admission = admission_of(entry.verdict, shape, entry.queue, self.books.flavors)
+            chosen = ", ".join(f"{name} of flavor {flavor}" for name, flavor in sorted(admission.flavors.items()))
+            message = f"ClusterQueue {entry.queue.name} gives {chosen or 'leave'}"
+            patch: Manifest = {"metadata": {"annotations": {ADMISSION: admission.text()}}}
+            found = self._grants[kind] = (admission, patch, message)
+        return found
 
     def _words(self, names: Iterable[str], now: int, busy: AbstractSet[Key]) -> Iterator[Decision]:
         """Tell those who wait in these queues why they do."""

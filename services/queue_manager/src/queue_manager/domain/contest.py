@@ -26,10 +26,7 @@ class Entry:
     node: Node
     line: QueueLine
     verdict: Verdict
-
-    @property
-    def usage(self) -> Quotas:
-        return self.verdict.usage(self.workload.shape)
+    usage: Quotas
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +66,7 @@ class Contest:
                 return None
             verdict = choose(head.shape, queue, node, self.flavors)
             if verdict.mode is Mode.FIT:
-                return Entry(head, queue, node, line, verdict)
+                return Entry(head, queue, node, line, verdict, verdict.usage(head.shape))
             line.fail(head.shape, verdict)
         return None
 

@@ -4,7 +4,7 @@ All resources of one group come from one flavor. A flavor is tried when the work
 borrowing ends the search; whether borrowing, or sending others away, ends it too is the ClusterQueue's ``flavorFungibility``.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import IntEnum, StrEnum
 
@@ -49,15 +49,14 @@ class Verdict:
     message: str = ""
 
     def usage(self, shape: Shape) -> Quotas:
-        """What it takes, by flavor and resource."""
+        """What a workload of ``shape`` takes, by flavor and resource."""
         return {(self.flavors[name], name): amount for name, amount in shape.requests if name in self.flavors}
 
 
 def choose(shape: Shape, queue: ClusterQueue, node: Node, flavors: Mapping[str, Flavor]) -> Verdict:
     """The flavors for a workload of ``shape`` in ``queue``, whose quota ``node`` keeps."""
-    covered = {name for group in queue.quota.groups for name in group.resources}
     for name, _ in shape.requests:
-        if name not in covered and name != "pods":
+        if name not in queue.quota.covered and name != "pods":
             return Verdict(Mode.NO_FIT, message=f"resource {name} is not covered by ClusterQueue {queue.name}")
     chosen: dict[str, str] = {}
     mode, height, words, reason = Mode.FIT, 0, [], WaitReason.WAITING
@@ -95,9 +94,8 @@ def _choose_in(
 ) -> Verdict:
     best: Verdict | None = None
     words: list[str] = []
-    keys = {label for name in group.flavors if name in flavors for label in flavors[name].labels}
     for name in group.flavors:
-        unsuitable = _unsuitable(name, flavors, constraints, keys)
+        unsuitable = _unsuitable(name, group, flavors, constraints)
         if unsuitable:
             words.append(unsuitable)
             continue
@@ -155,18 +153,20 @@ def _ends(found: Verdict, queue: ClusterQueue) -> bool:
     return found.mode is Mode.FIT or queue.preempt_first
 
 
-def _unsuitable(name: str, flavors: Mapping[str, Flavor], constraints: Constraints, keys: Iterable[str]) -> str:
+def _unsuitable(name: str, group: ResourceGroup, flavors: Mapping[str, Flavor], constraints: Constraints) -> str:
     """Why a workload cannot run on the nodes of the flavor; "" when it can."""
     flavor = flavors.get(name)
     if flavor is None:
         return f"flavor {name} does not exist"
+    if not (flavor.taints or constraints.text):
+        return ""
     selector, terms, tolerations = constraints.parts
     for taint in flavor.taints:
         if taint.get("effect") != "PreferNoSchedule" and not any(
             _tolerates(item, taint) for item in (*tolerations, *flavor.tolerations)
         ):
             return f"flavor {name} has the taint {taint.get('key')}={taint.get('value', '')} that is not tolerated"
-    allowed = set(keys)
+    allowed = {label for each in group.flavors if each in flavors for label in flavors[each].labels}
     wanted = {label: value for label, value in selector.items() if label in allowed}
     if any(flavor.labels.get(label) != value for label, value in wanted.items()) or not _meets(terms, flavor, allowed):
         return f"flavor {name} does not match the node selector or affinity"

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterable
 from collections.abc import Set as AbstractSet
+from functools import lru_cache
 
 from kube import Decision, Event, Key, Manifest, Mutation, Verb, rfc3339
 from queue_manager.domain.demand import Demand
@@ -14,6 +15,7 @@ from resources import Amounts
 
 ADMISSION = "GroupAdmitted"
 _RETELL_MS = 10_000
+_stamp = lru_cache(maxsize=4)(rfc3339)
 
 
 class WaitingGroups:
@@ -153,5 +155,5 @@ def condition(kind: str, status: str, reason: str, message: str, now: int) -> Ma
         "status": status,
         "reason": str(reason),
         "message": message,
-        "lastTransitionTime": rfc3339(now),
+        "lastTransitionTime": _stamp(now),
     }

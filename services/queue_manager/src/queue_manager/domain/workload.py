@@ -3,6 +3,7 @@
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 from kube import Key, Manifest, Object
@@ -54,10 +55,12 @@ class Admission:
     amounts: Amounts
     node_selector: dict[str, str] = field(default_factory=dict)
     tolerations: tuple[Manifest, ...] = ()
+    usage: Quotas = field(init=False, compare=False)
+    """What it takes, by flavor and resource."""
 
-    @property
-    def usage(self) -> Quotas:
-        return {(flavor, resource): self.amounts.get(resource, 0) for resource, flavor in self.flavors.items()}
+    def __post_init__(self) -> None:
+        usage = {(flavor, resource): self.amounts.get(resource, 0) for resource, flavor in self.flavors.items()}
+        object.__setattr__(self, "usage", usage)
 
     def text(self) -> str:
         """As the annotation holds it."""
@@ -102,8 +105,13 @@ class Workload:
 def read_admission(annotations: Mapping[str, str]) -> Admission | None:
     """The admission in an object's annotations; None where there is none or it is spoilt."""
     text = annotations.get(ADMISSION)
+    return _parsed(text) if text else None
+
+
+@lru_cache(maxsize=4096)
+def _parsed(text: str) -> Admission | None:
     try:
-        content = json.loads(text) if text else None
+        content = json.loads(text)
         if not isinstance(content, dict):
             return None
         return Admission(
