@@ -37,14 +37,31 @@ from queue_manager.domain.workload import Admission, Workload
 class Holding:
     """What is held in one ClusterQueue, or over one LocalQueue: how many workloads, and how much quota."""
 
-    count: int = 0
     usage: Quotas = field(default_factory=dict)
+    keys: dict[Key, None] = field(default_factory=dict)
 
-    def add(self, usage: Quotas, sign: int) -> None:
-        """One workload more (``sign`` 1) or less (-1) holds ``usage``."""
-        self.count += sign
+    @property
+    def count(self) -> int:
+        return len(self.keys)
+
+    def add(self, key: Key, usage: Quotas, sign: int) -> None:
+        """The workload ``key`` holds ``usage`` now (``sign`` 1), or no more (-1)."""
+        if sign > 0:
+            self.keys[key] = None
+        else:
+            del self.keys[key]
         for place, amount in usage.items():
             self.usage[place] = self.usage.get(place, 0) + sign * amount
+
+
+@dataclass(slots=True)
+class Promise:
+    """Quota that is kept for a workload while ``victims`` go."""
+
+    queue: str
+    usage: Quotas
+    verdict: Verdict
+    victims: dict[Key, None]
 
 
 @dataclass(slots=True)
@@ -74,6 +91,11 @@ class CohortBooks:
     """ClusterQueues of which something that users see has changed."""
     untold: dict[Key, None] = field(default_factory=dict)
     """Stray workloads that may not have been told why they wait."""
+    promises: dict[Key, Promise] = field(default_factory=dict)
+    leaving: dict[Key, Key] = field(default_factory=dict)
+    """By each victim who has to go, the workload that gets its quota."""
+    ready: dict[Key, None] = field(default_factory=dict)
+    """Those for whom the last victim is gone."""
     renewed: bool = False
     """Whether objects changed since the trees were made."""
     _places: dict[Key, tuple[str, tuple[str, str]]] = field(default_factory=dict)
@@ -134,6 +156,9 @@ class CohortBooks:
         workload = self.workloads.pop(key, None)
         if workload is None:
             return
+        if key in self.promises:
+            self._break_promise(key)
+            self._uncount(workload)
         self._leave(workload)
         self.release(key)
 
@@ -142,14 +167,16 @@ class CohortBooks:
         workload = self.workloads[key]
         name, place = admission.cluster_queue, (key.namespace, workload.local_queue)
         self.held[key] = admission
-        self.holdings.setdefault(name, Holding()).add(admission.usage, 1)
-        self.local_holdings.setdefault(place, Holding()).add(admission.usage, 1)
+        self.holdings.setdefault(name, Holding()).add(key, admission.usage, 1)
+        self.local_holdings.setdefault(place, Holding()).add(key, admission.usage, 1)
         self._places[key] = (name, place)
         self.shown[name] = None
 
     def grant(self, key: Key, admission: Admission) -> None:
         """A contest, which took the quota from the tree, gave it to a workload that waited."""
         self._uncount(self.workloads[key])
+        self.promises.pop(key, None)
+        self.ready.pop(key, None)
         self.assumed[key] = admission
         self.charge(key, admission)
 
@@ -175,14 +202,52 @@ class CohortBooks:
         if admission is None:
             return
         name, place = self._places.pop(key)
-        self.holdings[name].add(admission.usage, -1)
-        self.local_holdings[place].add(admission.usage, -1)
-        node = self.tree.queues.get(name)
-        if node is not None:
-            for where, amount in admission.usage.items():
-                node.give(where, amount)
+        self.holdings[name].add(key, admission.usage, -1)
+        self.local_holdings[place].add(key, admission.usage, -1)
         self.shown[name] = None
+        if key in self.leaving:
+            self._arrived(self.leaving.pop(key), key)
+            return
+        self._move(name, admission.usage, -1)
         self.touch(name)
+
+    def promise(self, key: Key, promise: Promise) -> None:
+        """A contest took quota for a workload that waits until others, whose quota it gave back already, are gone."""
+        self.promises[key] = promise
+        self.leaving.update(dict.fromkeys(promise.victims, key))
+
+    def expected(self, name: str) -> Quotas:
+        """What the ClusterQueue should be charged: what is held without those who leave, and what is promised."""
+        total = dict(self.holdings[name].usage) if name in self.holdings else {}
+        gone = [self.held[key].usage for key in self.leaving if self.held[key].cluster_queue == name]
+        kept = [promise.usage for promise in self.promises.values() if promise.queue == name]
+        for sign, parts in ((-1, gone), (1, kept)):
+            for place, amount in ((place, amount) for usage in parts for place, amount in usage.items()):
+                total[place] = total.get(place, 0) + sign * amount
+        return {place: amount for place, amount in total.items() if amount}
+
+    def _arrived(self, key: Key, victim: Key) -> None:
+        """A victim is gone: when it was the last one, the workload that waits for it can be given its quota."""
+        promise = self.promises[key]
+        del promise.victims[victim]
+        if not promise.victims:
+            self.ready[key] = None
+
+    def _break_promise(self, key: Key) -> None:
+        """The workload for which others go is no more: the quota goes back to them until they are gone."""
+        promise = self.promises.pop(key)
+        self.ready.pop(key, None)
+        self._move(promise.queue, promise.usage, -1)
+        for victim in promise.victims:
+            del self.leaving[victim]
+            self._move(self.held[victim].cluster_queue, self.held[victim].usage, 1)
+        self.touch(promise.queue)
+
+    def _move(self, name: str, usage: Quotas, sign: int) -> None:
+        node = self.tree.queues.get(name)
+        for place, amount in usage.items() if node is not None else ():
+            assert node is not None
+            (node.take if sign > 0 else node.give)(place, amount)
 
     def touch(self, name: str, freed: bool = True) -> None:
         """There may be quota for those who wait in the ClusterQueue; where it was ``freed``, for all of its tree."""
@@ -194,11 +259,9 @@ class CohortBooks:
             return
         self.renewed = False
         self.tree = grow(self.queues, self.cohorts)
+        self.promises, self.leaving, self.ready = {}, {}, {}
         for name, holding in self.holdings.items():
-            node = self.tree.queues.get(name)
-            for place, amount in holding.usage.items() if node is not None else ():
-                assert node is not None
-                node.take(place, amount)
+            self._move(name, holding.usage, 1)
         self.lines = {name: QueueLine(name, queue.strict) for name, queue in self.queues.items()}
         self.stray, self.local_waiting, self.stray_in = {}, {}, {}
         self.dirty = dict.fromkeys(self.queues, True)
@@ -214,10 +277,7 @@ class CohortBooks:
             return
         if admission is not None:
             self.charge(key, admission)
-            node = self.tree.queues.get(admission.cluster_queue)
-            for place, amount in admission.usage.items() if node is not None else ():
-                assert node is not None
-                node.take(place, amount)
+            self._move(admission.cluster_queue, admission.usage, 1)
         elif not self.renewed:
             self._line_up(workload)
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from kube import Decision, Event, Key, Manifest, Mutation, Object, Outcome, Verb
 from queue_manager.domain.cluster_queue import CLUSTER_QUEUE, COHORT, DRAIN, FLAVOR, LOCAL_QUEUE_KIND, WORK_PRIORITY
-from queue_manager.domain.cohort_books import CohortBooks
+from queue_manager.domain.cohort_books import CohortBooks, Promise
 from queue_manager.domain.cohort_report import NAME as REPORT
 from queue_manager.domain.cohort_report import CohortReport
 from queue_manager.domain.cohort_tree import Node
@@ -24,6 +24,7 @@ from queue_manager.domain.workload import (
     RESERVED,
     REVOKED,
     Admission,
+    Shape,
     Workload,
     read_admission,
     read_pod,
@@ -47,7 +48,8 @@ class Cohorts:
         self._requests = PodRequests()
         self._groups: dict[Key, Object] = {}
         self._samples: dict[Key, Object] = {}
-        self._drained: dict[Key, None] = {}
+        self._drained: dict[Key, tuple[str, str]] = {}
+        """Who has to go, with the reason and the sentence for people."""
         self._news = False
         self._grants: dict[tuple[Any, ...], tuple[Admission, Manifest, str]] = {}
         self._resting: dict[str, None] = {}
@@ -100,12 +102,8 @@ class Cohorts:
         if outcome.name == REPORT and not outcome.applied:
             self.report.refused()
         books.settle(key)
-        workload = books.workloads.get(key)
-        if workload is None:
-            return
-        local = books.local.get((key.namespace, workload.local_queue))
-        if local is not None and local.cluster_queue in self._resting:
-            books.touch(local.cluster_queue, freed=False)
+        for name in self._resting:
+            books.touch(name, freed=False)
         if key in books.stray:
             books.untold[key] = None
 
@@ -119,15 +117,19 @@ class Cohorts:
             self._news = self._news or entries != self.entries
             self.entries = entries
             self._find_drained()
-        decisions = list(self._take_back(now, in_flight))
+        decisions = [
+            self._admit(books.workloads[key], books.promises[key].queue, books.promises[key].verdict, now)
+            for key in list(books.ready)
+            if key not in in_flight
+        ]
         busy = in_flight | {decision.subject for decision in decisions}
-        self._resting = {}
-        contest = Contest(books.queues, books.tree.queues, books.lines, books.flavors, self._fair, self._resting)
+        contest = Contest(books.queues, books.tree.queues, books.lines, books.flavors, self._fair, self._resting, books)
         for names in self._dirty_trees():
-            decisions += [self._admit(entry, now) for entry in contest.run(names, busy)]
+            for entry in contest.run(names, busy):
+                decisions += self._promise(entry, now) if entry.victims else [self._grant_to(entry, now)]
             decisions += self._words(names, now, busy)
         decisions += self._stray_words(now, busy)
-        return decisions
+        return [*decisions, *self._take_back(now, in_flight | {decision.subject for decision in decisions})]
 
     def take_news(self) -> bool:
         """Whether ``entries`` changed since this was asked last."""
@@ -141,9 +143,8 @@ class Cohorts:
         if books.renewed:
             return wrong
         for name, node in books.tree.queues.items():
-            holding = books.holdings.get(name)
-            expected = {place: amount for place, amount in holding.usage.items() if amount} if holding else {}
             used = {place: amount for place, amount in node.usage.items() if amount}
+            expected = books.expected(name)
             if used != expected:
                 wrong.append(f"ClusterQueue {name} is charged {used}, its workloads hold {expected}")
         return wrong
@@ -153,8 +154,8 @@ class Cohorts:
         held = tally.held() if tally is not None else {}
         live = tally.live if tally is not None else 0
         self.books.put(read_pod_group(self._groups[key], held, live, self._samples.get(key), self.books.priorities))
-        if tally is not None and not tally.bound and self.books.workloads[key].revoked:
-            self._drained[key] = None
+        if self.books.workloads[key].revoked:
+            self._drained.setdefault(key, _REQUEUED)
 
     def _dirty_trees(self) -> Iterator[list[str]]:
         """The ClusterQueues to look at, tree by tree: those of every tree in which something changed."""
@@ -170,14 +171,32 @@ class Cohorts:
             for node in below:
                 below.extend(node.children)
             names = sorted(node.name for node in below if node.is_queue)
-            for name in names if freed else ():
-                books.lines[name].look_again()
+            for name in names:
+                self._resting.pop(name, None)
+                if freed:
+                    books.lines[name].look_again()
             yield names
 
-    def _admit(self, entry: Entry, now: int) -> Decision:
-        workload, books = entry.workload, self.books
-        admission, patch, message = self._grant(entry)
-        books.grant(workload.key, admission)
+    def _promise(self, entry: Entry, now: int) -> Iterator[Decision]:
+        """Others have to go for it: their quota is kept for it until they are gone."""
+        workload, name = entry.workload, entry.queue.name
+        victims = {victim.workload.key: victim for victim in entry.victims}
+        self.books.promise(workload.key, Promise(name, entry.usage, entry.verdict, dict.fromkeys(victims)))
+        for key, victim in victims.items():
+            owner = self.books.held[key].cluster_queue
+            message = (
+                f"{workload.key.name} of ClusterQueue {name} takes back what {key.name} uses of ClusterQueue {owner}"
+            )
+            self._drained.setdefault(key, (victim.reason, message))
+        text = f"waits for {', '.join(sorted(key.name for key in victims)[:3])} to give {len(victims)} shares of quota back"
+        return self._hold(workload, Verdict(Mode.PREEMPT, reason=WaitReason.VICTIMS, message=text), now)
+
+    def _grant_to(self, entry: Entry, now: int) -> Decision:
+        return self._admit(entry.workload, entry.queue.name, entry.verdict, now)
+
+    def _admit(self, workload: Workload, queue: str, verdict: Verdict, now: int) -> Decision:
+        admission, patch, message = self._grant(workload.shape, queue, verdict)
+        self.books.grant(workload.key, admission)
         mutations = [Mutation(Verb.PATCH, workload.key, workload.uid, patch=patch)]
         status: Manifest = {"phase": INQUEUE} if workload.is_group else {}
         if workload.told is not None:
@@ -188,15 +207,14 @@ class Cohorts:
         name = GROUP_ADMITTED if workload.is_group else POD_ADMITTED
         return Decision(name, workload.key, workload.uid, "QuotaReserved", message, tuple(mutations))
 
-    def _grant(self, entry: Entry) -> tuple[Admission, Manifest, str]:
-        """What the workload is given, the change of its annotations, and the sentence; one for all who are alike."""
-        shape = entry.workload.shape
-        kind = (entry.queue.name, shape, tuple(entry.verdict.flavors.items()))
+    def _grant(self, shape: Shape, queue: str, verdict: Verdict) -> tuple[Admission, Manifest, str]:
+        """What a workload is given, the change of its annotations, and the sentence; one for all who are alike."""
+        kind = (queue, shape, tuple(verdict.flavors.items()))
         found = self._grants.get(kind)
         if found is None:
-            admission = admission_of(entry.verdict, shape, entry.queue, self.books.flavors)
+            admission = admission_of(verdict, shape, self.books.queues[queue], self.books.flavors)
             chosen = ", ".join(f"{name} of flavor {flavor}" for name, flavor in sorted(admission.flavors.items()))
-            message = f"ClusterQueue {entry.queue.name} gives {chosen or 'leave'}"
+            message = f"ClusterQueue {queue} gives {chosen or 'leave'}"
             patch: Manifest = {"metadata": {"annotations": {ADMISSION: admission.text()}}}
             found = self._grants[kind] = (admission, patch, message)
         return found
@@ -236,44 +254,49 @@ class Cohorts:
         """The workloads whose queue wants to be empty."""
         books = self.books
         for key, admission in books.held.items():
-            workload = books.workloads[key]
             queue = books.queues.get(admission.cluster_queue)
-            local = books.local.get((key.namespace, workload.local_queue))
-            if (queue is not None and queue.stop == DRAIN) or (local is not None and local.stop == DRAIN):
-                self._drained[key] = None
+            local = books.local.get((key.namespace, books.workloads[key].local_queue))
+            if queue is not None and queue.stop == DRAIN:
+                self._drained[key] = ("ClusterQueueStopped", f"ClusterQueue {queue.name} is being drained")
+            elif local is not None and local.stop == DRAIN:
+                self._drained[key] = (
+                    "LocalQueueStopped",
+                    f"LocalQueue {local.namespace}/{local.name} is being drained",
+                )
 
     def _take_back(self, now: int, in_flight: AbstractSet[Key]) -> Iterator[Decision]:
-        """Ask for the eviction of drained workloads that run; those that do not run wait again."""
+        """Ask for the eviction of those who have to go and run; those that do not run wait for quota again."""
         books = self.books
-        for key in [key for key in self._drained if key not in in_flight]:
-            del self._drained[key]
+        for key in [key for key in {**self._drained, **books.leaving} if key not in in_flight]:
             workload, admission = books.workloads.get(key), books.held.get(key)
-            if workload is None or admission is None or workload.deleting or key in books.assumed:
+            if workload is None or admission is None:
+                self._drained.pop(key, None)
                 continue
             tally = self._demand.tallies.get(key)
             runs = bool(tally and tally.bound) if workload.is_group else workload.running
-            if runs and workload.revoked:
+            if workload.deleting or key in books.assumed or (runs and workload.revoked):
                 continue
-            yield self._revoke(workload, admission.cluster_queue) if runs else self._requeue(workload, now)
+            reason, message = self._drained.get(key, _REQUEUED)
+            yield self._revoke(workload, reason, message) if runs else self._requeue(workload, now)
 
-    def _revoke(self, workload: Workload, queue: str) -> Decision:
-        message = f"ClusterQueue {queue} is being drained"
-        text = json.dumps({"reason": "ClusterQueueStopped", "message": message}, separators=(",", ":"))
+    def _revoke(self, workload: Workload, reason: str, message: str) -> Decision:
+        text = json.dumps({"reason": reason, "message": message}, separators=(",", ":"))
         patch: Manifest = {"metadata": {"annotations": {REVOKED: text}}}
         mutation = Mutation(Verb.PATCH, workload.key, workload.uid, patch=patch)
-        return Decision(REVOCATION, workload.key, workload.uid, "ClusterQueueStopped", message, (mutation,))
+        return Decision(REVOCATION, workload.key, workload.uid, reason, message, (mutation,))
 
     def _requeue(self, workload: Workload, now: int) -> Decision:
         """It has nothing running: it gives its quota back and waits for it anew."""
         patch: Manifest = {"metadata": {"annotations": {ADMISSION: None, REVOKED: None}}}
         mutations = [Mutation(Verb.PATCH, workload.key, workload.uid, patch=patch)]
-        message = "its quota was taken back; it waits for quota again"
+        message = _REQUEUED[1]
         if workload.is_group:
             status = {"phase": PENDING, "conditions": [condition(ADMITTED, "False", "Requeued", message, now)]}
             mutations.append(Mutation(Verb.STATUS, workload.key, workload.uid, patch=status))
         return Decision(REQUEUED, workload.key, workload.uid, "Requeued", message, tuple(mutations))
 
 
+_REQUEUED = ("Requeued", "its quota was taken back; it waits for quota again")
 _ENTRY: Manifest = {
     "parent": "",
     "weight": 1,

@@ -7,13 +7,15 @@ below, the child with the smaller share after admission wins, those who do not b
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from kube import Key
 from queue_manager.domain.cluster_queue import ClusterQueue, Flavor, Quotas
+from queue_manager.domain.cohort_books import CohortBooks
 from queue_manager.domain.cohort_tree import Node
 from queue_manager.domain.flavor_choice import Mode, Verdict, choose
 from queue_manager.domain.queue_line import Order, QueueLine
+from queue_manager.domain.victims import Candidate, VictimSearch
 from queue_manager.domain.workload import Workload
 
 
@@ -27,6 +29,8 @@ class Entry:
     line: QueueLine
     verdict: Verdict
     usage: Quotas
+    victims: tuple[Candidate, ...] = ()
+    """Who has to go before it can have the quota."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +43,8 @@ class Contest:
     flavors: Mapping[str, Flavor]
     fair: bool
     resting: dict[str, None]
-    """The queues whose head was busy."""
+    """The queues whose head, or whose victims, were busy."""
+    books: CohortBooks
 
     def run(self, names: Sequence[str], busy: AbstractSet[Key]) -> Iterator[Entry]:
         """Everyone of the queues ``names``, all of one tree, who is given quota, in the order of admission.
@@ -51,11 +56,32 @@ class Contest:
             if not entries:
                 return
             for entry in self._ordered(entries):
-                if all(entry.node.available(place) >= amount for place, amount in entry.usage.items()):
-                    for place, amount in entry.usage.items():
-                        entry.node.take(place, amount)
-                    entry.line.drop(entry.workload.key)
-                    yield entry
+                settled = self._settle(entry, busy)
+                if settled is not None:
+                    yield settled
+
+    def _settle(self, entry: Entry, busy: AbstractSet[Key]) -> Entry | None:
+        """The entry with quota taken for it, if there still is any after those who were before it."""
+        if not all(entry.node.available(place) >= amount for place, amount in entry.usage.items()):
+            found = (
+                self._search(entry.workload, entry.queue, entry.node, entry.usage, busy).find() if entry.victims else []
+            )
+            if not found:
+                return None
+            for victim in found:
+                victim.remove()
+            entry = replace(entry, victims=tuple(found))
+        else:
+            entry = replace(entry, victims=()) if entry.victims else entry
+        for place, amount in entry.usage.items():
+            entry.node.take(place, amount)
+        entry.line.drop(entry.workload.key)
+        return entry
+
+    def _search(
+        self, head: Workload, queue: ClusterQueue, node: Node, usage: Quotas, busy: AbstractSet[Key]
+    ) -> VictimSearch:
+        return VictimSearch(self.books, head, queue, node, usage, self.fair, busy)
 
     def _nominate(self, name: str, busy: AbstractSet[Key]) -> Entry | None:
         """The first of the queue for whom there is quota; who is before it is marked as failed."""
@@ -65,8 +91,17 @@ class Contest:
                 self.resting[name] = None
                 return None
             verdict = choose(head.shape, queue, node, self.flavors)
+            usage = verdict.usage(head.shape)
             if verdict.mode is Mode.FIT:
-                return Entry(head, queue, node, line, verdict, verdict.usage(head.shape))
+                return Entry(head, queue, node, line, verdict, usage)
+            if verdict.mode is Mode.PREEMPT:
+                search = self._search(head, queue, node, usage, busy)
+                victims = search.find()
+                if victims:
+                    return Entry(head, queue, node, line, verdict, usage, tuple(victims))
+                if search.skipped:
+                    self.resting[name] = None
+                    return None
             line.fail(head.shape, verdict)
         return None
 
