@@ -4,76 +4,22 @@ A change of a queue, cohort or flavor makes the trees anew from the sums of what
 workload only.
 """
 
-from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from typing import Any
 
-from kube import Event, Key, Object
-from kube.selectors import matches
-from queue_manager.domain.cluster_queue import (
-    CLUSTER_QUEUE,
-    COHORT,
-    FLAVOR,
-    LOCAL_QUEUE_KIND,
-    NONE,
-    WORK_PRIORITY,
-    ClusterQueue,
-    Cohort,
-    Flavor,
-    LocalQueue,
-    Quotas,
-    read_cluster_queue,
-    read_cohort,
-    read_flavor,
-    read_local_queue,
-)
+from kube import Key
+from queue_manager.domain.cluster_queue import Quotas
 from queue_manager.domain.cohort_tree import CohortTree, grow
-from queue_manager.domain.flavor_choice import Mode, Verdict, WaitReason
+from queue_manager.domain.flavor_choice import Verdict
 from queue_manager.domain.queue_line import QueueLine
+from queue_manager.domain.queue_objects import QueueObjects
+from queue_manager.domain.quota_holding import Holding, Promise
 from queue_manager.domain.workload import Admission, Workload
 
 
 @dataclass(slots=True)
-class Holding:
-    """What is held in one ClusterQueue, or over one LocalQueue: how many workloads, and how much quota."""
-
-    usage: Quotas = field(default_factory=dict)
-    keys: dict[Key, None] = field(default_factory=dict)
-
-    @property
-    def count(self) -> int:
-        return len(self.keys)
-
-    def add(self, key: Key, usage: Quotas, sign: int) -> None:
-        """The workload ``key`` holds ``usage`` now (``sign`` 1), or no more (-1)."""
-        if sign > 0:
-            self.keys[key] = None
-        else:
-            del self.keys[key]
-        for place, amount in usage.items():
-            self.usage[place] = self.usage.get(place, 0) + sign * amount
-
-
-@dataclass(slots=True)
-class Promise:
-    """Quota that is kept for a workload while ``victims`` go."""
-
-    queue: str
-    usage: Quotas
-    verdict: Verdict
-    victims: dict[Key, None]
-
-
-@dataclass(slots=True)
-class CohortBooks:
+class CohortBooks(QueueObjects):
     """``held`` is what workloads were given, by facts or by decisions on their way; ``stray`` wait outside of any line."""
 
-    queues: dict[str, ClusterQueue] = field(default_factory=dict)
-    cohorts: dict[str, Cohort] = field(default_factory=dict)
-    local: dict[tuple[str, str], LocalQueue] = field(default_factory=dict)
-    flavors: dict[str, Flavor] = field(default_factory=dict)
-    namespaces: dict[str, dict[str, str]] = field(default_factory=dict)
-    priorities: dict[str, int] = field(default_factory=dict)
     tree: CohortTree = field(default_factory=CohortTree)
     lines: dict[str, QueueLine] = field(default_factory=dict)
     workloads: dict[Key, Workload] = field(default_factory=dict)
@@ -96,35 +42,7 @@ class CohortBooks:
     """By each victim who has to go, the workload that gets its quota."""
     ready: dict[Key, None] = field(default_factory=dict)
     """Those for whom the last victim is gone."""
-    renewed: bool = False
-    """Whether objects changed since the trees were made."""
     _places: dict[Key, tuple[str, tuple[str, str]]] = field(default_factory=dict)
-
-    def fold_object(self, event: Event) -> None:
-        """Take in a change of one of Kueue's objects or of a namespace."""
-        key, new = event.key, event.new
-        table, read = self._table(key.kind)
-        name: Any = key[1:] if key.kind == LOCAL_QUEUE_KIND else key.name
-        before = table.get(name)
-        after = read(new) if new is not None else None
-        if before == after:
-            return
-        if after is None:
-            del table[name]
-        else:
-            table[name] = after
-        self.renewed = True
-
-    def _table(self, kind: str) -> tuple[dict[Any, Any], Callable[[Object], Any]]:
-        tables: dict[str, tuple[dict[Any, Any], Callable[[Object], Any]]] = {
-            CLUSTER_QUEUE: (self.queues, read_cluster_queue),
-            COHORT: (self.cohorts, read_cohort),
-            LOCAL_QUEUE_KIND: (self.local, read_local_queue),
-            FLAVOR: (self.flavors, read_flavor),
-            WORK_PRIORITY: (self.priorities, lambda item: int(item.body.get("value") or 0)),
-            "Namespace": (self.namespaces, lambda item: {"kubernetes.io/metadata.name": item.name, **item.labels}),
-        }
-        return tables[kind]
 
     def put(self, workload: Workload) -> None:
         """Take in a workload as the facts show it."""
@@ -144,7 +62,7 @@ class CohortBooks:
             kept = after.admission == self.held[key]
         else:
             kept = replace(before, told=after.told) == after
-            line = self.lines.get(self._queue_of(after))
+            line = self.lines.get(self.queue_of(after))
             if kept and line is not None and key in line.members:
                 line.members[key] = after
         if kept:
@@ -288,7 +206,7 @@ class CohortBooks:
         local = self.local.get(place)
         name = local.cluster_queue if local is not None else ""
         self.local_waiting[place] = self.local_waiting.get(place, 0) + 1
-        verdict = self._outside(workload, local)
+        verdict = self.outside(workload, local)
         self.shown[name] = None
         if verdict is None:
             self.lines[name].put(workload)
@@ -304,7 +222,7 @@ class CohortBooks:
         if self.renewed:
             self.untold.pop(key, None)
             return
-        name = self._queue_of(workload)
+        name = self.queue_of(workload)
         line = self.lines.get(name)
         if line is not None and key in line.members:
             line.drop(key)
@@ -321,30 +239,4 @@ class CohortBooks:
         place = (workload.key.namespace, workload.local_queue)
         self.untold.pop(workload.key, None)
         self.local_waiting[place] = self.local_waiting.get(place, 1) - 1
-        self.shown[self._queue_of(workload)] = None
-
-    def _queue_of(self, workload: Workload) -> str:
-        local = self.local.get((workload.key.namespace, workload.local_queue))
-        return local.cluster_queue if local is not None else ""
-
-    def _outside(self, workload: Workload, local: LocalQueue | None) -> Verdict | None:
-        """Why the workload is in no line at all."""
-        space = workload.key.namespace
-        if local is None:
-            return _no(WaitReason.MISCONFIGURED, f"LocalQueue {space}/{workload.local_queue} does not exist")
-        queue = self.queues.get(local.cluster_queue)
-        if queue is None:
-            return _no(WaitReason.MISCONFIGURED, f"ClusterQueue {local.cluster_queue} does not exist")
-        if local.stop != NONE:
-            return _no(WaitReason.SUSPENDED, f"LocalQueue {space}/{local.name} is stopped")
-        if queue.stop != NONE:
-            return _no(WaitReason.SUSPENDED, f"ClusterQueue {queue.name} is stopped")
-        if not matches(queue.selector, self.namespaces.get(space, {"kubernetes.io/metadata.name": space})):
-            return _no(WaitReason.MISCONFIGURED, f"ClusterQueue {queue.name} does not select the namespace {space}")
-        if not workload.ready:
-            return _no(WaitReason.EVALUATING, "what it needs is not known before its pods are there")
-        return None
-
-
-def _no(reason: WaitReason, message: str) -> Verdict:
-    return Verdict(Mode.NO_FIT, reason=reason, message=message)
+        self.shown[self.queue_of(workload)] = None

@@ -13,8 +13,9 @@ from queue_manager.domain.cluster_queue import (
     LocalQueue,
     Quotas,
 )
-from queue_manager.domain.cohort_books import CohortBooks, Holding
+from queue_manager.domain.cohort_books import CohortBooks
 from queue_manager.domain.cohort_tree import PER_MILLE, UNLIMITED, Node
+from queue_manager.domain.quota_holding import Holding
 from queue_manager.domain.report_times import ReportTimes
 from resources.amounts import format_amount
 

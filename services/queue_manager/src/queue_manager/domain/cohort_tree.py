@@ -169,6 +169,20 @@ def grow(queues: Mapping[str, ClusterQueue], cohorts: Mapping[str, Cohort]) -> C
     return tree
 
 
+def touched_trees(tree: CohortTree, touched: Mapping[str, bool]) -> Iterator[tuple[list[str], bool]]:
+    """The ClusterQueues of every tree in which one was touched, by name, and whether any touch says True."""
+    roots: dict[Node, bool] = {}
+    for name, flag in touched.items():
+        node = tree.queues.get(name)
+        if node is not None:
+            roots[node.root] = flag or roots.get(node.root, False)
+    for root, flag in roots.items():
+        below = [root]
+        for node in below:
+            below.extend(node.children)
+        yield sorted(node.name for node in below if node.is_queue), flag
+
+
 def _hang(node: Node, parent: Node) -> None:
     node.parent = parent
     parent.children.append(node)

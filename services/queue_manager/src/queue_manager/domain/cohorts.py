@@ -1,28 +1,24 @@
 """ClusterQueues and cohorts: quota first. Decides which workloads are given quota, and tells the others why they wait."""
 
-import json
 from collections.abc import Iterable, Iterator
 from collections.abc import Set as AbstractSet
 from typing import Any
 
-from kube import Decision, Event, Key, Manifest, Mutation, Object, Outcome, Verb
+from kube import Decision, Event, Key, Manifest, Object, Outcome, Verb
 from queue_manager.domain.cluster_queue import CLUSTER_QUEUE, COHORT, DRAIN, FLAVOR, LOCAL_QUEUE_KIND, WORK_PRIORITY
-from queue_manager.domain.cohort_books import CohortBooks, Promise
+from queue_manager.domain.cohort_books import CohortBooks
 from queue_manager.domain.cohort_report import NAME as REPORT
 from queue_manager.domain.cohort_report import CohortReport
-from queue_manager.domain.cohort_tree import Node
+from queue_manager.domain.cohort_tree import touched_trees
 from queue_manager.domain.contest import Contest, Entry
 from queue_manager.domain.demand import Demand
 from queue_manager.domain.flavor_choice import Mode, Verdict, WaitReason, admission_of
-from queue_manager.domain.groups import ADMITTED, INQUEUE, PENDING
 from queue_manager.domain.members import COHORTS, GROUP, LOCAL_QUEUE, group_named_by
 from queue_manager.domain.pod_requests import PodRequests
-from queue_manager.domain.waiting import ADMISSION as GROUP_ADMITTED
-from queue_manager.domain.waiting import condition
+from queue_manager.domain.quota_holding import Promise
+from queue_manager.domain.share_rules import OPEN_ENTRY
 from queue_manager.domain.workload import (
     ADMISSION,
-    RESERVED,
-    REVOKED,
     Admission,
     Shape,
     Workload,
@@ -30,8 +26,8 @@ from queue_manager.domain.workload import (
     read_pod,
     read_pod_group,
 )
+from queue_manager.domain.workload_decisions import REQUEUED_WORDS, admitted, held_back, requeued, revoked
 
-POD_ADMITTED, HELD, REVOCATION, REQUEUED = "WorkloadAdmitted", "WorkloadHeld", "WorkloadRevoked", "WorkloadRequeued"
 OBJECTS = (CLUSTER_QUEUE, COHORT, LOCAL_QUEUE_KIND, FLAVOR, WORK_PRIORITY)
 
 
@@ -113,7 +109,7 @@ class Cohorts:
         if books.renewed:
             books.renew()
             self._grants = {}
-            entries = {f"{COHORTS}/{name}": _ENTRY for name in books.queues}
+            entries = {f"{COHORTS}/{name}": OPEN_ENTRY for name in books.queues}
             self._news = self._news or entries != self.entries
             self.entries = entries
             self._find_drained()
@@ -123,8 +119,13 @@ class Cohorts:
             if key not in in_flight
         ]
         busy = in_flight | {decision.subject for decision in decisions}
-        contest = Contest(books.queues, books.tree.queues, books.lines, books.flavors, self._fair, self._resting, books)
-        for names in self._dirty_trees():
+        contest = Contest(books, self._fair, self._resting)
+        dirty, books.dirty = books.dirty, {}
+        for names, freed in touched_trees(books.tree, dirty):
+            for name in names:
+                self._resting.pop(name, None)
+                if freed:
+                    books.lines[name].look_again()
             for entry in contest.run(names, busy):
                 decisions += self._promise(entry, now) if entry.victims else [self._grant_to(entry, now)]
             decisions += self._words(names, now, busy)
@@ -155,27 +156,7 @@ class Cohorts:
         live = tally.live if tally is not None else 0
         self.books.put(read_pod_group(self._groups[key], held, live, self._samples.get(key), self.books.priorities))
         if self.books.workloads[key].revoked:
-            self._drained.setdefault(key, _REQUEUED)
-
-    def _dirty_trees(self) -> Iterator[list[str]]:
-        """The ClusterQueues to look at, tree by tree: those of every tree in which something changed."""
-        books = self.books
-        roots: dict[Node, bool] = {}
-        for name, freed in books.dirty.items():
-            node = books.tree.queues.get(name)
-            if node is not None:
-                roots[node.root] = freed or roots.get(node.root, False)
-        books.dirty = {}
-        for root, freed in roots.items():
-            below = [root]
-            for node in below:
-                below.extend(node.children)
-            names = sorted(node.name for node in below if node.is_queue)
-            for name in names:
-                self._resting.pop(name, None)
-                if freed:
-                    books.lines[name].look_again()
-            yield names
+            self._drained.setdefault(key, REQUEUED_WORDS)
 
     def _promise(self, entry: Entry, now: int) -> Iterator[Decision]:
         """Others have to go for it: their quota is kept for it until they are gone."""
@@ -189,7 +170,7 @@ class Cohorts:
             )
             self._drained.setdefault(key, (victim.reason, message))
         text = f"waits for {', '.join(sorted(key.name for key in victims)[:3])} to give {len(victims)} shares of quota back"
-        return self._hold(workload, Verdict(Mode.PREEMPT, reason=WaitReason.VICTIMS, message=text), now)
+        return held_back(workload, Verdict(Mode.PREEMPT, reason=WaitReason.VICTIMS, message=text), now)
 
     def _grant_to(self, entry: Entry, now: int) -> Decision:
         return self._admit(entry.workload, entry.queue.name, entry.verdict, now)
@@ -197,15 +178,7 @@ class Cohorts:
     def _admit(self, workload: Workload, queue: str, verdict: Verdict, now: int) -> Decision:
         admission, patch, message = self._grant(workload.shape, queue, verdict)
         self.books.grant(workload.key, admission)
-        mutations = [Mutation(Verb.PATCH, workload.key, workload.uid, patch=patch)]
-        status: Manifest = {"phase": INQUEUE} if workload.is_group else {}
-        if workload.told is not None:
-            kind = ADMITTED if workload.is_group else RESERVED
-            status["conditions"] = [condition(kind, "True", "QuotaReserved", "", now)]
-        if status:
-            mutations.append(Mutation(Verb.STATUS, workload.key, workload.uid, patch=status))
-        name = GROUP_ADMITTED if workload.is_group else POD_ADMITTED
-        return Decision(name, workload.key, workload.uid, "QuotaReserved", message, tuple(mutations))
+        return admitted(workload, patch, message, now)
 
     def _grant(self, shape: Shape, queue: str, verdict: Verdict) -> tuple[Admission, Manifest, str]:
         """What a workload is given, the change of its annotations, and the sentence; one for all who are alike."""
@@ -230,29 +203,20 @@ class Cohorts:
                 if verdict is None:
                     continue
                 for workload in line.to_tell(shape, verdict, now, busy):
-                    yield from self._hold(workload, verdict, now)
+                    yield from held_back(workload, verdict, now)
 
     def _stray_words(self, now: int, busy: AbstractSet[Key]) -> Iterator[Decision]:
         books = self.books
         for key in [key for key in books.untold if key not in busy]:
             del books.untold[key]
             if key in books.stray:
-                yield from self._hold(books.workloads[key], books.stray[key], now)
-
-    def _hold(self, workload: Workload, verdict: Verdict, now: int) -> Iterator[Decision]:
-        reason, message = str(verdict.reason), verdict.message
-        if workload.told == (reason, message):
-            return
-        kind = ADMITTED if workload.is_group else RESERVED
-        status: Manifest = {"conditions": [condition(kind, "False", reason, message, now)]}
-        if workload.is_group:
-            status["phase"] = PENDING
-        mutation = Mutation(Verb.STATUS, workload.key, workload.uid, patch=status)
-        yield Decision(HELD, workload.key, workload.uid, reason, message, (mutation,))
+                yield from held_back(books.workloads[key], books.stray[key], now)
 
     def _find_drained(self) -> None:
-        """The workloads whose queue wants to be empty."""
+        """The workloads whose queue wants to be empty; who was chosen to go but not told so yet may stay."""
         books = self.books
+        told = {key: words for key, words in self._drained.items() if key in books.workloads}
+        self._drained = {key: words for key, words in told.items() if books.workloads[key].revoked}
         for key, admission in books.held.items():
             queue = books.queues.get(admission.cluster_queue)
             local = books.local.get((key.namespace, books.workloads[key].local_queue))
@@ -276,38 +240,8 @@ class Cohorts:
             runs = bool(tally and tally.bound) if workload.is_group else workload.running
             if workload.deleting or key in books.assumed or (runs and workload.revoked):
                 continue
-            reason, message = self._drained.get(key, _REQUEUED)
-            yield self._revoke(workload, reason, message) if runs else self._requeue(workload, now)
-
-    def _revoke(self, workload: Workload, reason: str, message: str) -> Decision:
-        text = json.dumps({"reason": reason, "message": message}, separators=(",", ":"))
-        patch: Manifest = {"metadata": {"annotations": {REVOKED: text}}}
-        mutation = Mutation(Verb.PATCH, workload.key, workload.uid, patch=patch)
-        return Decision(REVOCATION, workload.key, workload.uid, reason, message, (mutation,))
-
-    def _requeue(self, workload: Workload, now: int) -> Decision:
-        """It has nothing running: it gives its quota back and waits for it anew."""
-        patch: Manifest = {"metadata": {"annotations": {ADMISSION: None, REVOKED: None}}}
-        mutations = [Mutation(Verb.PATCH, workload.key, workload.uid, patch=patch)]
-        message = _REQUEUED[1]
-        if workload.is_group:
-            status = {"phase": PENDING, "conditions": [condition(ADMITTED, "False", "Requeued", message, now)]}
-            mutations.append(Mutation(Verb.STATUS, workload.key, workload.uid, patch=status))
-        return Decision(REQUEUED, workload.key, workload.uid, "Requeued", message, tuple(mutations))
-
-
-_REQUEUED = ("Requeued", "its quota was taken back; it waits for quota again")
-_ENTRY: Manifest = {
-    "parent": "",
-    "weight": 1,
-    "priority": 0,
-    "reclaimable": False,
-    "open": True,
-    "deserved": {},
-    "guarantee": {},
-    "capability": {},
-    "strict_fifo": False,
-}
+            reason, message = self._drained.get(key, REQUEUED_WORDS)
+            yield revoked(workload, reason, message) if runs else requeued(workload, now)
 
 
 def _behind(head: Workload, name: str) -> Verdict:

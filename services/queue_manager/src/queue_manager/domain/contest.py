@@ -5,17 +5,18 @@ taken. Classical order: who borrows least far up goes first, then priority, age,
 below, the child with the smaller share after admission wins, those who do not borrow before those who do.
 """
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, replace
 
 from kube import Key
-from queue_manager.domain.cluster_queue import ClusterQueue, Flavor, Quotas
+from queue_manager.domain.candidates import Candidate
+from queue_manager.domain.cluster_queue import ClusterQueue, Quotas
 from queue_manager.domain.cohort_books import CohortBooks
 from queue_manager.domain.cohort_tree import Node
 from queue_manager.domain.flavor_choice import Mode, Verdict, choose
 from queue_manager.domain.queue_line import Order, QueueLine
-from queue_manager.domain.victims import Candidate, VictimSearch
+from queue_manager.domain.victims import VictimSearch
 from queue_manager.domain.workload import Workload
 
 
@@ -35,16 +36,12 @@ class Entry:
 
 @dataclass(frozen=True, slots=True)
 class Contest:
-    """``lines`` and ``nodes`` by ClusterQueue; what is granted is taken from the nodes at once."""
+    """What is granted is taken from the trees of ``books`` at once."""
 
-    queues: Mapping[str, ClusterQueue]
-    nodes: Mapping[str, Node]
-    lines: Mapping[str, QueueLine]
-    flavors: Mapping[str, Flavor]
+    books: CohortBooks
     fair: bool
     resting: dict[str, None]
     """The queues whose head, or whose victims, were busy."""
-    books: CohortBooks
 
     def run(self, names: Sequence[str], busy: AbstractSet[Key]) -> Iterator[Entry]:
         """Everyone of the queues ``names``, all of one tree, who is given quota, in the order of admission.
@@ -85,12 +82,13 @@ class Contest:
 
     def _nominate(self, name: str, busy: AbstractSet[Key]) -> Entry | None:
         """The first of the queue for whom there is quota; who is before it is marked as failed."""
-        line, queue, node = self.lines[name], self.queues[name], self.nodes[name]
+        books = self.books
+        line, queue, node = books.lines[name], books.queues[name], books.tree.queues[name]
         while (head := line.head()) is not None:
             if head.key in busy:
                 self.resting[name] = None
                 return None
-            verdict = choose(head.shape, queue, node, self.flavors)
+            verdict = choose(head.shape, queue, node, books.flavors)
             usage = verdict.usage(head.shape)
             if verdict.mode is Mode.FIT:
                 return Entry(head, queue, node, line, verdict, usage)

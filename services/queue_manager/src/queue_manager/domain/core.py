@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator, Sequence
 from collections.abc import Set as AbstractSet
 
 from kube import Decision, Event, Key, Manifest, Outcome
-from queue_manager.domain.cohorts import OBJECTS, POD_ADMITTED, Cohorts
+from queue_manager.domain.cohorts import OBJECTS, Cohorts
 from queue_manager.domain.demand import Demand, Tally
 from queue_manager.domain.elastic_quota import ELASTIC_QUOTA, ROOT_QUOTA, is_quota, quota_name
 from queue_manager.domain.entitlements import NAME as ENTITLEMENTS
@@ -22,6 +22,7 @@ from queue_manager.domain.sums import accumulate
 from queue_manager.domain.supply import Supply
 from queue_manager.domain.tree_shares import TreeShares
 from queue_manager.domain.waiting import ADMISSION, WaitingGroups
+from queue_manager.domain.workload_decisions import POD_ADMITTED
 from resources import Amounts
 
 

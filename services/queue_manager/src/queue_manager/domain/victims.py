@@ -9,6 +9,7 @@ from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
 
 from kube import Key
+from queue_manager.domain.candidates import Candidate, below, child_of, left_over, queues_below
 from queue_manager.domain.cluster_queue import ClusterQueue, Quotas
 from queue_manager.domain.cohort_books import CohortBooks
 from queue_manager.domain.cohort_tree import Node
@@ -16,34 +17,6 @@ from queue_manager.domain.workload import Workload
 
 IN_QUEUE, RECLAIM, FAIR = "InClusterQueue", "InCohortReclamation", "InCohortFairSharing"
 RECLAIM_BORROWING = "InCohortReclaimWhileBorrowing"
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Candidate:
-    """One who may have to go. ``top`` is where its path meets the preemptor's; None for one of the same queue."""
-
-    workload: Workload
-    node: Node
-    usage: Quotas
-    reason: str
-    top: Node | None = None
-    advantage: bool = False
-    """Whether the preemptor's side of the tree has the quota for it, so that it reclaims what is its own."""
-    leaving: bool = False
-    """Whether it has to go anyway."""
-
-    @property
-    def order(self) -> tuple[bool, bool, bool, int]:
-        """Those who go anyway first; then those against whom the preemptor's side is in the right, other queues, low priority."""
-        return not self.leaving, not self.advantage, self.top is None, self.workload.shape.priority
-
-    def remove(self) -> None:
-        for place, amount in self.usage.items():
-            self.node.give(place, amount)
-
-    def put_back(self) -> None:
-        for place, amount in self.usage.items():
-            self.node.take(place, amount)
 
 
 @dataclass(slots=True)
@@ -133,7 +106,7 @@ class VictimSearch:
             return True
         if borrowing and not candidate.advantage and candidate.reason != RECLAIM_BORROWING:
             return False
-        return all(self._is_over(node) for node in _below(candidate.node, candidate.top))
+        return all(self._is_over(node) for node in below(candidate.node, candidate.top))
 
     def _is_over(self, node: Node) -> bool:
         return any(node.borrows(place) for place in self._short)
@@ -154,18 +127,18 @@ class VictimSearch:
         policy = self.queue.reclaim
         if policy == "Never":
             return
-        left, within = _left_over(self.node, {place: self.usage[place] for place in self._short})
+        left, within = left_over(self.node, {place: self.usage[place] for place in self._short})
         before = self.node
         for top in list(self.node.path())[1:]:
-            for node in _queues_below(top, before):
+            for node in queues_below(top, before):
                 for workload, usage in self._users(node.name):
                     lower = workload.shape.priority < self.workload.shape.priority
                     if not (workload.revoked or policy == "Any" or (policy == "LowerPriority" and lower)):
                         continue
-                    if workload.revoked or all(self._is_over(each) for each in _below(node, top)):
+                    if workload.revoked or all(self._is_over(each) for each in below(node, top)):
                         reason = RECLAIM if within or not self._may_borrow(workload) else RECLAIM_BORROWING
                         yield Candidate(workload, node, usage, reason, top, within, workload.revoked)
-            left, fits = _left_over(top, left)
+            left, fits = left_over(top, left)
             within = within or fits
             before = top
 
@@ -238,7 +211,7 @@ class VictimSearch:
             return True
         if not self._may_go(candidate, borrowing=False):
             return False
-        mine, theirs = _child_of(candidate.top, self.node), _child_of(candidate.top, candidate.node)
+        mine, theirs = child_of(candidate.top, self.node), child_of(candidate.top, candidate.node)
         before, own = theirs.share(), mine.share()
         candidate.remove()
         after = theirs.share()
@@ -247,35 +220,5 @@ class VictimSearch:
 
     def _fair_order(self, candidate: Candidate) -> tuple[bool, int, int, tuple[str, str, str]]:
         top = candidate.top
-        share = _child_of(top, candidate.node).share() if top is not None else self.node.share()
+        share = child_of(top, candidate.node).share() if top is not None else self.node.share()
         return candidate.leaving, share, -candidate.workload.shape.priority, candidate.workload.order[1:]
-
-
-def _below(node: Node, top: Node) -> Iterator[Node]:
-    """The node and those above it, without ``top``."""
-    for each in node.path():
-        if each is top:
-            return
-        yield each
-
-
-def _child_of(top: Node, node: Node) -> Node:
-    """The child of ``top`` in which ``node`` is."""
-    return list(_below(node, top))[-1]
-
-
-def _queues_below(top: Node, without: Node) -> Iterator[Node]:
-    """The ClusterQueues below ``top``, without those in ``without``."""
-    for child in top.children:
-        if child is without:
-            continue
-        if child.is_queue:
-            yield child
-        else:
-            yield from _queues_below(child, without)
-
-
-def _left_over(node: Node, usage: Quotas) -> tuple[Quotas, bool]:
-    """What of ``usage`` counts above the node, and whether the node's own subtree has all of it."""
-    has_all = all(node.usage.get(place, 0) + amount <= node.subtree.get(place, 0) for place, amount in usage.items())
-    return node.beyond(usage), has_all
