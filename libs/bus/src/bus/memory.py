@@ -1,7 +1,7 @@
 """The bus in memory: deterministic, under whatever clock the event loop has. For virtual time and for tests."""
 
 import asyncio
-from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 
 from bus.ports import Entry, Handler, NoResponder, Parked, Ping, RequestFailed, StaleWriter
@@ -142,8 +142,7 @@ class MemoryBus:
         if handler is None:
             raise NoResponder(f"nobody answers on {subject}")
         try:
-            async with asyncio.timeout(timeout):
-                return await handler(payload)
+            return await asyncio.wait_for(_answer(handler(payload)), timeout)
         except TimeoutError:
             raise RequestFailed(f"no answer on {subject} within {timeout:g} s") from None
         except Exception as error:
@@ -201,6 +200,10 @@ class MemoryBus:
     async def close(self) -> None:
         self._handlers.clear()
         self._listeners.clear()
+
+
+async def _answer(answer: Awaitable[bytes]) -> bytes:
+    return await answer
 
 
 def _matches(pattern: str, subject: str) -> bool:

@@ -221,7 +221,7 @@ def _prepare_write(
 
 def _same_metadata(new: Object, old: Object) -> bool:
     """Whether all that a user may decide is the same; what was left out is not there any more."""
-    names = (new.metadata.keys() | old.metadata.keys()) - KEPT_METADATA
+    names = (new.metadata.keys() | old.metadata.keys()).difference(KEPT_METADATA)
     return all((new.metadata.get(name) or None) == (old.metadata.get(name) or None) for name in names)
 
 

@@ -19,6 +19,7 @@ from gang_scheduler.domain.groups import Group
 from gang_scheduler.domain.inquiry import explain
 from gang_scheduler.domain.memory import dump, load, read
 from gang_scheduler.domain.pod_record import PodRecord
+from gang_scheduler.domain.quota_admission import evicted
 from gang_scheduler.domain.scoring import Placement
 from gang_scheduler.domain.trial import Trial
 from gang_scheduler.domain.turns import Pass, Turn, wake_of
@@ -154,7 +155,9 @@ class SchedulerCore:
         for claim in self._planned:
             self.claims.end(claim)
         self.claims.renew()
-        made = list(self._decisions(turns, touched, now))
+        made = [decision for group in touched if (decision := evicted(group))]
+        gone = {decision.subject for decision in made}
+        made += self._decisions(turns, [group for group in touched if group.key not in gone], now)
         for turn in turns.turns.values():
             self._park(turn, waits)
         self.heads.settle(now, self.line.__contains__)
