@@ -199,3 +199,17 @@ async def test_two_writers_at_once_never_both_write(server: Server, bus: JetStre
     assert sorted(isinstance(result, StaleWriter) for result in results) == [False, True]
     assert await bus.log("fact").last() == 1
     await other.close()
+
+
+async def test_a_request_that_is_cancelled_as_its_answer_comes_is_cancelled(bus: JetStreamBus) -> None:
+    async def answer(payload: bytes) -> bytes:
+        return payload
+
+    await bus.serve("tidegate.request.a", answer)
+    asking = asyncio.create_task(bus.request("tidegate.request.a", b"1"))
+    while not bus._client._resp_map:
+        await asyncio.sleep(0)
+    (waiting,) = bus._client._resp_map.values()
+    waiting.add_done_callback(lambda _: asking.cancel())
+    with pytest.raises(asyncio.CancelledError):
+        await asking

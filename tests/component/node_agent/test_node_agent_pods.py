@@ -272,3 +272,17 @@ async def test_logs_are_rotated_tailed_and_followed(bench_with: Any) -> None:
         assert "main.log.1" in files and len(files) <= 3
         with pytest.raises(LookupError, match="no log of container 'none'"):
             await anext(bench.running.logs("uid-log", "none", None, False))
+
+
+async def test_a_pod_that_ends_with_its_node_has_failed_for_that_reason(bench: Any) -> None:
+    """Whatever its restart policy: the next agent does not start it again, its owner makes another."""
+    asked = bench.pod("served", "sleep", "60", restartPolicy="Always")
+    await bench.run(asked, "Running")
+    await bench.agent.drain()
+    status = await bench.upstream.phase("uid-served", "Failed")
+    assert status["reason"] == "NodeShutdown"
+    await bench.stop()
+    await bench.start()
+    bench.assign(asked)
+    status = await bench.upstream.phase("uid-served", "Failed")
+    assert status["reason"] == "NodeShutdown" and not bench.leftovers("sleep 60")

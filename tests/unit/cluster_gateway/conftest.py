@@ -70,7 +70,9 @@ class Rig:
             self.task.result()
         return task.result()
 
-    def request(self, *writes: gateway_pb2.Write, blobs: Sequence[bytes] = (), id: str = "") -> gateway_pb2.WriteRequest:
+    def request(
+        self, *writes: gateway_pb2.Write, blobs: Sequence[bytes] = (), id: str = ""
+    ) -> gateway_pb2.WriteRequest:
         return gateway_pb2.WriteRequest(
             id=id or f"request-{next(self._requests)}", actor="user", writes=writes, blobs=blobs
         )
@@ -79,7 +81,9 @@ class Rig:
         answer = self.do(self.bus.request(subjects.WRITE, request.SerializeToString()))
         return gateway_pb2.WriteReply.FromString(answer)
 
-    def write(self, *manifests: Manifest, expected: int = 0, force: bool = False, id: str = "") -> gateway_pb2.WriteReply:
+    def write(
+        self, *manifests: Manifest, expected: int = 0, force: bool = False, id: str = ""
+    ) -> gateway_pb2.WriteReply:
         """Store objects; ``expected`` is the revision that the writer saw of each, 0 for new ones."""
         return self.ask(self.storing(*manifests, expected=expected, force=force, id=id))
 

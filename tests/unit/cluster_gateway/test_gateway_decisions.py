@@ -305,7 +305,9 @@ def test_decisions_of_a_commit_that_cannot_be_read_are_refused_so_that_nobody_wa
         item = commit.decisions.add(id=f"job_controller/1/{number}", name="PodsMade")
         item.subject.kind, item.subject.namespace, item.subject.name = "Job.batch.volcano.sh", "default", "j"
         item.mutations.add(verb=1, body=1 if number == 2 else 0).ref.name = f"p{number}"
-    rig.do(rig.bus.log(subjects.decisions("job_controller")).append(commit.SerializeToString(), expected=0, message_id="x"))
+    rig.do(
+        rig.bus.log(subjects.decisions("job_controller")).append(commit.SerializeToString(), expected=0, message_id="x")
+    )
     outcomes = rig.outcomes()
     assert [outcome.decision_id for outcome in outcomes] == ["job_controller/1/1", "job_controller/1/2"]
     assert not any(outcome.applied for outcome in outcomes) and "cannot be read" in outcomes[0].reasons[""]

@@ -39,7 +39,11 @@ def phase(rig: Any, name: str = "p") -> str:
 
 def test_a_node_registers_itself_and_reports_what_changed(rig: Any) -> None:
     rig.report("n1", metadata={"labels": {"zone": "a"}}, status={"allocatable": {"cpu": "8"}})
-    rig.report("n1", metadata={"labels": {"zone": "b", "rack": "1"}}, status={"conditions": [{"type": "Ready", "status": "True"}]})
+    rig.report(
+        "n1",
+        metadata={"labels": {"zone": "b", "rack": "1"}},
+        status={"conditions": [{"type": "Ready", "status": "True"}]},
+    )
     node = rig.get("Node", "n1", "")
     assert node.labels == {"kubernetes.io/hostname": "n1", "zone": "b", "rack": "1"}
     assert node.status["allocatable"] == {"cpu": "8"} and node.status["conditions"][0]["type"] == "Ready"
@@ -63,7 +67,13 @@ def test_a_report_that_is_said_again_changes_nothing_more(rig: Any) -> None:
 
 @pytest.mark.parametrize(
     ("before", "late"),
-    [("Succeeded", "Running"), ("Failed", "Pending"), ("Running", "Pending"), ("Succeeded", "Failed"), ("Failed", "Succeeded")],
+    [
+        ("Succeeded", "Running"),
+        ("Failed", "Pending"),
+        ("Running", "Pending"),
+        ("Succeeded", "Failed"),
+        ("Failed", "Succeeded"),
+    ],
 )
 def test_a_late_report_does_not_bring_a_pod_back(rig: Any, before: str, late: str) -> None:
     rig.node("n1")

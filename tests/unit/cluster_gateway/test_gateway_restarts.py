@@ -45,7 +45,13 @@ class FrailLog(MemoryLog):
         self._reaper = reaper
 
     async def append(
-        self, payload: bytes, *, expected: int, message_id: str, headers: Mapping[str, str] | None = None, topic: str = ""
+        self,
+        payload: bytes,
+        *,
+        expected: int,
+        message_id: str,
+        headers: Mapping[str, str] | None = None,
+        topic: str = "",
     ) -> int:
         await self._reaper.gate()
         last = await super().append(payload, expected=expected, message_id=message_id, headers=headers, topic=topic)
@@ -173,7 +179,12 @@ def tell(story: Story) -> None:
     simulated = b'{"annotations":{"tidegate.dev/simulated":"true"}}'
     story.report(node_pb2.Report(node="sim", node_status=ready, node_metadata=simulated))
     story.report(node_pb2.Report(node="real", node_status=ready))
-    job = {"apiVersion": "batch.volcano.sh/v1alpha1", "kind": "Job", "metadata": {"name": "j"}, "spec": {"queue": "default"}}
+    job = {
+        "apiVersion": "batch.volcano.sh/v1alpha1",
+        "kind": "Job",
+        "metadata": {"name": "j"},
+        "spec": {"queue": "default"},
+    }
     secret = {"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "s"}, "stringData": {"password": "tide"}}
     story.write(job, secret)
     uid = story.item(JOB).uid
@@ -190,9 +201,7 @@ def tell(story: Story) -> None:
     story.decide(
         "gang_scheduler",
         *(
-            Decision(
-                "PodPlaced", item.key, item.uid, mutations=(Mutation(Verb.BIND, item.key, item.uid, node=node),)
-            )
+            Decision("PodPlaced", item.key, item.uid, mutations=(Mutation(Verb.BIND, item.key, item.uid, node=node),))
             for item, node in ((pods["a"], "sim"), (pods["b"], "real"), (pods["c"], "sim"))
         ),
     )

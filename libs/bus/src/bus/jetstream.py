@@ -4,8 +4,8 @@ import asyncio
 import time
 from collections.abc import AsyncIterator, Callable
 from contextlib import suppress
+from typing import Any
 
-import nats
 import orjson
 from nats.aio.client import Client
 from nats.aio.msg import Msg
@@ -25,6 +25,21 @@ from bus.ports import Handler, NoResponder, Parked, Ping, RequestFailed
 from bus.topology import DEAD, LEASES, SHARED_STREAMS, SNAPSHOTS, VALUES
 
 FAILED = "Tidegate-Error"
+
+
+class HonestClient(Client):
+    """A client whose requests can be cancelled at any moment.
+
+    In Python before 3.12 a ``wait_for`` whose result comes in the same moment takes the cancellation for its own: the
+    task would go on as if nothing had been said.
+    """
+
+    async def request(self, *arguments: Any, **options: Any) -> Msg:
+        answer = await super().request(*arguments, **options)
+        task = asyncio.current_task()
+        if task is not None and task.cancelling():
+            raise asyncio.CancelledError
+        return answer
 
 
 class JetStreamBus:
@@ -50,12 +65,13 @@ class JetStreamBus:
         async def quiet(_: Exception) -> None:
             """Errors of the connection show as its state; the default would print a stack trace for each try."""
 
-        client = await nats.connect(
+        client = HonestClient()
+        await client.connect(
             url,
             name=name,
             token=token,
             max_reconnect_attempts=-1,
-            reconnect_time_wait=0.2,
+            reconnect_time_wait=0.2,  # type: ignore[arg-type]  # declared as a whole number, used in a sleep
             ping_interval=20,
             allow_reconnect=True,
             reconnected_cb=reconnected,

@@ -51,7 +51,8 @@ class StreamReader:
                 continue
             self._wake.clear()
             try:
-                await asyncio.wait_for(self._wake.wait(), 3 * HEARTBEAT_SECONDS)
+                async with asyncio.timeout(3 * HEARTBEAT_SECONDS):
+                    await self._wake.wait()
             except TimeoutError:
                 self._lost = self._heard_at + 2 * HEARTBEAT_SECONDS < asyncio.get_running_loop().time()
         entries = list(self._inbox)

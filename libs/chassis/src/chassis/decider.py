@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from bus import Bus, StaleWriter
 from chassis.clock import Clock
 from chassis.core import Core
+from chassis.endings import end
 from chassis.measures import Measures
 from chassis.term import Term
 from chassis.tracing import Tracer
@@ -73,9 +74,7 @@ class Decider:
                     leading.result()
             finally:
                 self.ready.clear()
-                leading.cancel()
-                lost.cancel()
-                await asyncio.gather(leading, lost, return_exceptions=True)
+                await end(leading, lost)
                 await lease.release()
 
     async def _lead(self, term: Term) -> None:

@@ -1,4 +1,4 @@
-"""The life of a service's process: connect, start its parts in one task group, say when it is ready, stop in order."""
+"""The life of a service's process: connect, start its parts, say when it is ready, stop in order."""
 
 import asyncio
 import gc
@@ -15,6 +15,7 @@ from prometheus_client import start_http_server
 from bus.jetstream import JetStreamBus
 from chassis import logs
 from chassis.clock import Clock, SystemClock
+from chassis.endings import end
 from chassis.measures import Measures
 from chassis.rpc_server import Add, RpcServer
 from chassis.settings import ServiceSettings, SettingsError, read, shown
@@ -23,6 +24,7 @@ from tidegate.codec.garbage import keep_all
 
 log = logging.getLogger(__name__)
 S = TypeVar("S", bound=ServiceSettings)
+R = TypeVar("R")
 
 
 @dataclass(slots=True)
@@ -61,14 +63,18 @@ def run(service: str, settings_class: type[S], build: Callable[[S, Context], Awa
     log.info("settings", extra={"settings": shown(settings)})
     try:
         asyncio.run(_serve(service, settings, build))
-    except* _Stopped:
+    except _Stopped:
         log.info("stopped")
-    except* SystemExit as group:
-        raise SystemExit(str(group.exceptions[0])) from None
+    except _Failed as failed:
+        raise SystemExit(str(failed)) from None
 
 
 class _Stopped(Exception):
     """A signal asked the process to stop."""
+
+
+class _Failed(Exception):
+    """A part said that the process cannot go on; the text says why."""
 
 
 async def _serve(service: str, settings: S, build: Callable[[S, Context], Awaitable[Parts]]) -> None:
@@ -77,7 +83,7 @@ async def _serve(service: str, settings: S, build: Callable[[S, Context], Awaita
         loop.add_signal_handler(number, stop.set)
     measures = Measures(service)
     tracer = make_tracer(service, settings.trace, settings.data_dir)
-    bus = await JetStreamBus.connect(settings.nats_url, service, token=settings.nats_token or None)
+    bus = await _unless(stop, JetStreamBus.connect(settings.nats_url, service, token=settings.nats_token or None))
     parts = await build(settings, Context(bus, SystemClock(), measures, tracer))
     server = RpcServer(f"127.0.0.1:{settings.health_port}", parts.rpc_names, parts.rpc)
     await server.start()
@@ -85,19 +91,43 @@ async def _serve(service: str, settings: S, build: Callable[[S, Context], Awaita
         start_http_server(settings.metrics_port, "127.0.0.1", measures.registry)
     log.info("started", extra={"pid": os.getpid(), "port": server.port})
     try:
-        async with asyncio.TaskGroup() as tasks:
-            for name, work in parts.tasks.items():
-                tasks.create_task(_endless(name, work), name=name)
-            tasks.create_task(_watch_readiness(parts.ready, bus, server), name="readiness")
-            tasks.create_task(_until(stop, parts), name="signals")
+        await _work(stop, parts, _watch_readiness(parts.ready, bus, server))
     finally:
         await server.stop()
         await bus.close()
         tracer.close()
 
 
+async def _unless(stop: asyncio.Event, work: Coroutine[object, object, R]) -> R:
+    """What ``work`` returns, if the process is not told to stop before."""
+    working, stopping = asyncio.ensure_future(work), asyncio.ensure_future(stop.wait())
+    try:
+        await asyncio.wait({working, stopping}, return_when=asyncio.FIRST_COMPLETED)
+        if working.done():
+            return working.result()
+        raise _Stopped
+    finally:
+        await end(working, stopping)
+
+
+async def _work(stop: asyncio.Event, parts: Parts, readiness: Coroutine[object, object, None]) -> None:
+    """Run every part until one of them fails, or the process is told to stop; then end them all."""
+    endless = {**parts.tasks, "readiness": readiness}
+    tasks = [asyncio.create_task(_endless(name, work), name=name) for name, work in endless.items()]
+    stopping = asyncio.create_task(_until(stop, parts), name="signals")
+    try:
+        done, _ = await asyncio.wait({*tasks, stopping}, return_when=asyncio.FIRST_COMPLETED)
+    finally:
+        await end(*tasks, stopping)
+    for task in done:
+        task.result()
+
+
 async def _endless(name: str, work: Coroutine[object, object, None]) -> None:
-    await work
+    try:
+        await work
+    except SystemExit as end_of_all:  # asyncio would let it through at once, past everything that is still to be ended
+        raise _Failed(str(end_of_all)) from end_of_all
     raise RuntimeError(f"{name} ended though it should go on for ever")
 
 

@@ -18,6 +18,7 @@ from bus import Bus, Entry, Log, Parked, Subscription
 from bus.ports import Handler
 from chassis.clock import Clock
 from chassis.core import Core, Remembering
+from chassis.endings import end
 from chassis.fact_fold import FactFold, load, relevant
 from chassis.in_flight import InFlight
 from chassis.log_reader import Inbox, follow
@@ -109,9 +110,7 @@ class Term:
 
     async def end(self) -> None:
         """Stop reading and answering."""
-        for reader in self._readers:
-            reader.cancel()
-        await asyncio.gather(*self._readers, return_exceptions=True)
+        await end(*self._readers)
         for serving in self._serving:
             await serving.stop()
         if self._timer is not None:

@@ -72,7 +72,12 @@ class MyStatus:
         known = {KINDS[kind].id: count for kind, count in sorted(counts.items()) if kind in KINDS}
         states = await asyncio.gather(self._gateway(), *map(self._service, self.services))
         myself = api_pb2.ServiceStatus(name="admission", ready=True, position=self.view.revision)
-        return api_pb2.StatusResponse(revision=self.view.revision, version=self.version, objects=known, services=[*states[:1], myself, *states[1:], *self._agents()])
+        return api_pb2.StatusResponse(
+            revision=self.view.revision,
+            version=self.version,
+            objects=known,
+            services=[*states[:1], myself, *states[1:], *self._agents()],
+        )
 
     async def _gateway(self) -> api_pb2.ServiceStatus:
         """The writer of facts, asked to write nothing."""
@@ -98,7 +103,8 @@ class MyStatus:
                 silent.append(f"{node.name}: {ready.get('message') or ready.get('reason') or 'not ready'}")
         if not heard:
             return []
-        return [api_pb2.ServiceStatus(name="node_agent", ready=not silent, message="; ".join(silent), position=heard)]
+        message = "; ".join(silent) or f"{heard} {'node' if heard == 1 else 'nodes'}"
+        return [api_pb2.ServiceStatus(name="node_agent", ready=not silent, message=message)]
 
     async def _service(self, service: str) -> api_pb2.ServiceStatus:
         position = self.view.positions.get(service, 0)

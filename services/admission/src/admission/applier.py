@@ -1,12 +1,13 @@
 """Writing for users: complete, check, and hand to the cluster gateway; what came together goes together."""
 
 import asyncio
+import logging
 import uuid
 from collections import deque
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from admission.domain.admit import admit, admit_delete, read_key
+from admission.domain.admit import KEPT_METADATA, admit, admit_delete, read_key
 from admission.domain.errors import FieldError, Rejected
 from admission.domain.overlay import Overlay
 from admission.domain.templates import Templates
@@ -18,6 +19,8 @@ from chassis.tracing import TRACEPARENT, NoTracer, Tracer
 from kube import Key, Manifest, Object, from_manifest
 from tidegate import subjects
 from tidegate.gateway.v1 import gateway_pb2
+
+log = logging.getLogger(__name__)
 
 TRIES = 20
 ANSWER_SECONDS = 3.0
@@ -181,6 +184,9 @@ def _prepare(change: Change, world: Overlay, draft: WriteDraft, templates: Templ
         return _prepare_write(key, manifest, change, world, draft, templates)
     except Rejected as rejected:
         return Result(key, "refused", rejected.errors, message=str(rejected))
+    except Exception as error:  # what one asks for must not fail those that came with it
+        log.exception("object_refused", extra={"object": str(key)})
+        return Result(key, "refused", message=f"{key} cannot be checked: {type(error).__name__}: {error}")
 
 
 def _prepare_delete(change: Change, key: Key, world: Overlay, draft: WriteDraft) -> Result:
@@ -214,7 +220,9 @@ def _prepare_write(
 
 
 def _same_metadata(new: Object, old: Object) -> bool:
-    return all(new.metadata.get(name) == old.metadata.get(name) for name in new.metadata)
+    """Whether all that a user may decide is the same; what was left out is not there any more."""
+    names = (new.metadata.keys() | old.metadata.keys()).difference(KEPT_METADATA)
+    return all((new.metadata.get(name) or None) == (old.metadata.get(name) or None) for name in names)
 
 
 def _named(manifest: Manifest) -> Manifest:

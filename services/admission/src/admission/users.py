@@ -42,7 +42,7 @@ class Users:
         entries = yaml.safe_load(file.read_text()) or []
         try:
             return cls(
-                User(str(entry["name"]), str(entry["token"]), tuple(entry.get("namespaces", (EVERYWHERE,))))
+                User(str(entry["name"]), str(entry["token"]), _listed(entry.get("namespaces", [EVERYWHERE])))
                 for entry in entries
             )
         except (KeyError, TypeError, AttributeError) as error:
@@ -57,6 +57,13 @@ class Users:
             if token and hmac.compare_digest(user.token.encode(), token.encode()):
                 return user
         raise Denied("the token is missing or unknown; `tidegate` reads it from the data folder, or pass --token")
+
+
+def _listed(namespaces: object) -> tuple[str, ...]:
+    """The names in a list; a bare text is no list, and its letters are no namespaces."""
+    if not isinstance(namespaces, list):
+        raise TypeError(f"namespaces: {namespaces!r} is no list")
+    return tuple(str(name) for name in namespaces)
 
 
 def _write_new(file: Path) -> None:

@@ -4,6 +4,7 @@ import asyncio
 import logging
 from collections import deque
 from collections.abc import AsyncIterator
+from itertools import takewhile
 
 from bus import Bus, Entry, Parked
 from chassis.fact_fold import FactFold, load
@@ -27,6 +28,8 @@ class View:
         self._bus, self._log = bus, bus.log(subjects.FACTS)
         self._fold = FactFold()
         self._changes: deque[tuple[int, list[Event]]] = deque(maxlen=KEPT_CHANGES)
+        self._kept_from = 0
+        """The revision behind which all changes are kept."""
         self._grown = asyncio.Event()
         self.ready = asyncio.Event()
 
@@ -45,6 +48,7 @@ class View:
     async def run(self) -> None:
         """Follow the log for ever."""
         self._fold, _ = await load(self._log)
+        self._kept_from = self.revision
         goal = await self._log.last()
         if self.revision >= goal:
             self.ready.set()
@@ -65,6 +69,8 @@ class View:
             await self._bus.park(Parked(entry.at_ms, "admission", where, text, entry.payload))
         else:
             if folded is not None:
+                if len(self._changes) == self._changes.maxlen:
+                    self._kept_from = self._changes[0][0]
                 self._changes.append((folded.revision, folded.events))
 
     async def reach(self, revision: int) -> None:
@@ -76,11 +82,10 @@ class View:
         """Every change set behind revision ``after``, then new ones. Raises GoneRevision."""
         position = after
         while True:
-            oldest = self._changes[0][0] if self._changes else self.revision + 1
-            if position + 1 < oldest and position < self.revision:
-                raise GoneRevision(f"revision {position} is no longer kept; the oldest is {oldest}")
-            fresh = [item for item in self._changes if item[0] > position] if position < self.revision else []
-            for revision, events in fresh:
+            if position < self._kept_from:
+                raise GoneRevision(f"changes behind revision {position} are no longer kept; list again")
+            fresh = list(takewhile(lambda item: item[0] > position, reversed(self._changes)))
+            for revision, events in reversed(fresh):
                 yield revision, events
                 position = revision
             if not fresh:

@@ -14,6 +14,7 @@ import orjson
 
 from bus import Bus, Entry, Parked, StaleWriter, Subscription
 from chassis.clock import Clock
+from chassis.endings import end
 from chassis.fact_fold import FactFold, load
 from chassis.measures import Measures
 from chassis.tracing import TRACEPARENT, NoTracer, Tracer
@@ -171,9 +172,7 @@ class Gateway:
         self._inbox.wake()
 
     async def _end(self) -> None:
-        for task in self._tasks:
-            task.cancel()
-        await asyncio.gather(*self._tasks, return_exceptions=True)
+        await end(*self._tasks)
         for serving in self._serving:
             await serving.stop()
         if self._timer is not None:

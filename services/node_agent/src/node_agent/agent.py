@@ -110,7 +110,7 @@ class Agent:
         self._draining = True
         await self._found.wait()
         for worker in list(self._workers.values()):
-            worker.stop(worker.pod.grace_seconds)
+            worker.shut_down()
         while any(worker.record.alive for worker in self._workers.values()):
             self._calm.clear()
             await self._calm.wait()

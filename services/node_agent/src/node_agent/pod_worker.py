@@ -88,6 +88,11 @@ class PodWorker:
                 self._state.set(name, replace(record, retry_at=0))
         self.step()
 
+    def shut_down(self) -> None:
+        """End it because the node ends, within its own grace."""
+        self._state.record = stopping.shut_down(self.record, self.pod.grace_seconds, self.node.clock())
+        self.step()
+
     def stop(self, grace_seconds: int) -> None:
         """The pod is to end within ``grace_seconds``."""
         self._state.record = stopping.told_to_stop(self.record, grace_seconds, self.node.clock())

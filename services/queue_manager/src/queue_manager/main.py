@@ -9,7 +9,7 @@ from queue_manager.settings import Settings
 
 async def build(settings: Settings, context: Context) -> Parts:
     """The parts of the service."""
-    policy = QueuePolicy(settings.overcommit or None, settings.queueing, settings.strict_fifo)
+    policy = QueuePolicy(settings.overcommit or None, settings.queueing, settings.strict_fifo, settings.fair_sharing)
     decider = Decider(
         "queue_manager",
         lambda: QueueCore(policy),

@@ -12,3 +12,4 @@ class Settings(ServiceSettings):
     overcommit: str = ""
     queueing: str = "proportion"
     strict_fifo: bool = False
+    fair_sharing: bool = False

@@ -5,7 +5,7 @@ from collections.abc import Iterable
 from admission.domain import names
 from admission.domain.errors import FieldError
 from admission.domain.pod_placement import EFFECTS
-from admission.domain.quantities import check_amounts
+from admission.domain.quantities import check_amounts, check_sizes
 from admission.domain.shapes import AMOUNTS, TEXT, TRUTH, ListOf, fields, one_of
 from admission.domain.world import Review
 
@@ -28,3 +28,4 @@ def check_node(review: Review) -> Iterable[FieldError]:
     status = review.manifest.get("status") or {}
     for part in ("capacity", "allocatable"):
         yield from check_amounts(f"status.{part}", status.get(part))
+        yield from check_sizes(f"status.{part}", status.get(part))

@@ -41,6 +41,7 @@ class Policy:
             overcommit=None if overcommit is None else str(overcommit),
             queueing=queueing,
             strict_fifo=policy.get("ordering") == "strict-fifo",
+            fair=policy.get("ordering") == "fair",
         )
         scheduling: Manifest = {
             "placement": str(policy.get("placement", "binpack")),

@@ -6,6 +6,7 @@ _POD = "Pod"
 _GROUP = "PodGroup.scheduling.volcano.sh"
 _QUEUE = "Queue.scheduling.volcano.sh"
 _COMMAND = "Command.bus.volcano.sh"
+_KUEUE = ("ClusterQueue.kueue.x-k8s.io", "LocalQueue.kueue.x-k8s.io", "Cohort.kueue.x-k8s.io")
 _ANY = "*"
 
 _MAY: dict[str, dict[Verb, tuple[str, ...]]] = {
@@ -16,8 +17,8 @@ _MAY: dict[str, dict[Verb, tuple[str, ...]]] = {
         Verb.DELETE: (_ANY,),
     },
     "queue_manager": {
-        Verb.STATUS: (_GROUP, _QUEUE),
-        Verb.PATCH: (_QUEUE,),
+        Verb.STATUS: (_GROUP, _QUEUE, _POD, *_KUEUE),
+        Verb.PATCH: (_GROUP, _QUEUE, _POD),
         Verb.DELETE: (_COMMAND,),
     },
     "gang_scheduler": {

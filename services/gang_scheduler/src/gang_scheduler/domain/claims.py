@@ -94,6 +94,8 @@ class Claims:
     def restore(self, units: Iterable[Unit]) -> None:
         """Keep again what was kept before ``lift``."""
         found = list(units)
+        if not found:
+            return
         self._lifted.difference_update(found)
         self._renew_units(found)
 

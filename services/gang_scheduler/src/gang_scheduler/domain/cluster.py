@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 from gang_scheduler.domain.disruption_budgets import BUDGET, DisruptionBudgets
 from gang_scheduler.domain.entitlement import Entitlement
-from gang_scheduler.domain.gang_terms import SIGS_GROUP, VOLCANO_GROUP, GroupId
+from gang_scheduler.domain.gang_terms import ADMISSION, SIGS_GROUP, VOLCANO_GROUP, GroupId
 from gang_scheduler.domain.groups import Group
 from gang_scheduler.domain.node_inventory import DEVICE_KIND, TOPOLOGY_KIND, NodeInventory, inventory_of
 from gang_scheduler.domain.pod_books import PodBooks
@@ -85,7 +85,10 @@ class Cluster(PodBooks):
         if event.new is None and (known is None or known.kind != key.kind):
             return
         was_in = group.let_in
+        granted = known.annotations.get(ADMISSION) if known is not None else None
         renewed = group.describe(event.new)
+        if granted != (event.new.annotations.get(ADMISSION) if event.new is not None else None):
+            self.regrant(group)
         self.assign_queue(group)
         self.touch(gang, again=renewed or group.let_in != was_in)
         self.forget_if_empty(group)

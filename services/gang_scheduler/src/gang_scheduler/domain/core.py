@@ -19,10 +19,11 @@ from gang_scheduler.domain.groups import Group
 from gang_scheduler.domain.inquiry import explain
 from gang_scheduler.domain.memory import dump, load, read
 from gang_scheduler.domain.pod_record import PodRecord
+from gang_scheduler.domain.quota_admission import evicted
 from gang_scheduler.domain.scoring import Placement
 from gang_scheduler.domain.trial import Trial
 from gang_scheduler.domain.turns import Pass, Turn, wake_of
-from gang_scheduler.domain.victims import GangEviction
+from gang_scheduler.domain.victims import GangEviction, victim_priority
 from gang_scheduler.domain.waiting_line import Unit, WaitingLine
 from kube import Decision, Event, Key, Manifest, Outcome, Verb
 
@@ -70,9 +71,13 @@ class SchedulerCore:
     _evicted: dict[str, list[PodRecord]] = field(default_factory=dict)
     _rules: EvictionRules = field(init=False)
     _remembered: bytes = b""
-    _askers: dict[Unit, None] = field(default_factory=dict)
-    """Those who wait and would take room from others if they were entitled to it."""
+    _askers: dict[str, dict[Unit, int]] = field(default_factory=dict)
+    """By queue those who wait and would take room from others if they were entitled to it, with their priority."""
 
+    _hopeless: dict[Unit, None] = field(default_factory=dict)
+    """Those too large for the nodes as they are, for whom nobody is asked to go."""
+
+    _version: int = 0
     _stirred: bool = False
     """Whether something changed that may entitle those who wait to room of others."""
 
@@ -103,6 +108,7 @@ class SchedulerCore:
         for batch, node in self._batches(decision):
             self.cluster.assume(batch, node)
             records.extend(batch)
+            self._tempt(batch)
         self.assumed[decision_id] = (decision.subject, records)
         for record in self._victims(decision):
             record.evicting = True
@@ -149,12 +155,14 @@ class SchedulerCore:
             for turn in turns.turns.values()
             if turn.block
         }
-        trial.rollback(0)
         evictor.forget()
+        trial.rollback(0)
         for claim in self._planned:
             self.claims.end(claim)
         self.claims.renew()
-        made = list(self._decisions(turns, touched, now))
+        made = [decision for group in touched if (decision := evicted(group))]
+        gone = {decision.subject for decision in made}
+        made += self._decisions(turns, [group for group in touched if group.key not in gone], now)
         for turn in turns.turns.values():
             self._park(turn, waits)
         self.heads.settle(now, self.line.__contains__)
@@ -203,10 +211,14 @@ class SchedulerCore:
         """
         self.claims.now = now
         due = set(self.heads.due(now)) if self.backfill else set()
+        if self._version != self.cluster.room.table.version:
+            self._version = self.cluster.room.table.version
+            for unit in [unit for unit in self._hopeless if unit in self.line]:
+                self.line.renew(unit)
         if self._stirred or self.cluster.budgets.changed:
             self._stirred = self.cluster.budgets.changed = False
-            for unit in list(self._askers):
-                if unit in self.line:
+            for units in list(self._askers.values()):
+                for unit in [unit for unit in units if unit in self.line]:
                     self.line.renew(unit)
         for claim in list(self.claims.promises.values()):
             if claim.unit not in self.line or not self.claims.holds(claim):
@@ -270,7 +282,9 @@ class SchedulerCore:
     def _leave(self, unit: Unit) -> None:
         self.line.leave(unit)
         self.heads.leave(unit)
-        self._askers.pop(unit, None)
+        self._hopeless.pop(unit, None)
+        for units in self._askers.values():
+            units.pop(unit, None)
         self.explanations.pop(unit, None)
 
     def _busy(self, unit: Unit, in_flight: AbstractSet[Key]) -> bool:
@@ -314,14 +328,26 @@ class SchedulerCore:
         if turn.block is None:
             self._leave(turn.unit)
             return
+        self._hopeless.pop(turn.unit, None)
+        if turn.block.hopeless:
+            self._hopeless[turn.unit] = None
         if self._rules.any and not turn.block.hopeless and turn.block.wake is not OWN_CHANGE:
-            self._askers[turn.unit] = None
+            group = turn.groups[0]
+            self._askers.setdefault(group.queue, {})[turn.unit] = group.priority(self.cluster.classes)
         if turn.place is not None and turn.block.explanation.reason in FOR_ROOM and not turn.block.hopeless:
             self.heads.wait(turn.unit, turn.groups[0].queue, turn.place)
         else:
             self.heads.leave(turn.unit)
         self.explanations[turn.unit] = turn.block.explanation
         self.line.park(turn.unit, waits[turn.unit], self._strict_queue(turn.unit))
+
+    def _tempt(self, records: list[PodRecord]) -> None:
+        """Less important work was placed: somebody in its queue may want its room."""
+        askers = self._askers.get(records[0].group.queue)
+        if askers:
+            lowest = min(victim_priority(record, self.cluster.classes) for record in records)
+            for unit in [unit for unit, priority in askers.items() if priority > lowest and unit in self.line]:
+                self.line.renew(unit)
 
     def _victims(self, decision: Decision) -> Iterator[PodRecord]:
         for mutation in decision.mutations:

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from gang_scheduler.domain.claims import Claim, Claims
 from gang_scheduler.domain.pod_record import PodRecord
 from gang_scheduler.domain.room import Room
+from gang_scheduler.domain.trial import Trial
 from gang_scheduler.domain.waiting_line import Unit
 
 _Place = tuple[PodRecord, int, str | None]
@@ -49,15 +50,17 @@ class Future:
     claims: Claims
     leaving: Departures = field(init=False)
     _come: list[PodRecord] = field(default_factory=list)
-    _lifted: list[Unit] = field(default_factory=list)
+    _others: set[Unit] = field(default_factory=set)
+    """Those for whom nothing was held back before, either."""
 
     def __post_init__(self) -> None:
         self.leaving = Departures(self.room)
 
     def enter(self, leaving: Sequence[PodRecord], reserved: Sequence[Claim] = ()) -> None:
         """Nothing is held back any more: those who leave are gone, those who come are there; ``reserved`` are claims to honour."""
-        self._lifted = self.claims.kept()
-        self.claims.lift(self._lifted)
+        kept = self.claims.kept()
+        self._others = {claim.unit for claim in self.claims.all()}.difference(kept)
+        self.claims.lift(kept)
         self.leaving.take(leaving)
         for claim in (*self.claims.promises.values(), *reserved):
             for record, node in list(self.claims.waiting(claim)):
@@ -66,10 +69,16 @@ class Future:
                     self.room.occupy([record], slot, record.group.queue)
                     self._come.append(record)
 
+    def keep(self, trial: Trial, mark: int) -> None:
+        """What was placed on trial since ``mark`` will come: it stays on these books, and is no part of the trial."""
+        for step in trial.steps[mark:]:
+            self._come.extend(step.records)
+        del trial.steps[mark:]
+
     def leave(self) -> None:
         """Back to the present."""
         for record in reversed(self._come):
             self.room.vacate([record])
         self._come.clear()
         self.leaving.undo()
-        self.claims.restore(self._lifted)
+        self.claims.restore(claim.unit for claim in self.claims.all() if claim.unit not in self._others)

@@ -3,6 +3,7 @@
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 from gang_scheduler.domain.selectors import Conjunction, label_selector
@@ -22,6 +23,11 @@ QUOTA_NAME = "quota.scheduling.koordinator.sh/name"
 PREEMPTIBLE = "quota.scheduling.koordinator.sh/preemptible"
 QUOTAS = "quota/"
 """Before the name of an elastic quota among the queues."""
+LOCAL_QUEUE = "kueue.x-k8s.io/queue-name"
+ADMISSION = "tidegate.dev/admission"
+"""What the queue manager grants to those that name a LocalQueue; before that they are not let in."""
+COHORTS = "cohort/"
+"""Before the name of a ClusterQueue among the queues."""
 FIXED = "/fixed"
 """After it: what of the quota is used by pods that cannot be taken back."""
 
@@ -76,10 +82,26 @@ def group_of(pod: Object) -> GroupId:
 
 def queue_of(pod: Object, namespace_annotations: Mapping[str, str], namespace_queue: str = "") -> str:
     """The queue of a pod that is in no PodGroup; ``namespace_queue`` is where its namespace's pods are by default."""
-    named = _quota_of(pod.labels) or _first(_QUEUE_NAME, pod.annotations, pod.labels)
+    named = _granted_queue(pod) or _quota_of(pod.labels) or _first(_QUEUE_NAME, pod.annotations, pod.labels)
     if not named and namespace_queue:
         return _within(namespace_queue, pod.labels)
     return named or namespace_annotations.get(_QUEUE_NAME[0]) or DEFAULT_QUEUE
+
+
+def _granted_queue(item: Object) -> str:
+    """The ClusterQueue whose quota a pod or group in a LocalQueue was given, as a queue; "" for one that is in none."""
+    if LOCAL_QUEUE not in item.labels:
+        return ""
+    return COHORTS + _cluster_queue(item.annotations.get(ADMISSION, ""))
+
+
+@lru_cache(maxsize=4096)
+def _cluster_queue(text: str) -> str:
+    try:
+        content = json.loads(text) if text else {}
+    except ValueError:
+        return ""
+    return str(content.get("clusterQueue") or "") if isinstance(content, dict) else ""
 
 
 def _quota_of(labels: Mapping[str, str]) -> str:
@@ -102,7 +124,7 @@ def terms_of_group(group: Object) -> GangTerms:
         tuple(sorted((str(role), _integer(least, 0)) for role, least in (spec.get("minTaskMember") or {}).items())),
         tuple(_sub_group(item) for item in spec.get("subGroupPolicy") or ()),
         bundle_of(own, group.annotations.get(KOORDINATOR + "groups")),
-        _quota_of(group.labels) or str(spec.get("queue") or default),
+        _granted_queue(group) or _quota_of(group.labels) or str(spec.get("queue") or default),
         str(spec.get("priorityClassName") or ""),
     )
 

@@ -3,7 +3,16 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from gang_scheduler.domain.gang_terms import ALONE, VOLCANO_GROUP, GangTerms, GroupId, terms_of_group, terms_of_pod
+from gang_scheduler.domain.gang_terms import (
+    ADMISSION,
+    ALONE,
+    LOCAL_QUEUE,
+    VOLCANO_GROUP,
+    GangTerms,
+    GroupId,
+    terms_of_group,
+    terms_of_pod,
+)
 from gang_scheduler.domain.pod_record import PodRecord, Standing
 from kube import Key, Object
 
@@ -58,9 +67,12 @@ class Group:
 
     @property
     def let_in(self) -> bool:
-        """Whether its queue has let it in; what has no Volcano PodGroup needs no leave."""
+        """Whether its queue has let it in; without a Volcano PodGroup only those in a LocalQueue need leave, each of them."""
         if self.pod_group is None or self.pod_group.kind != VOLCANO_GROUP:
-            return True
+            return all(
+                ADMISSION in record.pod.annotations or LOCAL_QUEUE not in record.pod.labels
+                for record in self.pending.values()
+            )
         return self.phase not in ("", "Pending")
 
     @property

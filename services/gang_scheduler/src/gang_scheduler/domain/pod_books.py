@@ -4,12 +4,13 @@ from dataclasses import dataclass, field
 
 from gang_scheduler.domain.allotments import allotment_of
 from gang_scheduler.domain.device_needs import Traits, traits_of
-from gang_scheduler.domain.gang_terms import GroupId, group_of, queue_of
+from gang_scheduler.domain.gang_terms import ADMISSION, GroupId, group_of, queue_of
 from gang_scheduler.domain.groups import Group
 from gang_scheduler.domain.node_table import NodeTable
 from gang_scheduler.domain.pod_record import PodRecord, Standing, standing_of
 from gang_scheduler.domain.pod_shape import PodForm, ResourceRows, ShapeCatalog
 from gang_scheduler.domain.queue_ledger import QueueLedger
+from gang_scheduler.domain.quota_admission import grant_of
 from gang_scheduler.domain.room import Room
 from gang_scheduler.domain.scoring import Placement
 from kube import Event, Key, Object
@@ -133,6 +134,8 @@ class PodBooks:
             if not record.shape.terms.empty:
                 self._reform(record)
         self._renew_devices(record, old)
+        if record.pod.annotations.get(ADMISSION) != old.annotations.get(ADMISSION):
+            self._reform(record)
         gang = group_of(record.pod)
         if gang != record.group.id:
             self.lift(record)
@@ -164,7 +167,19 @@ class PodBooks:
             self._reform(record)
 
     def _form_of(self, pod: Object) -> PodForm:
-        return self.catalog.form_of(pod.spec, pod.namespace, pod.labels, _traits(pod))
+        """The form of a pod, on the nodes of the quota that it or its group was granted."""
+        group = self.groups.get(group_of(pod))
+        whole = (
+            group.pod_group.annotations.get(ADMISSION) if group is not None and group.pod_group is not None else None
+        )
+        grant = grant_of(text) if (text := pod.annotations.get(ADMISSION) or whole) else None
+        return self.catalog.form_of(pod.spec, pod.namespace, pod.labels, _traits(pod), grant)
+
+    def regrant(self, group: Group) -> None:
+        """The quota that the group was granted is another one: its members go to other nodes."""
+        for record in list(group.members.values()):
+            self._reform(record)
+            self.count(record)
 
     def _bind(self, record: PodRecord, node: str) -> None:
         if node == record.node:

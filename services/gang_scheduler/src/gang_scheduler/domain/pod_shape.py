@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 from weakref import WeakValueDictionary
 
 import numpy as np
@@ -67,28 +67,40 @@ class ResourceRows:
         return self.rows.setdefault(name, len(self.rows))
 
 
+class Overlay(Protocol):
+    """Something that adds to what a pod spec demands."""
+
+    def laid_over(self, spec: Mapping[str, Any]) -> dict[str, Any]:
+        """The spec with the addition."""
+
+
 @dataclass(slots=True)
 class ShapeCatalog:
     """Parses pod specs, each once."""
 
     resources: ResourceRows
-    _by_identity: dict[tuple[int, str, Traits], tuple[Any, PodForm]] = field(default_factory=dict)
+    _by_identity: dict[tuple[int, str, Traits, int], tuple[Any, Any, PodForm]] = field(default_factory=dict)
     _by_content: WeakValueDictionary[Any, PodShape] = field(default_factory=WeakValueDictionary)
     _made: int = 0
 
     def form_of(
-        self, spec: Mapping[str, Any], namespace: str, labels: Mapping[str, str], traits: Traits = PLAIN
+        self,
+        spec: Mapping[str, Any],
+        namespace: str,
+        labels: Mapping[str, str],
+        traits: Traits = PLAIN,
+        grant: Overlay | None = None,
     ) -> PodForm:
-        """The form of a pod with ``spec``; equal specs have the same shape."""
-        found = self._by_identity.get((id(spec), namespace, traits))
-        # The entry holds the spec, so its id() cannot have become another object's.
-        if found is not None and found[0] is spec:
-            return found[1]
-        form = self._parse(spec, namespace, labels, traits)
+        """The form of a pod with ``spec`` (with ``grant`` laid over it); equal specs have the same shape."""
+        found = self._by_identity.get((id(spec), namespace, traits, id(grant)))
+        # The entry holds the spec and the grant, so that their id() cannot have become another object's.
+        if found is not None and found[0] is spec and found[1] is grant:
+            return found[2]
+        form = self._parse(spec if grant is None else grant.laid_over(spec), namespace, labels, traits)
         if not _reads_labels(spec):
             if len(self._by_identity) >= 8192:
                 self._by_identity.clear()
-            self._by_identity[id(spec), namespace, traits] = (spec, form)
+            self._by_identity[id(spec), namespace, traits, id(grant)] = (spec, grant, form)
         return form
 
     def _parse(self, spec: Mapping[str, Any], namespace: str, labels: Mapping[str, str], traits: Traits) -> PodForm:

@@ -45,6 +45,9 @@ class Turn:
     place: Place | None = None
     """Where it stood in its queue when its minimum was tried last."""
 
+    conceivable: bool = False
+    """Whether others might be evicted for it one day: then any change may help."""
+
     plan: Plan | None = None
     """Who is to be evicted so that the unit can start."""
 
@@ -179,6 +182,7 @@ class Pass:
     def _serve(self, queue: str) -> None:
         """The first of the queue has its turn."""
         place, turn = heapq.heappop(self._lines[queue])
+        self.evictor.present()
         turn.place = place if place[1] == MINIMUM else None
         before = self.trial.checkpoint()
         starts = bool(self._unstarted(turn))
@@ -210,9 +214,11 @@ class Pass:
             return
         plan = self.evictor.plan(turn.unit, wish) if wish.records else None
         if plan is None:
-            self.backfill.reserve(turn.unit, wish)
+            turn.conceivable = bool(wish.records) and self.evictor.conceivable(wish)
+            if turn.unit in self.backfill.due:
+                self.evictor.present()
+                self.backfill.reserve(turn.unit, wish)
         else:
-            self.claims.add(plan.claim)
             turn.expect(plan, _expectation(turn, len(plan.victims)))
 
     def _start(self, turn: Turn) -> bool:
@@ -280,4 +286,6 @@ def _waits(reason: Reason, message: str, wake: Wake = OWN_CHANGE) -> Block:
 def wake_of(turn: Turn, classes: Sequence[PodClass]) -> Wake:
     """What a unit waits for: with several kinds of waiting members anything may help."""
     assert turn.block is not None
+    if turn.conceivable and not turn.block.wake.own:
+        return ANYTHING
     return turn.block.wake if len(classes) <= 1 or not turn.failed else ANYTHING

@@ -31,17 +31,10 @@ class Lot:
     minimum: bool
     priority: int
     created: str
-    tier: int = 0
-    """0 for the queues that give first, then upwards."""
 
     @property
     def queue(self) -> str:
         return self.records[0].group.queue
-
-    @property
-    def worth(self) -> tuple[int, int, str, tuple[int, str, str, str]]:
-        """What is worth more is evicted later."""
-        return self.minimum, self.priority, _inverse(self.created), self.records[0].order
 
 
 @dataclass(slots=True, eq=False)
@@ -129,19 +122,14 @@ def victim_priority(record: PodRecord, classes: Mapping[str, int]) -> int:
     return record.form.priority if by_class is None else by_class
 
 
-def lots_of(holding: Holding, classes: Mapping[str, int], mode: GangEviction, tier: int) -> Iterator[Lot]:
+def lots_of(holding: Holding, classes: Mapping[str, int], mode: GangEviction) -> Iterator[Lot]:
     """The parts in which a holding may be evicted."""
     if holding.spare:
         for record in holding.movable:
             if not holding.spare_of_role or holding.spare_of_role.get(record.role, 1) > 0:
                 priority = victim_priority(record, classes)
-                yield Lot((record,), holding, False, priority, record.pod.created, tier)
+                yield Lot((record,), holding, False, priority, record.pod.created)
     if holding.whole and mode is GangEviction.WHOLE:
         records = tuple(holding.movable)
         priority = max(victim_priority(record, classes) for record in records)
-        yield Lot(records, holding, True, priority, holding.groups[0].created, tier)
-
-
-def _inverse(created: str) -> str:
-    """Sorts times from new to old."""
-    return "".join(chr(0x10FFFF - ord(letter)) for letter in created)
+        yield Lot(records, holding, True, priority, holding.groups[0].created)

@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterator, Sequence
 from collections.abc import Set as AbstractSet
 
 from kube import Decision, Event, Key, Manifest, Outcome
+from queue_manager.domain.cohorts import OBJECTS, Cohorts
 from queue_manager.domain.demand import Demand, Tally
 from queue_manager.domain.elastic_quota import ELASTIC_QUOTA, ROOT_QUOTA, is_quota, quota_name
 from queue_manager.domain.entitlements import NAME as ENTITLEMENTS
@@ -21,6 +22,7 @@ from queue_manager.domain.sums import accumulate
 from queue_manager.domain.supply import Supply
 from queue_manager.domain.tree_shares import TreeShares
 from queue_manager.domain.waiting import ADMISSION, WaitingGroups
+from queue_manager.domain.workload_decisions import POD_ADMITTED
 from resources import Amounts
 
 
@@ -41,21 +43,23 @@ class QueueCore:
         self._shares = TreeShares(self._tree, QueueRule(self._policy))
         self._quota_shares = TreeShares(self._quotas.tree, QuotaRule(self._policy.strict_fifo))
         self._entitlements = Entitlements()
+        self._cohorts = Cohorts(self._demand, self._policy.fair)
         self._report = QueueReport()
         self._states = StateKeeper(self._tree, self._is_occupied)
         self._commands: dict[Key, Command] = {}
         self._unsettled: dict[str, None] = {}
         self._folds: dict[str, Callable[[Event], None]] = {
-            "Pod": self._demand.fold_pod,
-            "Namespace": self._demand.fold_namespace,
+            "Pod": self._fold_pod,
+            "Namespace": self._fold_namespace,
             "Node": self._fold_node,
             "PriorityClass.scheduling.k8s.io": self._waiting.fold_priority,
-            GROUP: self._waiting.fold_group,
+            GROUP: self._fold_group,
             RESOURCE_QUOTA: self._waiting.fold_quota,
             QUEUE: self._fold_queue,
             ELASTIC_QUOTA: self._fold_elastic_quota,
             COMMAND: self._fold_command,
         }
+        self._folds.update(dict.fromkeys(OBJECTS, self._cohorts.fold_object))
 
     def fold(self, events: Sequence[Event], now: int) -> None:
         """Take in what one change set changed."""
@@ -71,10 +75,13 @@ class QueueCore:
         """Count a group as let in until the outcome comes."""
         if decision.name == ADMISSION:
             self._waiting.assume(decision.subject)
+        if decision.name in (ADMISSION, POD_ADMITTED):
+            self._cohorts.assume(decision)
 
     def settle(self, outcome: Outcome) -> None:
         """Look again at what the outcome is about."""
         self._waiting.settle(outcome.subject, outcome.name)
+        self._cohorts.settle(outcome)
         if outcome.subject.kind == QUEUE:
             self._unsettled[outcome.subject.name] = None
         if outcome.name == ENTITLEMENTS and not outcome.applied:
@@ -87,17 +94,19 @@ class QueueCore:
         self._post()
         decisions = list(self._decide_states(in_flight))
         decisions += self._waiting.decide(self._supply.total, now, in_flight)
+        decisions += self._cohorts.decide(now, in_flight)
         self._post()
         if SUBJECT not in in_flight and all(decision.subject != SUBJECT for decision in decisions):
             told = self._tell(now)
             decisions += [told] if told else []
         busy = bool(decisions or in_flight)
         report = self._report.write(self._tree, self._demand.totals, now, busy, in_flight)
-        return [*decisions, report] if report else decisions
+        quota_report = self._cohorts.report.write(now, busy, in_flight)
+        return [*decisions, *(found for found in (report, quota_report) if found)]
 
     def deadline(self) -> int | None:
         """When reports that were put off may be written."""
-        return self._report.due
+        return min((due for due in (self._report.due, self._cohorts.report.due) if due is not None), default=None)
 
     def query(self, name: str, arguments: Manifest) -> Manifest:
         """``queue`` answers what the queue ``arguments["name"]`` asks for, has and deserves."""
@@ -114,7 +123,19 @@ class QueueCore:
 
     def check(self) -> list[str]:
         """The invariants that do not hold."""
-        return [*self._tree.check(), *self._demand.check(), *self._waiting.check()]
+        return [*self._tree.check(), *self._demand.check(), *self._waiting.check(), *self._cohorts.check()]
+
+    def _fold_pod(self, event: Event) -> None:
+        self._demand.fold_pod(event)
+        self._cohorts.fold_pod(event)
+
+    def _fold_group(self, event: Event) -> None:
+        self._waiting.fold_group(event)
+        self._cohorts.fold_group(event)
+
+    def _fold_namespace(self, event: Event) -> None:
+        self._demand.fold_namespace(event)
+        self._cohorts.fold_object(event)
 
     def _fold_node(self, event: Event) -> None:
         if self._supply.fold(event):
@@ -150,6 +171,7 @@ class QueueCore:
         if not self._demand.dirty:
             return
         self._waiting.demand_changed(self._demand.dirty)
+        self._cohorts.demand_changed(self._demand.dirty)
         changed = self._demand.post(self._competes)
         for shares in (self._shares, self._quota_shares):
             shares.demand_changed(changed, self._demand.totals)
@@ -176,8 +198,9 @@ class QueueCore:
         totals, quotas = self._demand.totals, self._quota_shares
         news = self._shares.renew(totals, self._supply_of(""))
         news |= quotas.renew(totals, self._supply_of(ROOT_QUOTA))
-        uid = self._tree.queues[ROOT].uid
-        return self._entitlements.tell(news, (self._shares.entries, quotas.entries), self._quotas.namespaces, uid, now)
+        news |= self._cohorts.take_news()
+        parts = (self._shares.entries, quotas.entries, self._cohorts.entries)
+        return self._entitlements.tell(news, parts, self._quotas.namespaces, self._tree.queues[ROOT].uid, now)
 
     def _supply_of(self, domain: str) -> Amounts:
         left = dict(self._supply.total)

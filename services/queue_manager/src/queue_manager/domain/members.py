@@ -46,11 +46,17 @@ class Member:
 def read_member(pod: Object, requests: PodRequests) -> Member:
     """The entry of ``pod``; ``requests`` remembers what pods of its template ask for."""
     annotations, labels = pod.annotations, pod.labels
-    group = annotations.get(_GROUP_NAMES[0]) or annotations.get(_GROUP_NAMES[1])
+    group = group_named_by(pod)
     if group:
         role = annotations.get(_TASK) or labels.get(_TASK) or ""
         return Member(Key(GROUP, pod.namespace, group), place_of(pod), requests.of(pod), role)
     return Member(Key(BARE, pod.namespace, queue_named_by(pod)), place_of(pod), requests.of(pod))
+
+
+def group_named_by(pod: Object) -> str:
+    """The pod group that the pod names, "" for none."""
+    annotations = pod.annotations
+    return annotations.get(_GROUP_NAMES[0]) or annotations.get(_GROUP_NAMES[1]) or ""
 
 
 def place_of(pod: Object) -> Place:

@@ -1,7 +1,6 @@
 """What users read in a queue's status: what it has, and how many of its groups are in which phase.
 
-A report is for people, so it may be a moment old: it is written when nothing else is going on, or once a second while things
-never come to rest. At one and the same instant it is brought up to date at once, as time that stands still cannot heal it.
+A report is for people, so it may be a moment old: see ``report_times``.
 """
 
 from collections.abc import Iterable, Mapping
@@ -10,6 +9,7 @@ from collections.abc import Set as AbstractSet
 from kube import Decision, Key, Manifest, Mutation, Verb
 from queue_manager.domain.demand import QueueTotals
 from queue_manager.domain.queue_tree import QueueTree, queue_key
+from queue_manager.domain.report_times import ReportTimes
 from queue_manager.domain.sums import accumulate
 from resources import Amounts, format_amounts
 
@@ -17,7 +17,6 @@ NAME = "QueueUseReported"
 
 
 _PHASES = ("pending", "inqueue", "running", "unknown", "completed")
-_INTERVAL_MS = 1000
 
 
 class QueueReport:
@@ -27,8 +26,7 @@ class QueueReport:
         self._written: dict[str, Manifest] = {}
         self._dirty: dict[str, None] = {}
         self._sent: dict[str, None] = {}
-        self._last = -_INTERVAL_MS
-        self._waits_since: int | None = None
+        self._times = ReportTimes()
         self._due: int | None = None
 
     def read(self, name: str, status: Manifest | None) -> None:
@@ -62,29 +60,19 @@ class QueueReport:
 
         ``busy`` says that other decisions are on their way: there will be a next look when they have come to an outcome.
         """
-        self._due = self._next_time(now, busy) if self._dirty else None
+        self._due = self._times.next_time(now, busy) if self._dirty else None
         if not self._dirty or self._due != now:
             return None
         mutations = [found for name in sorted(self._dirty) if (found := self._mutation(tree, totals, name))]
         subject = next((mutation for mutation in mutations if mutation.key not in in_flight), None)
         self._sent, self._dirty = self._dirty, {}
-        self._due = self._waits_since = None
+        self._due = self._times.waits_since = None
         if subject is None:
             self._dirty.update(self._sent if mutations else {})
             return None
-        self._last = now
+        self._times.written(now)
         message = f"the use of {len(mutations)} queues changed"
         return Decision(NAME, subject.key, subject.uid, "UseChanged", message, tuple(mutations))
-
-    def _next_time(self, now: int, busy: bool) -> int:
-        """When to write: now at the earliest."""
-        if self._waits_since is None:
-            self._waits_since = now
-        if self._last < now < self._last + _INTERVAL_MS:
-            return self._last + _INTERVAL_MS
-        if busy and now < self._waits_since + _INTERVAL_MS:
-            return self._waits_since + _INTERVAL_MS
-        return now
 
     def _mutation(self, tree: QueueTree, totals: Mapping[str, QueueTotals], name: str) -> Mutation | None:
         queue = tree.queues.get(name)

@@ -13,6 +13,19 @@ from queue_manager.domain.max_min import LARGEST
 from queue_manager.domain.policy import QueuePolicy
 from queue_manager.domain.queue_tree import Queue, QueueTree
 
+OPEN_ENTRY: Manifest = {
+    "parent": "",
+    "weight": 1,
+    "priority": 0,
+    "reclaimable": False,
+    "open": True,
+    "deserved": {},
+    "guarantee": {},
+    "capability": {},
+    "strict_fifo": False,
+}
+"""The words for a queue that limits nothing by itself."""
+
 
 @dataclass(slots=True)
 class QueueRule:

@@ -2,17 +2,20 @@
 
 from collections.abc import Callable, Iterable
 from collections.abc import Set as AbstractSet
+from functools import lru_cache
 
 from kube import Decision, Event, Key, Manifest, Mutation, Verb, rfc3339
 from queue_manager.domain.demand import Demand
 from queue_manager.domain.gate import Gate, Hold, Room, gate_order, open_room, title
 from queue_manager.domain.groups import ADMITTED, INQUEUE, PENDING, Group
+from queue_manager.domain.members import COHORTS, domain_of
 from queue_manager.domain.queue_tree import QueueTree
 from queue_manager.domain.quota import Quota, read_quota
 from resources import Amounts
 
 ADMISSION = "GroupAdmitted"
 _RETELL_MS = 10_000
+_stamp = lru_cache(maxsize=4)(rfc3339)
 
 
 class WaitingGroups:
@@ -34,7 +37,7 @@ class WaitingGroups:
         """Take in a change of a pod group."""
         self._demand.fold_group(event)
         group = self._demand.groups.get(event.key)
-        if group is not None and group.waits_at_gate:
+        if group is not None and group.waits_at_gate and domain_of(group.queue) != COHORTS:
             self._waiting[event.key] = self._recheck[event.key] = None
             return
         for keys in (self._waiting, self._recheck, self._told_at):
@@ -117,7 +120,7 @@ class WaitingGroups:
         message = f"{title(group.queue)} lets the group in"
         status: Manifest = {"phase": INQUEUE}
         if group.told is not None:
-            status["conditions"] = [_condition("True", "LetIn", message, now)]
+            status["conditions"] = [condition(ADMITTED, "True", "LetIn", message, now)]
         mutation = Mutation(Verb.STATUS, group.key, group.uid, patch=status)
         return Decision(ADMISSION, group.key, group.uid, "LetIn", message, (mutation,))
 
@@ -128,7 +131,7 @@ class WaitingGroups:
             if same or (group.told[0] == hold.reason and recent):
                 return None
         self._told_at[group.key] = now
-        status = {"phase": PENDING, "conditions": [_condition("False", hold.reason, hold.message, now)]}
+        status = {"phase": PENDING, "conditions": [condition(ADMITTED, "False", hold.reason, hold.message, now)]}
         mutation = Mutation(Verb.STATUS, group.key, group.uid, patch=status)
         return Decision("GroupHeld", group.key, group.uid, hold.reason, hold.message, (mutation,))
 
@@ -145,11 +148,12 @@ class WaitingGroups:
         return [f"{key} waits but is gone" for key in self._waiting if key not in self._demand.groups]
 
 
-def _condition(status: str, reason: str, message: str, now: int) -> Manifest:
+def condition(kind: str, status: str, reason: str, message: str, now: int) -> Manifest:
+    """A condition of type ``kind`` as of now."""
     return {
-        "type": ADMITTED,
+        "type": kind,
         "status": status,
         "reason": str(reason),
         "message": message,
-        "lastTransitionTime": rfc3339(now),
+        "lastTransitionTime": _stamp(now),
     }

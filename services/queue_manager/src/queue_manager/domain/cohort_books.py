@@ -1,0 +1,242 @@
+"""The books of the ClusterQueues: the objects as they are, who waits where, and what quota is held by whom.
+
+A change of a queue, cohort or flavor makes the trees anew from the sums of what is held; a change of a workload moves that
+workload only.
+"""
+
+from dataclasses import dataclass, field, replace
+
+from kube import Key
+from queue_manager.domain.cluster_queue import Quotas
+from queue_manager.domain.cohort_tree import CohortTree, grow
+from queue_manager.domain.flavor_choice import Verdict
+from queue_manager.domain.queue_line import QueueLine
+from queue_manager.domain.queue_objects import QueueObjects
+from queue_manager.domain.quota_holding import Holding, Promise
+from queue_manager.domain.workload import Admission, Workload
+
+
+@dataclass(slots=True)
+class CohortBooks(QueueObjects):
+    """``held`` is what workloads were given, by facts or by decisions on their way; ``stray`` wait outside of any line."""
+
+    tree: CohortTree = field(default_factory=CohortTree)
+    lines: dict[str, QueueLine] = field(default_factory=dict)
+    workloads: dict[Key, Workload] = field(default_factory=dict)
+    held: dict[Key, Admission] = field(default_factory=dict)
+    assumed: dict[Key, Admission] = field(default_factory=dict)
+    holdings: dict[str, Holding] = field(default_factory=dict)
+    local_holdings: dict[tuple[str, str], Holding] = field(default_factory=dict)
+    local_waiting: dict[tuple[str, str], int] = field(default_factory=dict)
+    stray: dict[Key, Verdict] = field(default_factory=dict)
+    stray_in: dict[str, int] = field(default_factory=dict)
+    """How many of the stray wait for each ClusterQueue."""
+    dirty: dict[str, bool] = field(default_factory=dict)
+    """ClusterQueues to look at; True: quota came free, so that those who failed may look again, in all of the tree."""
+    shown: dict[str, None] = field(default_factory=dict)
+    """ClusterQueues of which something that users see has changed."""
+    untold: dict[Key, None] = field(default_factory=dict)
+    """Stray workloads that may not have been told why they wait."""
+    promises: dict[Key, Promise] = field(default_factory=dict)
+    leaving: dict[Key, Key] = field(default_factory=dict)
+    """By each victim who has to go, the workload that gets its quota."""
+    ready: dict[Key, None] = field(default_factory=dict)
+    """Those for whom the last victim is gone."""
+    _places: dict[Key, tuple[str, tuple[str, str]]] = field(default_factory=dict)
+
+    def put(self, workload: Workload) -> None:
+        """Take in a workload as the facts show it."""
+        before = self.workloads.get(workload.key)
+        if before == workload or (before is not None and self._keeps_place(before, workload)):
+            return
+        self.forget(workload.key)
+        self.workloads[workload.key] = workload
+        self._place(workload)
+
+    def _keeps_place(self, before: Workload, after: Workload) -> bool:
+        """Take in a change that is not about quota: it holds what it held, or waits where it waited."""
+        key = after.key
+        if after.over or before.uid != after.uid:
+            return False
+        if key in self.held:
+            kept = after.admission == self.held[key]
+        else:
+            kept = replace(before, told=after.told) == after
+            line = self.lines.get(self.queue_of(after))
+            if kept and line is not None and key in line.members:
+                line.members[key] = after
+        if kept:
+            self.workloads[key] = after
+        return kept
+
+    def forget(self, key: Key) -> None:
+        """The workload is no more, or is put anew."""
+        workload = self.workloads.pop(key, None)
+        if workload is None:
+            return
+        if key in self.promises:
+            self._break_promise(key)
+            self._uncount(workload)
+        self._leave(workload)
+        self.release(key)
+
+    def charge(self, key: Key, admission: Admission) -> None:
+        """The workload holds quota now; the tree has it charged already where a contest took it."""
+        workload = self.workloads[key]
+        name, place = admission.cluster_queue, (key.namespace, workload.local_queue)
+        self.held[key] = admission
+        self.holdings.setdefault(name, Holding()).add(key, admission.usage, 1)
+        self.local_holdings.setdefault(place, Holding()).add(key, admission.usage, 1)
+        self._places[key] = (name, place)
+        self.shown[name] = None
+
+    def grant(self, key: Key, admission: Admission) -> None:
+        """A contest, which took the quota from the tree, gave it to a workload that waited."""
+        self._uncount(self.workloads[key])
+        self.promises.pop(key, None)
+        self.ready.pop(key, None)
+        self.assumed[key] = admission
+        self.charge(key, admission)
+
+    def assume(self, key: Key, admission: Admission) -> None:
+        """A decision on its way gives quota to the workload."""
+        workload = self.workloads.get(key)
+        if workload is None or key in self.held:
+            return
+        self.assumed[key] = admission
+        self._leave(workload)
+        self._place(workload)
+
+    def settle(self, key: Key) -> None:
+        """The decision about the workload came to its outcome: the facts tell what it holds."""
+        workload = self.workloads.get(key)
+        if self.assumed.pop(key, None) is not None and workload is not None and workload.admission is None:
+            self.release(key)
+            self._place(workload)
+
+    def release(self, key: Key) -> None:
+        """The workload holds nothing any more; those who wait in its tree may look again."""
+        admission = self.held.pop(key, None)
+        if admission is None:
+            return
+        name, place = self._places.pop(key)
+        self.holdings[name].add(key, admission.usage, -1)
+        self.local_holdings[place].add(key, admission.usage, -1)
+        self.shown[name] = None
+        if key in self.leaving:
+            self._arrived(self.leaving.pop(key), key)
+            return
+        self._move(name, admission.usage, -1)
+        self.touch(name)
+
+    def promise(self, key: Key, promise: Promise) -> None:
+        """A contest took quota for a workload that waits until others, whose quota it gave back already, are gone."""
+        self.promises[key] = promise
+        self.leaving.update(dict.fromkeys(promise.victims, key))
+
+    def expected(self, name: str) -> Quotas:
+        """What the ClusterQueue should be charged: what is held without those who leave, and what is promised."""
+        total = dict(self.holdings[name].usage) if name in self.holdings else {}
+        gone = [self.held[key].usage for key in self.leaving if self.held[key].cluster_queue == name]
+        kept = [promise.usage for promise in self.promises.values() if promise.queue == name]
+        for sign, parts in ((-1, gone), (1, kept)):
+            for place, amount in ((place, amount) for usage in parts for place, amount in usage.items()):
+                total[place] = total.get(place, 0) + sign * amount
+        return {place: amount for place, amount in total.items() if amount}
+
+    def _arrived(self, key: Key, victim: Key) -> None:
+        """A victim is gone: when it was the last one, the workload that waits for it can be given its quota."""
+        promise = self.promises[key]
+        del promise.victims[victim]
+        if not promise.victims:
+            self.ready[key] = None
+
+    def _break_promise(self, key: Key) -> None:
+        """The workload for which others go is no more: the quota goes back to them until they are gone."""
+        promise = self.promises.pop(key)
+        self.ready.pop(key, None)
+        self._move(promise.queue, promise.usage, -1)
+        for victim in promise.victims:
+            del self.leaving[victim]
+            self._move(self.held[victim].cluster_queue, self.held[victim].usage, 1)
+        self.touch(promise.queue)
+
+    def _move(self, name: str, usage: Quotas, sign: int) -> None:
+        node = self.tree.queues.get(name)
+        for place, amount in usage.items() if node is not None else ():
+            assert node is not None
+            (node.take if sign > 0 else node.give)(place, amount)
+
+    def touch(self, name: str, freed: bool = True) -> None:
+        """There may be quota for those who wait in the ClusterQueue; where it was ``freed``, for all of its tree."""
+        self.dirty[name] = freed or self.dirty.get(name, False)
+
+    def renew(self) -> None:
+        """Make the trees and lines anew after objects changed."""
+        if not self.renewed:
+            return
+        self.renewed = False
+        self.tree = grow(self.queues, self.cohorts)
+        self.promises, self.leaving, self.ready = {}, {}, {}
+        for name, holding in self.holdings.items():
+            self._move(name, holding.usage, 1)
+        self.lines = {name: QueueLine(name, queue.strict) for name, queue in self.queues.items()}
+        self.stray, self.local_waiting, self.stray_in = {}, {}, {}
+        self.dirty = dict.fromkeys(self.queues, True)
+        self.shown.update(dict.fromkeys(self.queues))
+        for key, workload in self.workloads.items():
+            if key not in self.held:
+                self._line_up(workload)
+
+    def _place(self, workload: Workload) -> None:
+        key = workload.key
+        admission = workload.admission or self.assumed.get(key)
+        if workload.over:
+            return
+        if admission is not None:
+            self.charge(key, admission)
+            self._move(admission.cluster_queue, admission.usage, 1)
+        elif not self.renewed:
+            self._line_up(workload)
+
+    def _line_up(self, workload: Workload) -> None:
+        if workload.over or workload.deleting:
+            return
+        place = (workload.key.namespace, workload.local_queue)
+        local = self.local.get(place)
+        name = local.cluster_queue if local is not None else ""
+        self.local_waiting[place] = self.local_waiting.get(place, 0) + 1
+        verdict = self.outside(workload, local)
+        self.shown[name] = None
+        if verdict is None:
+            self.lines[name].put(workload)
+            self.touch(name, freed=False)
+            return
+        self.stray[workload.key] = verdict
+        self.untold[workload.key] = None
+        self.stray_in[name] = self.stray_in.get(name, 0) + 1
+
+    def _leave(self, workload: Workload) -> None:
+        """Out of the line, or from among the stray."""
+        key = workload.key
+        if self.renewed:
+            self.untold.pop(key, None)
+            return
+        name = self.queue_of(workload)
+        line = self.lines.get(name)
+        if line is not None and key in line.members:
+            line.drop(key)
+            if line.strict:
+                self.touch(name)
+        elif self.stray.pop(key, None) is not None:
+            self.stray_in[name] = self.stray_in.get(name, 1) - 1
+        else:
+            return
+        self._uncount(workload)
+
+    def _uncount(self, workload: Workload) -> None:
+        """It does not wait any more."""
+        place = (workload.key.namespace, workload.local_queue)
+        self.untold.pop(workload.key, None)
+        self.local_waiting[place] = self.local_waiting.get(place, 1) - 1
+        self.shown[self.queue_of(workload)] = None

@@ -1,0 +1,141 @@
+"""Who is given quota: rounds in which the first of every ClusterQueue of one tree compete.
+
+In each round the head of every queue is judged; then the heads are served in order, each against what those before it have
+taken. Classical order: who borrows least far up goes first, then priority, age, name. Fair order: at every cohort, from
+below, the child with the smaller share after admission wins, those who do not borrow before those who do.
+"""
+
+from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Set as AbstractSet
+from dataclasses import dataclass, replace
+
+from kube import Key
+from queue_manager.domain.candidates import Candidate
+from queue_manager.domain.cluster_queue import ClusterQueue, Quotas
+from queue_manager.domain.cohort_books import CohortBooks
+from queue_manager.domain.cohort_tree import Node
+from queue_manager.domain.flavor_choice import Mode, Verdict, choose
+from queue_manager.domain.queue_line import Order, QueueLine
+from queue_manager.domain.victims import VictimSearch
+from queue_manager.domain.workload import Workload
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Entry:
+    """The head of a queue in a round, and the quota that would do for it."""
+
+    workload: Workload
+    queue: ClusterQueue
+    node: Node
+    line: QueueLine
+    verdict: Verdict
+    usage: Quotas
+    victims: tuple[Candidate, ...] = ()
+    """Who has to go before it can have the quota."""
+
+
+@dataclass(frozen=True, slots=True)
+class Contest:
+    """What is granted is taken from the trees of ``books`` at once."""
+
+    books: CohortBooks
+    fair: bool
+    resting: dict[str, None]
+    """The queues whose head, or whose victims, were busy."""
+
+    def run(self, names: Sequence[str], busy: AbstractSet[Key]) -> Iterator[Entry]:
+        """Everyone of the queues ``names``, all of one tree, who is given quota, in the order of admission.
+
+        A queue whose head is ``busy`` rests: a decision about it is on its way.
+        """
+        while True:
+            entries = [entry for name in names if (entry := self._nominate(name, busy))]
+            if not entries:
+                return
+            for entry in self._ordered(entries):
+                settled = self._settle(entry, busy)
+                if settled is not None:
+                    yield settled
+
+    def _settle(self, entry: Entry, busy: AbstractSet[Key]) -> Entry | None:
+        """The entry with quota taken for it, if there still is any after those who were before it."""
+        if not all(entry.node.available(place) >= amount for place, amount in entry.usage.items()):
+            found = (
+                self._search(entry.workload, entry.queue, entry.node, entry.usage, busy).find() if entry.victims else []
+            )
+            if not found:
+                return None
+            for victim in found:
+                victim.remove()
+            entry = replace(entry, victims=tuple(found))
+        else:
+            entry = replace(entry, victims=()) if entry.victims else entry
+        for place, amount in entry.usage.items():
+            entry.node.take(place, amount)
+        entry.line.drop(entry.workload.key)
+        return entry
+
+    def _search(
+        self, head: Workload, queue: ClusterQueue, node: Node, usage: Quotas, busy: AbstractSet[Key]
+    ) -> VictimSearch:
+        return VictimSearch(self.books, head, queue, node, usage, self.fair, busy)
+
+    def _nominate(self, name: str, busy: AbstractSet[Key]) -> Entry | None:
+        """The first of the queue for whom there is quota; who is before it is marked as failed."""
+        books = self.books
+        line, queue, node = books.lines[name], books.queues[name], books.tree.queues[name]
+        while (head := line.head()) is not None:
+            if head.key in busy:
+                self.resting[name] = None
+                return None
+            verdict = choose(head.shape, queue, node, books.flavors)
+            usage = verdict.usage(head.shape)
+            if verdict.mode is Mode.FIT:
+                return Entry(head, queue, node, line, verdict, usage)
+            if verdict.mode is Mode.PREEMPT:
+                search = self._search(head, queue, node, usage, busy)
+                victims = search.find()
+                if victims:
+                    return Entry(head, queue, node, line, verdict, usage, tuple(victims))
+                if search.skipped:
+                    self.resting[name] = None
+                    return None
+            line.fail(head.shape, verdict)
+        return None
+
+    def _ordered(self, entries: list[Entry]) -> Iterable[Entry]:
+        if not self.fair:
+            return sorted(entries, key=lambda entry: (entry.verdict.height, entry.workload.order))
+        return self._tournaments(entries)
+
+    def _tournaments(self, entries: list[Entry]) -> Iterator[Entry]:
+        left = {id(entry): entry for entry in entries}
+        while left:
+            winner = _winner(list(left.values()))
+            del left[id(winner)]
+            yield winner
+
+
+def _winner(entries: Sequence[Entry]) -> Entry:
+    """The winner at the root: level by level the best of each child, by the child's share after admission."""
+    standing: dict[Node, tuple[Entry, Quotas]] = {entry.node: (entry, entry.usage) for entry in entries}
+    while len(standing) > 1 or next(iter(standing)).parent is not None:
+        lowest = min(_depth_key(node) for node in standing)
+        above: dict[Node, list[tuple[tuple[bool, int, Order], Entry, Quotas]]] = {}
+        rest: dict[Node, tuple[Entry, Quotas]] = {}
+        for node, (entry, extra) in standing.items():
+            if _depth_key(node) != lowest or node.parent is None:
+                rest[node] = (entry, extra)
+                continue
+            key = (entry.verdict.height > 0, node.share(extra), entry.workload.order)
+            above.setdefault(node.parent, []).append((key, entry, node.beyond(extra)))
+        for parent, rivals in above.items():
+            best = min(rivals, key=lambda rival: rival[0])
+            rest[parent] = (best[1], best[2])
+        standing = rest
+    return next(iter(standing.values()))[0]
+
+
+def _depth_key(node: Node) -> int:
+    """Smaller for nodes further from the root."""
+    return -sum(1 for _ in node.path())

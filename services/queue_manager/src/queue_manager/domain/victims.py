@@ -1,0 +1,224 @@
+"""Whose quota is taken back for a workload that finds none: Kueue's search, with and without fair sharing.
+
+Candidates are removed on trial until the workload fits, then put back from the last to the first wherever it still fits
+without them: so nobody goes in vain and none too many. The tree is left as it was.
+"""
+
+from collections.abc import Callable, Iterator
+from collections.abc import Set as AbstractSet
+from dataclasses import dataclass, field
+
+from kube import Key
+from queue_manager.domain.candidates import Candidate, below, child_of, left_over, queues_below
+from queue_manager.domain.cluster_queue import ClusterQueue, Quotas
+from queue_manager.domain.cohort_books import CohortBooks
+from queue_manager.domain.cohort_tree import Node
+from queue_manager.domain.workload import Workload
+
+IN_QUEUE, RECLAIM, FAIR = "InClusterQueue", "InCohortReclamation", "InCohortFairSharing"
+RECLAIM_BORROWING = "InCohortReclaimWhileBorrowing"
+
+
+@dataclass(slots=True)
+class VictimSearch:
+    """The search for one workload in ``queue`` that asks for ``usage``; ``busy`` cannot be chosen just now."""
+
+    books: CohortBooks
+    workload: Workload
+    queue: ClusterQueue
+    node: Node
+    usage: Quotas
+    fair: bool
+    busy: AbstractSet[Key]
+    skipped: bool = False
+    """Whether somebody was passed over because of a decision on its way."""
+    _short: list[tuple[str, str]] = field(init=False)
+
+    def __post_init__(self) -> None:
+        self._short = [place for place, amount in self.usage.items() if amount > self.node.available(place)]
+
+    def find(self) -> list[Candidate]:
+        """The victims; empty where nobody may be evicted or all together would leave too little."""
+        own, others = list(self._own()), list(self._others())
+        candidates = sorted(own + others, key=lambda one: one.workload.order[1:], reverse=True)
+        candidates.sort(key=lambda one: one.order)
+        if not candidates:
+            return []
+        if self.fair:
+            return self._fairly(candidates)
+        for borrowing in self._attempts(others):
+            victims = self._enough(candidates, borrowing)
+            if victims:
+                return victims
+        return []
+
+    def _attempts(self, others: list[Candidate]) -> tuple[bool, ...]:
+        """Whether the workload may borrow once the victims are gone, in the order in which that is tried."""
+        forbidden = self.queue.borrow_policy == "Never"
+        nominal = self.queue.quota.nominal
+        under = all(self.node.usage.get(place, 0) < nominal.get(place, 0) for place in self._short)
+        if not others or (forbidden and not under):
+            return (True,)
+        if forbidden and not any(one.advantage for one in others):
+            return False, True
+        return True, False
+
+    def _enough(self, candidates: list[Candidate], borrowing: bool) -> list[Candidate]:
+        chosen: list[Candidate] = []
+        for candidate in candidates:
+            if not self._may_go(candidate, borrowing):
+                continue
+            candidate.remove()
+            chosen.append(candidate)
+            if self._fits(borrowing):
+                break
+        else:
+            self._restore(chosen)
+            return []
+        return self._spare(chosen, lambda: self._fits(borrowing))
+
+    def _spare(self, chosen: list[Candidate], fits: Callable[[], bool]) -> list[Candidate]:
+        """Put back who proves needless, the last first; those who go anyway stay chosen."""
+        for candidate in chosen[-2::-1]:
+            if candidate.leaving:
+                continue
+            candidate.put_back()
+            if fits():
+                chosen.remove(candidate)
+            else:
+                candidate.remove()
+        self._restore(chosen)
+        return chosen
+
+    def _restore(self, chosen: list[Candidate]) -> None:
+        for candidate in reversed(chosen):
+            candidate.put_back()
+
+    def _fits(self, borrowing: bool) -> bool:
+        return all(
+            amount <= self.node.available(place) and (borrowing or not self.node.borrows(place, amount))
+            for place, amount in self.usage.items()
+        )
+
+    def _may_go(self, candidate: Candidate, borrowing: bool) -> bool:
+        """Whether it uses more than its side of the tree has, by now, unless it is of the same queue."""
+        if candidate.top is None or candidate.leaving:
+            return True
+        if borrowing and not candidate.advantage and candidate.reason != RECLAIM_BORROWING:
+            return False
+        return all(self._is_over(node) for node in below(candidate.node, candidate.top))
+
+    def _is_over(self, node: Node) -> bool:
+        return any(node.borrows(place) for place in self._short)
+
+    # --- who may have to go -------------------------------------------------------------------------------------
+
+    def _own(self) -> Iterator[Candidate]:
+        policy, priority = self.queue.within_queue, self.workload.shape.priority
+        for workload, usage in self._users(self.queue.name):
+            other = workload.shape.priority
+            newer = other == priority and workload.order > self.workload.order
+            lower = other < priority or (policy == "LowerOrNewerEqualPriority" and newer)
+            if workload.revoked or (policy != "Never" and lower):
+                yield Candidate(workload, self.node, usage, IN_QUEUE, leaving=workload.revoked)
+
+    def _others(self) -> Iterator[Candidate]:
+        """From the nearest cohort outwards, whoever uses more than its side has; with the preemptor's right to it."""
+        policy = self.queue.reclaim
+        if policy == "Never":
+            return
+        left, within = left_over(self.node, {place: self.usage[place] for place in self._short})
+        before = self.node
+        for top in list(self.node.path())[1:]:
+            for node in queues_below(top, before):
+                for workload, usage in self._users(node.name):
+                    lower = workload.shape.priority < self.workload.shape.priority
+                    if not (workload.revoked or policy == "Any" or (policy == "LowerPriority" and lower)):
+                        continue
+                    if workload.revoked or all(self._is_over(each) for each in below(node, top)):
+                        reason = RECLAIM if within or not self._may_borrow(workload) else RECLAIM_BORROWING
+                        yield Candidate(workload, node, usage, reason, top, within, workload.revoked)
+            left, fits = left_over(top, left)
+            within = within or fits
+            before = top
+
+    def _users(self, name: str) -> Iterator[tuple[Workload, Quotas]]:
+        """Who holds quota of what is short, and is not being decided about."""
+        books = self.books
+        for key in books.holdings[name].keys if name in books.holdings else ():
+            if key in books.leaving:
+                continue
+            usage = books.held[key].usage
+            if not any(usage.get(place) for place in self._short):
+                continue
+            if key in books.assumed or key in self.busy:
+                self.skipped = True
+                continue
+            yield books.workloads[key], usage
+
+    def _may_borrow(self, candidate: Workload) -> bool:
+        """Whether the preemptor may itself borrow what it takes from the candidate."""
+        if self.queue.borrow_policy == "Never":
+            return False
+        limit = self.workload.shape.priority
+        if self.queue.borrow_threshold is not None and self.queue.borrow_threshold < limit:
+            limit = self.queue.borrow_threshold + 1
+        return candidate.shape.priority < limit
+
+    # --- fair sharing -------------------------------------------------------------------------------------------
+
+    def _fairly(self, candidates: list[Candidate]) -> list[Candidate]:
+        """From the queue with the largest share, as long as that does not leave it with less than the preemptor has.
+
+        First those whose queue still has at least the preemptor's share afterwards; then, if that is not enough, those
+        whose queue has more than that now. A preemptor that stays within its own quota need not compare.
+        """
+        for place, amount in self.usage.items():
+            self.node.take(place, amount)
+        chosen: list[Candidate] = []
+        within = not any(self.node.borrows(place) for place in self.usage)
+        left = list(candidates)
+        fits = self._take_fairly(left, chosen, lambda mine, before, after: within or mine <= after)
+        fits = fits or self._take_fairly(left, chosen, lambda mine, before, after: mine < before)
+        for place, amount in self.usage.items():
+            self.node.give(place, amount)
+        if not fits:
+            self._restore(chosen)
+            return []
+        return self._spare(chosen, lambda: self._fits(True))
+
+    def _take_fairly(
+        self, left: list[Candidate], chosen: list[Candidate], agrees: Callable[[int, int, int], bool]
+    ) -> bool:
+        passed: list[Candidate] = []
+        while left:
+            candidate = max(left, key=self._fair_order)
+            left.remove(candidate)
+            if candidate.top is not None and not self._agrees(candidate, agrees):
+                passed.append(candidate)
+                continue
+            candidate.remove()
+            chosen.append(candidate)
+            # The preemptor's own usage is on the books already.
+            if all(self.node.available(place) >= 0 for place in self.usage):
+                return True
+        left.extend(passed)
+        return False
+
+    def _agrees(self, candidate: Candidate, agrees: Callable[[int, int, int], bool]) -> bool:
+        assert candidate.top is not None
+        if candidate.leaving:
+            return True
+        if not self._may_go(candidate, borrowing=False):
+            return False
+        mine, theirs = child_of(candidate.top, self.node), child_of(candidate.top, candidate.node)
+        before, own = theirs.share(), mine.share()
+        candidate.remove()
+        after = theirs.share()
+        candidate.put_back()
+        return agrees(own, before, after)
+
+    def _fair_order(self, candidate: Candidate) -> tuple[bool, int, int, tuple[str, str, str]]:
+        top = candidate.top
+        share = child_of(top, candidate.node).share() if top is not None else self.node.share()
+        return candidate.leaving, share, -candidate.workload.shape.priority, candidate.workload.order[1:]

@@ -1,0 +1,208 @@
+"""Workloads of ClusterQueues: bare pods and pod groups that name a LocalQueue; what they ask for and what they were given."""
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import lru_cache
+from typing import Any, NamedTuple
+
+from kube import Key, Manifest, Object
+from kube.pods import is_finished
+from queue_manager.domain.cluster_queue import Quotas
+from queue_manager.domain.groups import COMPLETED, PENDING, read_group
+from queue_manager.domain.members import GROUP, LOCAL_QUEUE
+from resources import Amounts
+
+ADMISSION = "tidegate.dev/admission"
+"""The annotation that says which quota a workload holds, and what that means for where its pods may run."""
+
+REVOKED = "tidegate.dev/revoked"
+"""The annotation that says why the quota of a running workload is wanted back: its pods are to be evicted."""
+
+PRIORITY_CLASS = "kueue.x-k8s.io/priority-class"
+RESERVED = "QuotaReserved"
+"""The condition of a pod that says whether it holds quota, and why not."""
+
+
+class Constraints(NamedTuple):
+    """What a pod itself says of its nodes, as far as it bears on the choice of a flavor; canonical JSON, "" for nothing."""
+
+    text: str = ""
+
+    @property
+    def parts(self) -> tuple[dict[str, str], list[Manifest] | None, list[Manifest]]:
+        """Node selector, required node selector terms (None for none), tolerations."""
+        if not self.text:
+            return {}, None, []
+        selector, terms, tolerations = json.loads(self.text)
+        return selector or {}, terms, tolerations or []
+
+
+class Shape(NamedTuple):
+    """Workloads of one shape in one queue fare alike."""
+
+    priority: int
+    requests: tuple[tuple[str, int], ...]
+    constraints: Constraints
+
+
+@dataclass(frozen=True, slots=True)
+class Admission:
+    """What a workload was given: the quota of ``cluster_queue``, of which flavor each resource, how much of it."""
+
+    cluster_queue: str
+    flavors: dict[str, str]
+    amounts: Amounts
+    node_selector: dict[str, str] = field(default_factory=dict)
+    tolerations: tuple[Manifest, ...] = ()
+    usage: Quotas = field(init=False, compare=False)
+    """What it takes, by flavor and resource."""
+
+    def __post_init__(self) -> None:
+        usage = {(flavor, resource): self.amounts.get(resource, 0) for resource, flavor in self.flavors.items()}
+        object.__setattr__(self, "usage", usage)
+
+    def text(self) -> str:
+        """As the annotation holds it."""
+        content: Manifest = {"clusterQueue": self.cluster_queue, "flavors": self.flavors, "usage": self.amounts}
+        if self.node_selector:
+            content["nodeSelector"] = self.node_selector
+        if self.tolerations:
+            content["tolerations"] = list(self.tolerations)
+        return json.dumps(content, separators=(",", ":"), sort_keys=True)
+
+
+@dataclass(frozen=True, slots=True)
+class Workload:
+    """One pod or group. ``admission`` is what the facts say that it holds; ``told`` reason and message of why it waits."""
+
+    key: Key
+    uid: str
+    local_queue: str
+    shape: Shape
+    created: str
+    count: int = 1
+    ready: bool = True
+    """Whether it can be judged: a group that says nothing of its needs is known only when its pods are there."""
+    over: bool = False
+    """Whether it has finished, or is about to go without having held anything."""
+    running: bool = False
+    deleting: bool = False
+    admission: Admission | None = None
+    revoked: bool = False
+    told: tuple[str, str] | None = None
+
+    @property
+    def order(self) -> tuple[int, str, str, str]:
+        """Its place in its queue: by priority, creation, name."""
+        return -self.shape.priority, self.created, self.key.namespace, self.key.name
+
+    @property
+    def is_group(self) -> bool:
+        return self.key.kind == GROUP
+
+
+def read_admission(annotations: Mapping[str, str]) -> Admission | None:
+    """The admission in an object's annotations; None where there is none or it is spoilt."""
+    text = annotations.get(ADMISSION)
+    return _parsed(text) if text else None
+
+
+@lru_cache(maxsize=4096)
+def _parsed(text: str) -> Admission | None:
+    try:
+        content = json.loads(text)
+        if not isinstance(content, dict):
+            return None
+        return Admission(
+            str(content["clusterQueue"]),
+            {str(name): str(flavor) for name, flavor in content["flavors"].items()},
+            {str(name): int(amount) for name, amount in content["usage"].items()},
+            dict(content.get("nodeSelector") or {}),
+            tuple(content.get("tolerations") or ()),
+        )
+    except (ValueError, KeyError, TypeError, AttributeError):
+        return None
+
+
+def read_pod(pod: Object, requests: Amounts, priorities: Mapping[str, int]) -> Workload:
+    """The workload of a bare pod with ``requests``; ``priorities`` are the WorkloadPriorityClasses'."""
+    spec = pod.spec
+    admission = read_admission(pod.annotations)
+    bound = bool(spec.get("nodeName"))
+    gone = is_finished(pod) or (pod.deleting and not bound) or (bound and admission is None)
+    priority = priorities.get(pod.labels.get(PRIORITY_CLASS, ""), _whole(spec.get("priority")))
+    return Workload(
+        pod.key,
+        pod.uid,
+        pod.labels[LOCAL_QUEUE],
+        Shape(priority, _asked(requests, 1), constraints_of(spec)),
+        pod.created,
+        ready=not spec.get("schedulingGates"),
+        over=gone or bool(admission is None and spec.get("schedulingGates")),
+        running=bound,
+        deleting=pod.deleting,
+        admission=admission,
+        revoked=REVOKED in pod.annotations,
+        told=_told(pod.status, RESERVED),
+    )
+
+
+def read_pod_group(
+    item: Object, held: Amounts, members: int, first: Object | None, priorities: Mapping[str, int]
+) -> Workload:
+    """The workload of a group whose live pods, ``members`` in number and ``first`` one of them, ask for ``held``."""
+    group = read_group(item)
+    amounts = {name: max(held.get(name, 0), group.min_resources.get(name, 0)) for name in {*held, *group.min_resources}}
+    count = max(members, group.min_member)
+    named = item.labels.get(PRIORITY_CLASS, "")
+    own = _whole(first.spec.get("priority")) if first is not None else 0
+    return Workload(
+        group.key,
+        group.uid,
+        item.labels[LOCAL_QUEUE],
+        Shape(
+            priorities.get(named, priorities.get(group.priority_class, own)),
+            _asked(amounts, count),
+            constraints_of(first.spec) if first is not None else Constraints(),
+        ),
+        group.created,
+        count,
+        ready=bool(group.min_resources) or members >= group.min_member,
+        over=group.phase == COMPLETED,
+        running=group.phase not in ("", PENDING),
+        deleting=item.deleting,
+        admission=read_admission(item.annotations),
+        revoked=REVOKED in item.annotations,
+        told=group.told,
+    )
+
+
+def constraints_of(spec: Manifest) -> Constraints:
+    """What a pod spec demands of nodes."""
+    selector, tolerations = spec.get("nodeSelector"), spec.get("tolerations")
+    affinity = (spec.get("affinity") or {}).get("nodeAffinity") or {}
+    required = affinity.get("requiredDuringSchedulingIgnoredDuringExecution")
+    if not (selector or tolerations or required):
+        return _NONE
+    terms = None if required is None else required.get("nodeSelectorTerms") or []
+    return Constraints(json.dumps([selector, terms, tolerations], separators=(",", ":"), sort_keys=True))
+
+
+_NONE = Constraints()
+
+
+def _asked(amounts: Amounts, count: int) -> tuple[tuple[str, int], ...]:
+    """What quota is asked for: the amounts that are not 0, and the number of pods."""
+    return tuple(sorted({**{name: amount for name, amount in amounts.items() if amount}, "pods": count}.items()))
+
+
+def _whole(value: Any) -> int:
+    return value if isinstance(value, int) and not isinstance(value, bool) else 0
+
+
+def _told(status: Manifest, kind: str) -> tuple[str, str] | None:
+    for condition in status.get("conditions") or ():
+        if condition.get("type") == kind and condition.get("status") == "False":
+            return str(condition.get("reason") or ""), str(condition.get("message") or "")
+    return None
