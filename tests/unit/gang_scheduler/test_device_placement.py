@@ -153,6 +153,26 @@ def test_shares_fill_a_card_before_they_break_the_next_one(toy: Any) -> None:
     assert "needs of one card 40 % of its cores and 40 % of its memory" in toy.message("p-4")
 
 
+def test_shares_go_where_a_card_is_broken_already(toy: Any) -> None:
+    """Although another node is fuller: there a whole card would be broken."""
+    shares: dict[str, Any] = {"koordinator.sh/gpu-core": 200, "koordinator.sh/gpu-memory-ratio": 200}
+    whole, half, three = (
+        {"koordinator.sh/gpu-core": part, "koordinator.sh/gpu-memory-ratio": part} for part in (100, 50, 75)
+    )
+    toy.node("full", cpu=8, **shares)
+    toy.node("half", cpu=8, **shares)
+    toy.pods("old-0", requests=whole, node="full")
+    toy.pods("old-1", requests=half, node="half")
+    toy.group("g", 2)
+    toy.pods("g", 2, requests=half, group="g")
+    toy.settle()
+    assert [toy.where(f"g-{at}") for at in range(2)] == ["half", "full"]
+    toy.pods("whole", requests=whole)
+    toy.pods("wide", requests=three)
+    toy.settle()
+    assert (toy.where("whole"), toy.where("wide")) == ("half", "")
+
+
 def test_whole_cards_and_shares_of_one_node_know_of_each_other(toy: Any) -> None:
     shares: dict[str, Any] = {"koordinator.sh/gpu-core": 200, "koordinator.sh/gpu-memory-ratio": 200}
     gpu_node(toy, cards=2, **shares)

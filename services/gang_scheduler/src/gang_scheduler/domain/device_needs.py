@@ -86,6 +86,11 @@ class DeviceNeed:
         return self.cards is not None or self.cpus > 0 or self.policy > NumaPolicy.BEST_EFFORT
 
     @property
+    def shares(self) -> bool:
+        """Whether it asks for parts of cards."""
+        return self.cards is not None and not self.cards.whole
+
+    @property
     def only_whole_cards(self) -> bool:
         return self.cards is not None and self.cards.whole and not self.cpus and not self.policy
 

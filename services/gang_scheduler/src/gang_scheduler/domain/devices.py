@@ -128,6 +128,16 @@ class Devices:
         found: list[int] = self.copies(need, np.array(slots, np.intp)).tolist()
         return found
 
+    def spared(self, need: DeviceNeed, slots: Slots) -> Mask:
+        """Where a pod that asks for shares fits on cards of which others have shares, so that whole ones stay whole."""
+        if need.cards is None:
+            return np.zeros(self._named[slots].shape, np.bool_)
+        core, memory = self.free.core[:, slots], self.free.memory[:, slots]
+        broken = (core < 100) | (memory < self.have.memory[:, slots])
+        parts = np.where(broken, self._parts(need.cards, slots, self.free), 0)
+        found: Mask = (parts > 0).sum(axis=0) >= need.cards.count
+        return found
+
     def filters(self, need: DeviceNeed, columns: Columns | None = None) -> Iterator[tuple[str, str, Mask]]:
         """What keeps a pod out for lack of devices: the resource, the words for such nodes, and those that pass."""
         if not self.concern(need):

@@ -11,7 +11,7 @@ import numpy as np
 from gang_scheduler.domain.filters import static_mask
 from gang_scheduler.domain.node_table import NodeTable
 from gang_scheduler.domain.pod_shape import PodShape
-from gang_scheduler.domain.scoring import Placement, RoomScore, static_score
+from gang_scheduler.domain.scoring import FULL, Placement, RoomScore, static_score
 from gang_scheduler.domain.vectors import ALL, Ints, Mask, Slots
 
 NO_NODE = -1
@@ -110,12 +110,21 @@ class ShapeView:
         mask = static_mask(self.shape.rules, self.table, slots) & self.table.devices.agrees(self.shape.devices, slots)
         return np.zeros_like(mask) if self.shape.broken else mask
 
+    def _spared(self, slots: Slots) -> Ints:
+        """The score of nodes where a pod that asks for shares of cards breaks no whole one."""
+        return self.table.devices.spared(self.shape.devices, slots) * FULL
+
+    @property
+    def _packs_shares(self) -> bool:
+        return self.shape.devices.shares and self.placement is Placement.BINPACK
+
     def _renew_few(self, slots: list[int]) -> None:
         """The same as _renew_room, without the cost of starting vector operations."""
         allocatable, used, rank = self.table.allocatable, self.table.used, self.table.rank()
         rows, needs = self._score.rows, self.shape.needs
         devices = self.table.devices
         limits = devices.copies_at(self.shape.devices, slots) if devices.concern(self.shape.devices) else None
+        spared = self._spared(np.array(slots, np.intp)).tolist() if self._packs_shares else [0] * len(slots)
         for place, slot in enumerate(slots):
             has = [int(allocatable[row, slot]) for row in rows]
             takes = [int(used[row, slot]) for row in rows]
@@ -127,7 +136,7 @@ class ShapeView:
                     copies = min(copies, limits[place])
             self.total += copies - int(self.copies[slot])
             self.copies[slot] = copies
-            score = self._score.of_node(has, takes) + int(self.static[slot]) + _OFFSET
+            score = self._score.of_node(has, takes) + int(self.static[slot]) + spared[place] + _OFFSET
             self.keys[slot] = (score << _RANK_BITS) - int(rank[slot]) if copies else NO_NODE
 
     def _renew_room(self, slots: Slots) -> None:
@@ -145,6 +154,8 @@ class ShapeView:
         self.total += int(copies.sum()) - int(self.copies[slots].sum())
         self.copies[slots] = copies
         score = self._score.of_nodes(allocatable, used) + self.static[slots] + _OFFSET
+        if self._packs_shares:
+            score = score + self._spared(slots)
         keys = (score << _RANK_BITS) - self.table.rank()[slots]
         self.keys[slots] = np.where(copies > 0, keys, NO_NODE)
 
