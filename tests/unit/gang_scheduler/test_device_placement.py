@@ -3,6 +3,7 @@
 import json
 from typing import Any
 
+import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
@@ -257,6 +258,25 @@ def test_a_label_that_gives_a_waiting_pod_cpus_of_its_own_counts(toy: Any) -> No
     assert place_of(toy, "p") == {"cpuset": "0-1"}
 
 
+@pytest.mark.parametrize("lingering", [False, True])
+def test_a_preemptor_gets_the_cards_of_its_victims(toy: Any, lingering: bool) -> None:
+    """And nobody else gets them while the victims leave."""
+    toy.lingering = lingering
+    gpu_node(toy)
+    gpu_pods(toy, "low", 1, count=4, priority=1)
+    toy.settle()
+    gpu_pods(toy, "high", 2, priority=9)
+    toy.settle()
+    assert len(toy.evicted) == 2
+    gpu_pods(toy, "late", 1, priority=1)
+    for name in toy.evicted if lingering else ():
+        toy.gone(name)
+        toy.settle()
+    kept = {card for name in toy.bound("low") for card in cards_of(toy, name)}
+    assert (toy.where("high"), toy.where("late")) == ("n1", "")
+    assert set(cards_of(toy, "high")) == {0, 1, 2, 3} - kept
+
+
 KINDS: list[Manifest] = [
     {"requests": {GPU: 1}},
     {"requests": {GPU: 2}},
@@ -266,7 +286,9 @@ KINDS: list[Manifest] = [
     {"cpu": 3, "memory": "2Gi"},
 ]
 STEPS = st.lists(
-    st.tuples(st.sampled_from(["pod", "gang", "bound", "finish", "delete", "node", "refuse"]), st.integers(0, 11)),
+    st.tuples(
+        st.sampled_from(["pod", "gang", "bound", "finish", "delete", "node", "refuse", "urgent"]), st.integers(0, 11)
+    ),
     max_size=14,
 )
 
@@ -305,6 +327,9 @@ def happen(toy: Any, step: str, number: int, choice: int) -> None:
     elif step == "gang":
         toy.group(f"g{number}", 3)
         toy.pods(f"g{number}", 3, group=f"g{number}", **dict(kind))
+    elif step == "urgent":
+        toy.group(f"u{number}", 2)
+        toy.pods(f"u{number}", 2, group=f"u{number}", priority=9000 + number, **dict(kind))
     elif step == "bound":
         toy.pods(f"b{number}", node=node, **dict(kind))
     elif step == "node":
