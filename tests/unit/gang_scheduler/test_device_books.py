@@ -37,17 +37,17 @@ PARTS = st.sampled_from(
 
 
 @st.composite
-def needs(draw: st.DrawFn) -> DeviceNeed:
+def needs(draw: st.DrawFn, kept: NumaPolicy = NumaPolicy.SINGLE) -> DeviceNeed:
     """What one pod may ask for."""
     cards = draw(st.none() | PARTS)
-    cpu = draw(st.sampled_from([0, 500, 1000, 2000, 3000]))
+    cpu = draw(st.sampled_from([0, 500, 1000, 2000, 3000, 6000]))
     cpus = cpu // 1000 if cpu % 1000 == 0 and draw(st.booleans()) else 0
-    policy = draw(st.sampled_from([NumaPolicy.NONE, NumaPolicy.SINGLE]))
+    policy = draw(st.sampled_from([NumaPolicy.NONE, kept]))
     return DeviceNeed(cards, cpus, policy, cpu, draw(st.sampled_from([0, GIB, 3 * GIB])))
 
 
 @st.composite
-def inventories(draw: st.DrawFn) -> NodeInventory:
+def inventories(draw: st.DrawFn, policy: str = "SingleNUMANode") -> NodeInventory:
     """A node of up to three NUMA nodes and four cards, some of whose places are not known."""
     cells = draw(st.integers(0, 3))
     numa = [{"cpus": f"{4 * at}-{4 * at + 3}", "memory": 6 * GIB} for at in range(cells)]
@@ -56,7 +56,7 @@ def inventories(draw: st.DrawFn) -> NodeInventory:
         {"index": at, "memory": 8 * GIB, "numa": draw(st.integers(0, cells - 1)) if cells and known else None}
         for at in range(draw(st.integers(0, 4)))
     ]
-    labels = {"node.koordinator.sh/numa-topology-policy": "SingleNUMANode"} if draw(st.booleans()) else {}
+    labels = {"node.koordinator.sh/numa-topology-policy": policy} if draw(st.booleans()) else {}
     allocatable = {"cpu": 4000 * max(1, cells), "volcano.sh/vgpu-number": 3 * len(gpus)}
     return NodeInventory({"numa": numa, "gpus": gpus}, allocatable, labels)
 
@@ -148,6 +148,28 @@ def test_as_many_copies_fit_as_the_plain_search_finds(
         placed += 1
     assert placed == max(0, most)
     assert most < 0 or not devices.agrees(need)[0] or room.choose(need) is None
+
+
+@QUIET
+@given(
+    inventories(policy="Restricted"),
+    st.lists(needs(kept=NumaPolicy.RESTRICTED), max_size=4),
+    needs(kept=NumaPolicy.RESTRICTED),
+)
+def test_where_pods_may_be_on_several_numa_nodes_all_copies_that_are_counted_can_be_placed(
+    inventory: NodeInventory, others: list[DeviceNeed], need: DeviceNeed
+) -> None:
+    """There the vectors may count too few copies, but never too many, and none only where there is none."""
+    devices = filled(inventory, others)
+    devices.kept = max(1, devices.kept)
+    room = devices.nodes[0].room
+    copies = int(devices.copies(need, ALL)[0])
+    assert bool(copies) == (room.choose(need) is not None and bool(devices.agrees(need)[0]))
+    for _ in range(min(copies, 20)):
+        allotment = room.choose(need)
+        assert allotment is not None
+        room.charge(need, allotment, -1)
+        assert min([0, *room.core, *room.memory, *room.slots, *room.cell_cpu, *room.cell_memory]) == 0
 
 
 @QUIET
