@@ -176,7 +176,7 @@ def test_a_fact_that_cannot_be_read_is_parked_and_the_rest_goes_on(rig: Rig, cap
     rig.raw_fact(b"\xff\xff not a message")
     rig.make("x")
     (parked,) = rig.do(rig.bus.parked())
-    assert (parked.service, parked.source, parked.payload) == ("toy", "facts/1", b"\xff\xff not a message")
+    assert (parked.service, parked.source, parked.payload) == ("toy", "fact/1", b"\xff\xff not a message")
     assert rig.decisions() == [("toy/1/1", "x")]
 
 

@@ -148,7 +148,7 @@ def test_a_commit_of_a_term_that_is_over_is_refused(rig: Any) -> None:
         ("gang_scheduler", Verb.CREATE, "Pod"),
         ("gang_scheduler", Verb.STATUS, "Job.batch.volcano.sh"),
         ("queue_manager", Verb.BIND, "Pod"),
-        ("queue_manager", Verb.STATUS, "Pod"),
+        ("queue_manager", Verb.CREATE, "Pod"),
         ("job_controller", Verb.BIND, "Pod"),
         ("job_controller", Verb.PATCH, "Node"),
         ("job_controller", Verb.STATUS, "Queue.scheduling.volcano.sh"),
