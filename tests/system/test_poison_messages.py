@@ -3,7 +3,6 @@
 import subprocess
 import sys
 import time
-from typing import Any
 
 import pytest
 from tidegate_system_gangs import clean, is_whole, ring
@@ -75,22 +74,23 @@ def test_a_change_set_of_nonsense_is_parked_and_everybody_goes_on(system) -> Non
     goes_on(system, "after-nonsense")
 
 
-def nonsense(system) -> tuple[str, Any]:
-    key = Key("Job.batch.volcano.sh", "default", "victim")
-    mutation = Mutation(Verb.PATCH, key, patch={"metadata": "not an object"})
-    decision = Decision("Nonsense", key, mutations=(mutation,))
-    payload = encode_commit(CommitHead("job_controller", 1 << 40, 1 << 40, 1), [("job_controller/poison/1", decision)])
-    return payload, key
-
-
 def test_a_decision_that_cannot_be_carried_out_is_refused_whole(system) -> None:
+    """One mutation of it is fine and one is nonsense: nothing of it is done, and its outcome says so."""
     system.apply(ring("victim"))
     system.finally_right(lambda: is_whole(system, ["victim"]))
-    payload, _ = nonsense(system)
-    put(system, subjects.decisions("job_controller"), payload)
-    goes_on(system, "after-decision")
-    system.finally_right(lambda: is_whole(system, ["victim"]))
-    clean(system, ["victim"])
+    key = Key("Job.batch.volcano.sh", "default", "victim")
+    mutations = (
+        Mutation(Verb.PATCH, key, patch={"metadata": {"labels": {"half": "done"}}}),
+        Mutation(Verb.PATCH, key, patch={"metadata": "not an object"}),
+    )
+    decision = Decision("Nonsense", key, mutations=mutations)
+    head = CommitHead("job_controller", 1 << 40, 1 << 40, 1)
+    put(system, subjects.decisions("job_controller"), encode_commit(head, [("job_controller/poison/1", decision)]))
+    system.kill("job_controller")
+    system.apply(ring("next"))
+    system.finally_right(lambda: is_whole(system, ["victim", "next"]))
+    assert "half" not in system.get("job", "victim")["metadata"].get("labels", {})
+    clean(system, ["victim", "next"])
 
 
 def test_a_late_and_doubled_report_of_a_node_changes_nothing(system) -> None:
