@@ -35,7 +35,7 @@ SUPPORT = (
         "environment, probes, hooks, init containers and sidecars, restart policy, deadlines, grace; limits, users and "
         "mounts as far as the machine permits (docs/operations.md); volumes `emptyDir`, `configMap`, `secret`, "
         "`downwardAPI`, `projected`, `hostPath`, `persistentVolumeClaim`, `ephemeral`; gangs by annotation",
-        "`image` (a container without `command` fails with `ImageNotRunnable`), `serviceAccountName`, `dnsPolicy`, "
+        "`image` (a pod with a container without `command` ends or waits with `ImageNotRunnable`), `serviceAccountName`, `dnsPolicy`, "
         "other kinds of volumes keep the pod from starting, with the reason",
     ),
     Support(

@@ -232,18 +232,21 @@ def _started_by(parent: int, service: str) -> int:
 
 
 @contextmanager
-def running(*flags: str) -> Iterator[System]:
-    """A system in a folder of its own that every user may pass through to, as pods' users must."""
-    folder = Path(tempfile.mkdtemp(prefix="tidegate-system-"))
-    folder.chmod(0o711)
-    system = System(folder, *flags)
+def running(*flags: str, folder: Path | None = None) -> Iterator[System]:
+    """A system in a folder that every user may pass through to, as pods' users must; in one of its own if none is given.
+
+    At the end its logs are audited, and no process may be left.
+    """
+    made = Path(tempfile.mkdtemp(prefix="tidegate-system-")) if folder is None else folder
+    made.chmod(0o711)
+    system = System(made, *flags)
     try:
         yield system.start()
         system.audit()
     finally:
         system.stop()
-        if not os.environ.get("TIDEGATE_KEEP"):
-            shutil.rmtree(folder, ignore_errors=True)
+        if folder is None and not os.environ.get("TIDEGATE_KEEP"):
+            shutil.rmtree(made, ignore_errors=True)
 
 
 @pytest.fixture(scope="module")
@@ -254,6 +257,6 @@ def system() -> Iterator[System]:
 
 
 @pytest.fixture
-def system_with() -> Callable[..., Any]:
-    """Makes a system with flags of `tidegate up`: ``with system_with("--sim-nodes", "5") as system``."""
-    return running
+def system_in() -> Callable[[Path], Any]:
+    """Makes a system in a given folder: ``with system_in(folder) as system``."""
+    return lambda folder: running(folder=folder)

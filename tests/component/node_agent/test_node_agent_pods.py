@@ -32,6 +32,19 @@ async def test_a_container_without_command_fails_and_names_the_field(bench: Any)
     assert "spec.containers[0].command" in status["message"] and "busybox" in status["message"]
 
 
+async def test_a_pod_that_is_to_run_for_ever_waits_where_one_that_is_to_end_fails(bench: Any) -> None:
+    """Failed, its Deployment would make another one at once, and so on without end."""
+    bench.assign(bench.pod("web", restartPolicy="Always"))
+
+    def waiting() -> dict[str, Any]:
+        states = [one["state"] for one in bench.upstream.statuses.get("uid-web", {}).get("containerStatuses", ())]
+        return next((state["waiting"] for state in states if "waiting" in state), {})
+
+    await bench.upstream.until(lambda: waiting().get("reason") == "ImageNotRunnable")
+    assert "spec.containers[0].command" in waiting()["message"]
+    assert bench.upstream.statuses["uid-web"]["phase"] == "Pending"
+
+
 async def test_a_program_that_is_not_there_is_a_start_error(bench: Any) -> None:
     await bench.run(bench.pod("none", "no-such-program"), "Failed")
     ended = bench.upstream.container("uid-none")["state"]["terminated"]

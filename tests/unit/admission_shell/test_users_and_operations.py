@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from admission.operations import NotPossible, key_of_name, scale, suspend
-from admission.users import Denied, User, Users
+from admission.users import Denied, User, Users, places
 from kube import Key, Manifest, Object, UnknownKind, from_manifest
 
 # --- users ----------------------------------------------------------------------------------------------------------------
@@ -28,6 +28,14 @@ def test_a_user_writes_only_in_the_namespaces_named(tmp_path: Path) -> None:
     ann, bob = (Users.load(file).authenticate(f"Bearer {token}") for token in ("t1", "t2"))
     assert [ann.may_write(space) for space in ("team-a", "team-b", "other", "")] == [True, True, False, False]
     assert bob.may_write("other") and bob.may_write("")
+
+
+def test_a_command_needs_the_right_to_write_what_it_is_meant_for() -> None:
+    """Closing a queue is no matter of one namespace, though the command lies in one."""
+    command = {"kind": "Command", "metadata": {"namespace": "team-a"}, "action": "CloseQueue"}
+    assert list(places({**command, "target": {"kind": "Queue", "name": "default"}})) == ["team-a", ""]
+    assert list(places({**command, "target": {"kind": "Job", "name": "j"}})) == ["team-a", "team-a"]
+    assert list(places({"kind": "Queue"})) == [""] and list(places({"kind": "Pod", "metadata": 5})) == ["default"]
 
 
 @pytest.mark.parametrize("header", ["", "Bearer ", "Bearer wrong", "Bearer T1", "Basic t1"])

@@ -148,7 +148,7 @@ def test_a_commit_of_a_term_that_is_over_is_refused(rig: Any) -> None:
         ("gang_scheduler", Verb.CREATE, "Pod"),
         ("gang_scheduler", Verb.STATUS, "Job.batch.volcano.sh"),
         ("queue_manager", Verb.BIND, "Pod"),
-        ("queue_manager", Verb.STATUS, "Pod"),
+        ("queue_manager", Verb.CREATE, "Pod"),
         ("job_controller", Verb.BIND, "Pod"),
         ("job_controller", Verb.PATCH, "Node"),
         ("job_controller", Verb.STATUS, "Queue.scheduling.volcano.sh"),
@@ -314,3 +314,18 @@ def test_decisions_of_a_commit_that_cannot_be_read_are_refused_so_that_nobody_wa
     assert len(rig.parked()) == 1 and rig.names("Pod") == []
     rig.restart()
     assert len(rig.outcomes()) == 2
+
+
+def test_a_patch_made_before_somebody_else_changed_the_object_is_refused(rig: Any) -> None:
+    """Its status may have changed meanwhile, and what the decider did itself it knows of."""
+    decided_on = rig.write(pod()).revision
+    rig.decide("gang_scheduler", decision(Mutation(Verb.STATUS, POD, patch={"message": "waits"})))
+    patches = [Mutation(Verb.PATCH, POD, patch={"metadata": {"labels": {"n": str(n)}}}) for n in range(3)]
+    first, second = rig.decide("job_controller", decision(patches[0]), decision(patches[1]), on=decided_on)
+    assert first.applied and second.applied
+    seen = rig.revision
+    changed = rig.write(pod(spec={"priority": 3}), expected=seen).revision
+    (late,) = rig.decide("job_controller", decision(patches[2]), on=seen)
+    assert late.reasons == {"Pod/default/p": f"was changed by user at revision {changed}, decided on {seen}"}
+    (again,) = rig.decide("job_controller", decision(patches[2]))
+    assert again.applied

@@ -1,5 +1,6 @@
 """What users write and delete, and what goes with it."""
 
+import asyncio
 from typing import Any
 
 import pytest
@@ -101,11 +102,23 @@ def test_a_request_that_was_done_is_known_to_a_successor(rig: Any) -> None:
 
 
 def test_who_asks_a_gateway_that_dies_is_told_at_once(rig: Any) -> None:
-    asking = rig.loop.create_task(rig.bus.request(subjects.WRITE, rig.storing(config("a")).SerializeToString()))
-    rig.loop.call_soon(rig.loop.call_soon, rig.task.cancel)
-    before = rig.loop.now_ms
+    """Those whose change set is on its way as well as those that have not been looked at yet."""
+    rig.bus.log(subjects.FACTS).append = _never
+    asking = [
+        rig.loop.create_task(rig.bus.request(subjects.WRITE, rig.storing(config(name)).SerializeToString()))
+        for name in "ab"
+    ]
     rig.loop.settle()
-    assert isinstance(asking.exception(), RequestFailed) and rig.loop.now_ms == before
+    asking.append(rig.loop.create_task(rig.bus.request(subjects.WRITE, rig.storing(config("c")).SerializeToString())))
+    rig.loop.settle()
+    assert not any(task.done() for task in asking)
+    rig.kill()
+    assert all(isinstance(task.exception(), RequestFailed) for task in asking)
+
+
+async def _never(*_: Any, **__: Any) -> int:
+    await asyncio.Event().wait()
+    return 0
 
 
 @pytest.mark.parametrize(

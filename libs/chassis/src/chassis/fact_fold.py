@@ -1,8 +1,6 @@
 """The fold of the facts: a store, how far it has been read, and what came of decisions."""
 
-import gc
-from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from bus import Entry, Log
@@ -46,23 +44,10 @@ class FactFold:
     def start_from(self, content: bytes) -> list[Event]:
         """Fill the empty fold from a snapshot."""
         snapshot = fact_pb2.Snapshot.FromString(content)
-        with _no_collection():
-            events = facts.fold_snapshot(self.store, snapshot, self.interest)
+        events = facts.fold_snapshot(self.store, snapshot, self.interest)
         self.revision, self.at_ms = snapshot.revision, snapshot.at_ms
         self.positions = dict(snapshot.positions)
         return events
-
-
-@contextmanager
-def _no_collection() -> Iterator[None]:
-    """Nothing of what is made in here is garbage: looking for it would take as long as the work itself."""
-    was_on = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if was_on:
-            gc.enable()
 
 
 async def load(

@@ -180,7 +180,7 @@ class Term:
         try:
             decided = list(decode_commit(decision_pb2.Commit.FromString(entry.payload)))
         except Exception as error:
-            self._park(subjects.decisions(self.service), entry, error)
+            self._park(self.service, entry, error)
             return
         for decision_id, decision in decided:
             self._assume(decision_id, decision)
@@ -223,9 +223,10 @@ class Term:
             self.core.hear(source, decision)
 
     def _park(self, source: str, entry: Entry, error: Exception) -> None:
-        log.exception("message_parked", extra={"service": self.service, "source": f"{source}/{entry.sequence}"})
+        name = subjects.FACTS if source == FACTS else subjects.decisions(source)
+        where, text = f"{name}/{entry.sequence}", f"{type(error).__name__}: {error}"
+        log.exception("message_parked", extra={"service": self.service, "source": where})
         self.measures.parked.inc()
-        where, text = f"{source}/{entry.sequence}", f"{type(error).__name__}: {error}"
         parked = Parked(self._clock.now(), self.service, where, text, entry.payload)
         self._readers.append(asyncio.create_task(self._bus.park(parked), name=f"{self.service} parks {where}"))
 

@@ -58,7 +58,7 @@ class Questions:
             group = self._store.get(Key(GROUP_KIND, item.namespace, item.annotations[GROUP]))
             found += [group] if group is not None else []
         pods = [child for child in owned if child.kind == "Pod"]
-        waiting = [pod for pod in pods if not pod.spec.get("nodeName")]
+        waiting = [pod for pod in pods if not pod.spec.get("nodeName")] or [pod for pod in pods if _troubles(pod)]
         return found + (waiting or pods)[:3]
 
     def _below(self, item: Object) -> list[Object]:
@@ -89,6 +89,7 @@ def _lines(about: Object, service: str, answer: Manifest) -> list[str]:
         for name, amount in sorted(need.items())
     ]
     lines += _held(about)
+    lines += [f"  {line}" for line in _troubles(about)]
     lines += [f"  {words}: {answer[name]}" for name, words in _ALSO.items() if answer.get(name)]
     return lines
 
@@ -99,6 +100,23 @@ def _held(about: Object) -> list[str]:
     return [
         f"  {one['message']}" for one in conditions if one.get("type") == "Admitted" and one.get("status") == "False"
     ]
+
+
+def _troubles(about: Object) -> list[str]:
+    """What keeps the containers of a pod from running on its node, as the node says."""
+    if about.kind != "Pod" or not about.spec.get("nodeName"):
+        return []
+    status = about.status
+    lines = [f"{status['reason']}: {status.get('message') or 'no more is known'}"] if status.get("reason") else []
+    for one in [*(status.get("initContainerStatuses") or ()), *(status.get("containerStatuses") or ())]:
+        state = one.get("state") or {}
+        waiting, ended = state.get("waiting") or {}, state.get("terminated") or {}
+        if waiting.get("message"):
+            lines.append(f"container {one.get('name')} waits ({waiting.get('reason')}): {waiting['message']}")
+        elif ended.get("exitCode"):
+            message = f": {ended['message']}" if ended.get("message") else ""
+            lines.append(f"container {one.get('name')} ended with exit code {ended['exitCode']}{message}")
+    return lines
 
 
 def _queue_lines(about: Object, answer: Manifest) -> list[str]:

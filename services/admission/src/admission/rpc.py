@@ -14,7 +14,7 @@ from admission.history import History
 from admission.operations import NotPossible, key_of_name, scale, suspend
 from admission.questions import Questions
 from admission.reads import Filter, Reads
-from admission.users import Denied, User, Users
+from admission.users import Denied, User, Users, places
 from admission.view import GoneRevision, View
 from bus import Bus
 from kube import Key, Manifest, Object, UnknownKind, find_kind
@@ -271,13 +271,9 @@ def _raise_refused(results: Iterable[Result]) -> None:
 
 
 def _check_may_write(user: User, manifest: Manifest) -> None:
-    metadata = manifest.get("metadata")
-    given = metadata.get("namespace") if isinstance(metadata, dict) else None
-    try:
-        namespaced = find_kind(f"{manifest.get('kind')}").namespaced
-    except UnknownKind:
-        return
-    _check(user, str(given or "default") if namespaced else "")
+    """Denied unless the user may write the object itself and, of a Command, what it commands."""
+    for namespace in places(manifest):
+        _check(user, namespace)
 
 
 def _check_may_write_key(user: User, key: Key) -> None:

@@ -84,9 +84,13 @@ class View:
         while True:
             if position < self._kept_from:
                 raise GoneRevision(f"changes behind revision {position} are no longer kept; list again")
-            fresh = list(takewhile(lambda item: item[0] > position, reversed(self._changes)))
-            for revision, events in reversed(fresh):
+            fresh = self._behind(position)
+            for revision, events in fresh:
                 yield revision, events
                 position = revision
             if not fresh:
                 await self._grown.wait()
+
+    def _behind(self, revision: int) -> list[tuple[int, list[Event]]]:
+        fresh = list(takewhile(lambda item: item[0] > revision, reversed(self._changes)))
+        return fresh[::-1]

@@ -75,8 +75,11 @@ class Agent:
                 self._node = None
 
     def assign(self, assignment: Assignment) -> None:
-        """Run what ``assignment`` names, and nothing else; the same one again changes nothing."""
-        old, self._assignment = self._assignment, assignment
+        """Run what ``assignment`` names, and nothing else; the same one again changes nothing, an older one neither."""
+        old = self._assignment
+        if old is not None and assignment.revision < old.revision:
+            return  # from a gateway that hung while its successor went on
+        self._assignment = assignment
         node = self._node
         if node is None:  # run() takes it up once it knows what is left from before
             return

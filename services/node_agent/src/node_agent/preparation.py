@@ -41,6 +41,11 @@ class PodPreparation:
         self.namespaces = node.isolation.namespaces
         self.log_folder = node.data.logs(pod.namespace, pod.name, pod.uid)
 
+    @property
+    def restart_policy(self) -> str:
+        """Always, OnFailure or Never, as it holds for the pod."""
+        return str(self.manifest["spec"].get("restartPolicy") or "Always")
+
     def create_folder(self) -> None:
         """Make the pod's folder with its hosts file."""
         self.folder.create(self._owner(), self.user_id)

@@ -86,7 +86,7 @@ def _unnamed(manifest: Manifest) -> Iterable[FieldError]:
         yield FieldError("metadata", metadata, "must be a mapping of fields")
         return
     for name in ("namespace", "name"):
-        if not isinstance(metadata.get(name) or "", str):
+        if not isinstance(metadata.get(name), str | None):
             yield FieldError(f"metadata.{name}", metadata[name], "must be a text")
 
 

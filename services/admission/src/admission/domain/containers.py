@@ -5,7 +5,7 @@ from typing import Any
 
 from admission.domain import names
 from admission.domain.errors import FieldError
-from admission.domain.quantities import check_amounts, check_sizes, is_whole, same_amount, sound_amounts
+from admission.domain.quantities import check_amounts, is_whole, same_amount, sound_amounts
 from admission.domain.shapes import AMOUNT, AMOUNTS, EITHER, TEXT, TEXTS, TRUTH, WHOLE, ListOf, entry, fields, one_of
 from kube import Manifest
 from resources import exceeds
@@ -164,7 +164,6 @@ def check_resources(path: str, resources: Mapping[str, Any]) -> Iterable[FieldEr
     requests, limits = resources.get("requests") or {}, resources.get("limits") or {}
     for name, given in (("requests", requests), ("limits", limits)):
         yield from check_amounts(f"{path}.{name}", given)
-        yield from check_sizes(f"{path}.{name}", given)
         yield from _check_pieces(f"{path}.{name}", given)
     for name in exceeds(sound_amounts(requests), sound_amounts(limits)):
         yield FieldError(

@@ -9,8 +9,8 @@ from admission.domain.shapes import entry
 from resources import Amounts, QuantityError, exceeds, format_amounts, parse_amounts, parse_nano
 
 _WHOLE_UNIT = 1_000_000_000
-MOST = 1 << 53
-"""The most that a node has or a container asks for of anything: a thousand of them can be added up in 64 bits."""
+MOST = (1 << 63) - 1
+"""The most that a quantity can be in Kubernetes."""
 MOST_CPUS, MOST_CARDS = 65_536, 4_096
 _MOST = {"cpu": MOST_CPUS, "nvidia.com/gpu": MOST_CARDS, "volcano.sh/vgpu-number": MOST_CARDS * 10}
 

@@ -10,10 +10,10 @@ from kube.devices import annotations_of
 
 def carry_out(cluster: Cluster, service: str, decision_id: str, decision: Decision, decided_on: int) -> Outcome:
     """Apply ``decision`` if all that it touches is as it was at ``decided_on``; what came of it."""
+    cluster.actor = service
     try:
         reasons = _objections(cluster, service, decision, decided_on)
         if not reasons:
-            cluster.actor = service
             with cluster.whole():
                 for mutation in decision.mutations:
                     _APPLY[mutation.verb](cluster, mutation, decision)
@@ -63,6 +63,17 @@ def _check_present(cluster: Cluster, mutation: Mutation, decided_on: int) -> str
     return "" if _present(cluster, mutation) is not None else "is gone"
 
 
+def _check_patch(cluster: Cluster, mutation: Mutation, decided_on: int) -> str:
+    """A patch was made for the object as it was then: what somebody else wrote since must not be laid over unseen."""
+    item = _present(cluster, mutation)
+    if item is None:
+        return "is gone"
+    author = cluster.authors.get(mutation.key, "somebody")
+    if item.spec_revision <= decided_on or author == cluster.actor:
+        return ""
+    return f"was changed by {author} at revision {item.spec_revision}, decided on {decided_on}"
+
+
 def _check_nothing(cluster: Cluster, mutation: Mutation, decided_on: int) -> str:
     """To delete what is gone is done already."""
     return ""
@@ -87,7 +98,7 @@ def _check_bind(cluster: Cluster, mutation: Mutation, decided_on: int) -> str:
 
 _CHECK: dict[Verb, Callable[[Cluster, Mutation, int], str]] = {
     Verb.CREATE: _check_create,
-    Verb.PATCH: _check_present,
+    Verb.PATCH: _check_patch,
     Verb.STATUS: _check_present,
     Verb.DELETE: _check_nothing,
     Verb.BIND: _check_bind,

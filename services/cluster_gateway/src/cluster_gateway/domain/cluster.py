@@ -29,6 +29,8 @@ class Cluster:
     events: list[Event] = field(default_factory=list)
     node_revisions: dict[str, int] = field(default_factory=dict)
     """By node: the revision of the last change that can make a placement on it wrong."""
+    authors: dict[Key, str] = field(default_factory=dict)
+    """Who changed more than the status of an object last, where that is known."""
     _merged: dict[tuple[int, int], tuple[Manifest, Manifest, Manifest]] = field(default_factory=dict)
 
     _stamped: dict[int, tuple[Manifest, Manifest]] = field(default_factory=dict)
@@ -197,6 +199,10 @@ class Cluster:
 
     def _note(self, event: Event) -> None:
         self.events.append(event)
+        if event.new is None:
+            self.authors.pop(event.key, None)
+        elif event.old is None or event.new.spec_revision != event.old.spec_revision:
+            self.authors[event.key] = self.actor
         if event.key.kind == "Node":
             self._note_node(event)
 

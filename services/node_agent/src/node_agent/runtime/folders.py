@@ -115,8 +115,11 @@ class DataFolder:
     def note_boot(self) -> bool:
         """Whether the machine was started anew since this was called last: no process number of then means anything."""
         file, now = self.root / "boot_id", Path("/proc/sys/kernel/random/boot_id").read_text().strip()
-        before = file.read_text().strip() if file.exists() else now
-        file.write_text(now + "\n")
+        before = (file.read_text().strip() if file.exists() else "") or now
+        if not file.exists() or before != now:
+            draft = file.with_name(f"{file.name}.new")
+            draft.write_text(now + "\n")
+            draft.replace(file)
         return before != now
 
     def kept_pods(self) -> dict[str, Manifest]:
