@@ -13,14 +13,14 @@ def misgiven(cluster: Cluster) -> Iterator[str]:
     for record in cluster.pods.values():
         if record.assumed and record.slot >= 0 and record.shape.devices.special:
             yield from _lacking(record)
-            yield from _overcommitted(record, devices.nodes[record.slot].room)
+            yield from _overcommitted(record, devices.room(record.slot))
 
 
 def differences(cluster: Cluster, other: Cluster) -> Iterator[str]:
     """Nodes whose devices are counted otherwise in a cluster that was rebuilt."""
     for name, slot in sorted(cluster.room.table.slots.items()):
-        mine = cluster.room.table.devices.nodes[slot].room
-        theirs = other.room.table.devices.nodes[other.room.table.slots[name]].room
+        mine = cluster.room.table.devices.room(slot)
+        theirs = other.room.table.devices.room(other.room.table.slots[name])
         if mine != theirs:
             yield f"devices of node {name}: {mine} is free, rebuilt it is {theirs}"
         yield from _unpublished(cluster, name, slot, mine)

@@ -10,13 +10,13 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from gang_scheduler.domain.allotments import NOTHING, Allotment
-from gang_scheduler.domain.cards import cards_of
+from gang_scheduler.domain.cards import Card
 from gang_scheduler.domain.device_columns import Columns, grown
 from gang_scheduler.domain.device_needs import CardNeed, DeviceNeed, NumaPolicy
 from gang_scheduler.domain.node_devices import NodeDevices, Tenant
-from gang_scheduler.domain.node_inventory import NodeInventory
+from gang_scheduler.domain.node_inventory import NodeInventory, described
 from gang_scheduler.domain.node_room import MOST_COPIES, NodeRoom
-from gang_scheduler.domain.numa import layout_of
+from gang_scheduler.domain.numa import NumaLayout
 from gang_scheduler.domain.vectors import ALL, Ints, Mask, Slots
 from kube import Key
 from resources import format_amounts
@@ -24,7 +24,7 @@ from resources import format_amounts
 
 @dataclass(slots=True)
 class Devices:
-    """``nodes`` are those about whose devices anything is to be said, by slot."""
+    """``nodes`` are those on which somebody has, or had, devices, by slot."""
 
     nodes: dict[int, NodeDevices] = field(default_factory=dict)
     free: Columns = field(default_factory=Columns)
@@ -32,6 +32,7 @@ class Devices:
     kept: int = 0
     """How many nodes keep all pods within their NUMA nodes."""
 
+    _described: dict[int, tuple[tuple[Card, ...], NumaLayout]] = field(default_factory=dict)
     _named: Mask = field(default_factory=lambda: np.zeros(0, np.bool_))
     _policy: Ints = field(default_factory=lambda: np.zeros(0, np.int64))
     _cells: Ints = field(default_factory=lambda: np.zeros(0, np.int64))
@@ -54,40 +55,47 @@ class Devices:
     def put(self, slot: int, inventory: NodeInventory) -> None:
         """A node came, or its devices changed; whatever held some of them was taken out before."""
         self.remove(slot)
-        cards = cards_of(inventory.inventory, inventory.allocatable)
-        layout = layout_of(
-            inventory.inventory, inventory.labels, inventory.allocatable.get("cpu", 0), inventory.cpu_topology
-        )
-        room = NodeRoom(cards, layout)
-        self.nodes[slot] = NodeDevices(room)
-        self.resize(len(self._named), len(cards), len(layout.cells))
+        cards, layout = self._described[slot] = described(inventory)
+        if len(cards) > len(self.free.core) or len(layout.cells) > len(self.free.cell_cpu):
+            self.resize(len(self._named), len(cards), len(layout.cells))
         places = {cell.number: at for at, cell in enumerate(layout.cells)}
         near = [places.get(card.cell, -1) for card in cards]
         self._card_cell[: len(cards), slot] = -1 if -1 in near else near
         self._named[slot], self._policy[slot], self._cells[slot] = layout.named, layout.policy, len(layout.cells)
-        self.kept += self._keeps(slot)
+        self.kept += layout.strict
+        room = NodeRoom(cards, layout)
         self.have.put(slot, room)
         self.free.put(slot, room)
 
     def remove(self, slot: int) -> None:
         """A node is gone, or about to be put anew."""
-        if self.nodes.pop(slot, None) is None:
+        if slot not in self._described:
             return
-        self.kept -= self._keeps(slot)
+        _, layout = self._described.pop(slot)
+        self.nodes.pop(slot, None)
+        self.kept -= layout.strict
         self._named[slot], self._policy[slot], self._cells[slot] = False, 0, 0
         self.free.clear(slot)
         self.have.clear(slot)
+
+    def room(self, slot: int) -> NodeRoom:
+        """What is free on a node, card by card."""
+        node = self.nodes.get(slot)
+        return node.room if node else NodeRoom(*self._described[slot])
 
     def concern(self, need: DeviceNeed) -> bool:
         """Whether the devices of any node matter to a pod."""
         return need.special or self.kept > 0
 
     def take(self, slot: int, tenants: Sequence[Tenant]) -> None:
-        """Pods come to a node."""
-        node = self.nodes[slot]
+        """Pods of one need come to a node."""
+        if not (tenants[0].need.special or self._described[slot][1].strict):
+            return
+        node = self.nodes.get(slot)
+        if node is None:
+            node = self.nodes[slot] = NodeDevices(NodeRoom(*self._described[slot]))
         for tenant in tenants:
-            if tenant.need.special or node.room.layout.policy >= NumaPolicy.RESTRICTED:
-                node.take(tenant)
+            node.take(tenant)
         self.free.put(slot, node.room)
 
     def give(self, slot: int, keys: Sequence[Key]) -> None:
@@ -101,7 +109,8 @@ class Devices:
 
     def allotted(self, slot: int, key: Key) -> Allotment:
         """What a pod on a node has."""
-        held = self.nodes[slot].held.get(key)
+        node = self.nodes.get(slot)
+        held = node.held.get(key) if node else None
         return held[1] if held else NOTHING
 
     def copies(self, need: DeviceNeed, slots: Slots, columns: Columns | None = None) -> Ints:
@@ -153,9 +162,6 @@ class Devices:
         cards = f", gpu {need.cards.count}" if need.cards else ""
         words = f"have no NUMA node with enough free (needs cpu {asked['cpu']}, memory {asked['memory']}{cards} in one)"
         yield "cpu", words, self.copies(need, ALL, columns) > 0
-
-    def _keeps(self, slot: int) -> int:
-        return int(self._policy[slot] >= NumaPolicy.RESTRICTED and self._named[slot])
 
     def agrees(self, need: DeviceNeed, slots: Slots = ALL) -> Mask:
         """Where the pod's own policy can hold: the node names its NUMA nodes and has no other policy."""

@@ -1,12 +1,13 @@
 """What is said about the devices of a node, by the node itself and by the objects that describe it."""
 
 import json
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from functools import lru_cache
 
-from gang_scheduler.domain.numa import CPU_TOPOLOGY, POLICY_LABEL
+from gang_scheduler.domain.cards import Card, cards_of
+from gang_scheduler.domain.numa import CPU_TOPOLOGY, POLICY_LABEL, NumaLayout, layout_of
 from kube import Manifest, Object
-from resources import Amounts, QuantityError, parse_amounts
+from resources import QuantityError, parse_amounts
 
 INVENTORY = "tidegate.dev/inventory"
 DEVICE_KIND = "Device.scheduling.koordinator.sh"
@@ -15,34 +16,50 @@ TOPOLOGY_KIND = "NodeResourceTopology.topology.node.k8s.io"
 
 @dataclass(frozen=True, slots=True)
 class NodeInventory:
-    """Two equal ones mean the same devices."""
+    """Two equal ones mean the same devices. ``text`` is the node's own, as JSON."""
 
-    inventory: Manifest = field(default_factory=dict)
-    allocatable: Amounts = field(default_factory=dict)
-    labels: Mapping[str, str] = field(default_factory=dict)
+    text: str = ""
+    allocatable: tuple[tuple[str, int], ...] = ()
+    policy: str = ""
     cpu_topology: str = ""
+    device: str = ""
+    """What Koordinator's agent says of the cards, as JSON."""
 
 
 def inventory_of(node: Object, topology: Object | None, device: Object | None) -> NodeInventory:
     """What matters of a node and of the objects that describe its CPUs and its cards."""
-    try:
-        read = json.loads(node.annotations.get(INVENTORY) or "{}")
-    except ValueError:
-        read = {}
     listed = node.status.get("allocatable") or node.status.get("capacity") or {}
     try:
         amounts = parse_amounts({name: amount for name, amount in listed.items() if name == "cpu" or "gpu" in name})
     except QuantityError:
         amounts = {}
-    labels = {POLICY_LABEL: node.labels[POLICY_LABEL]} if POLICY_LABEL in node.labels else {}
-    described = topology.annotations.get(CPU_TOPOLOGY, "") if topology else ""
-    inventory = read if isinstance(read, dict) else {}
-    return NodeInventory(_with_cards(inventory, device) if device else inventory, amounts, labels, described)
+    return NodeInventory(
+        node.annotations.get(INVENTORY) or "",
+        tuple(sorted(amounts.items())),
+        node.labels.get(POLICY_LABEL) or "",
+        topology.annotations.get(CPU_TOPOLOGY, "") if topology else "",
+        json.dumps(device.spec.get("devices") or []) if device else "",
+    )
 
 
-def _with_cards(inventory: Manifest, device: Object) -> Manifest:
+@lru_cache(maxsize=4096)
+def described(inventory: NodeInventory) -> tuple[tuple[Card, ...], NumaLayout]:
+    """The cards and the NUMA nodes; nodes that are alike share them."""
+    try:
+        read = json.loads(inventory.text or "{}")
+    except ValueError:
+        read = {}
+    found: Manifest = read if isinstance(read, dict) else {}
+    if inventory.device:
+        found = _with_cards(found, json.loads(inventory.device))
+    amounts = dict(inventory.allocatable)
+    layout = layout_of(found, inventory.policy, amounts.get("cpu", 0), inventory.cpu_topology)
+    return cards_of(found, amounts), layout
+
+
+def _with_cards(inventory: Manifest, devices: list[Manifest]) -> Manifest:
     """The cards by Koordinator's description where the node does not list any; sick ones are so by either."""
-    described = [one for one in device.spec.get("devices") or () if one.get("type") == "gpu" and "minor" in one]
+    described = [one for one in devices if one.get("type") == "gpu" and "minor" in one]
     sick = {one["minor"] for one in described if one.get("health") is False}
     listed = inventory.get("gpus") or [_card(one) for one in described]
     if not isinstance(listed, list):

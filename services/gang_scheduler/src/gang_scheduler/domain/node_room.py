@@ -32,7 +32,6 @@ class NodeRoom:
 
     _card_at: dict[int, int] = field(init=False)
     _cell_at: dict[int, int] = field(init=False)
-    _cell_of_cpu: dict[int, int] = field(init=False)
 
     def __post_init__(self) -> None:
         self.core = [100] * len(self.cards)
@@ -42,7 +41,6 @@ class NodeRoom:
         self.cell_memory = [cell.memory for cell in self.layout.cells]
         self._card_at = {card.index: at for at, card in enumerate(self.cards)}
         self._cell_at = {cell.number: at for at, cell in enumerate(self.layout.cells)}
-        self._cell_of_cpu = {cpu: at for at, cell in enumerate(self.layout.cells) for cpu in cell.cpus}
 
     def policy_for(self, need: DeviceNeed) -> NumaPolicy:
         """The policy that holds for a pod here: the stricter of its own and the node's."""
@@ -90,7 +88,7 @@ class NodeRoom:
                 self.cell_cpu[at] += sign * share.cpu
                 self.cell_memory[at] += sign * share.memory
         for cpu in allotment.cpus:
-            at = self._cell_of_cpu.get(cpu)
+            at = next((at for at, cell in enumerate(self.layout.cells) if cpu in cell.cpus), None)
             if at is not None and not allotment.shares:
                 self.cell_cpu[at] += sign * 1000
             self.owned[cpu] = self.owned.get(cpu, 0) - sign

@@ -25,7 +25,7 @@ class Cell:
     """One NUMA node: its number, CPUs and bytes of memory."""
 
     number: int
-    cpus: tuple[int, ...]
+    cpus: Sequence[int]
     memory: int
 
 
@@ -39,17 +39,22 @@ class NumaLayout:
     core_of: Mapping[int, int] = field(default_factory=dict)
     """The core of each CPU; one that is left out is a core of its own."""
 
+    @property
+    def strict(self) -> bool:
+        """Whether the node keeps all pods within its NUMA nodes."""
+        return self.named and self.policy >= NumaPolicy.RESTRICTED
+
     def core(self, cpu: int) -> int:
         """A number that the threads of one core share."""
         return self.core_of.get(cpu, -1 - cpu)
 
 
-def layout_of(inventory: Manifest, labels: Mapping[str, str], cpu_milli: int, topology: str = "") -> NumaLayout:
+def layout_of(inventory: Manifest, policy_name: str, cpu_milli: int, topology: str = "") -> NumaLayout:
     """The layout by a node's ``inventory`` or the CPU ``topology`` that Koordinator's agent reports.
 
     ``cpu_milli`` is what a node has that tells neither.
     """
-    policy = numa_policy(labels.get(POLICY_LABEL))
+    policy = numa_policy(policy_name)
     reported = _reported(topology)
     core_of = {cpu: core for cpu, (core, _) in reported.items()}
     cells = _inventoried(inventory)
@@ -60,7 +65,7 @@ def layout_of(inventory: Manifest, labels: Mapping[str, str], cpu_milli: int, to
             members.setdefault(node, []).append(cpu)
         cells = tuple(Cell(node, tuple(cpus), UNKNOWN_MEMORY) for node, cpus in sorted(members.items()))
         named = True
-    return NumaLayout(cells or (Cell(0, tuple(range(cpu_milli // 1000)), UNKNOWN_MEMORY),), named, policy, core_of)
+    return NumaLayout(cells or (Cell(0, range(cpu_milli // 1000), UNKNOWN_MEMORY),), named, policy, core_of)
 
 
 def choose_cpus(free: Sequence[int], count: int, layout: NumaLayout, taken: Collection[int]) -> tuple[int, ...]:
