@@ -30,6 +30,9 @@ class NodeRoom:
     owned: dict[int, int] = field(default_factory=dict)
     """The CPUs that belong to one pod alone, each with the number of pods that say so."""
 
+    _alike: bool = field(init=False)
+    """Whether no card is nearer to another than to a third: then the lowest are the best."""
+
     _card_at: dict[int, int] = field(init=False)
     _cell_at: dict[int, int] = field(init=False)
 
@@ -39,6 +42,7 @@ class NodeRoom:
         self.slots = [card.slots for card in self.cards]
         self.cell_cpu = [1000 * len(cell.cpus) for cell in self.layout.cells]
         self.cell_memory = [cell.memory for cell in self.layout.cells]
+        self._alike = len({card.cell for card in self.cards}) <= 1 and all(c.group == c.index for c in self.cards)
         self._card_at = {card.index: at for at, card in enumerate(self.cards)}
         self._cell_at = {cell.number: at for at, cell in enumerate(self.layout.cells)}
 
@@ -176,6 +180,11 @@ class NodeRoom:
         cards = need.cards
         if cards is None:
             return ()
+        if cards.whole and not forced:
+            free = [self.cards[at] for at in among if self._untouched(at)]
+            if len(free) < cards.count:
+                return None
+            return tuple(card.index for card in free[: cards.count]) if self._alike else choose_whole(free, cards.count)
         among = list(among)
         copies = {at: self.copies_on(at, cards) for at in among}
         fitting = [at for at in among if copies[at]]
@@ -184,13 +193,14 @@ class NodeRoom:
                 return None
             fitting += sorted((at for at in among if not copies[at]), key=lambda at: (-self.core[at], at))
             return tuple(sorted(self.cards[at].index for at in fitting[: cards.count]))
-        if cards.whole:
-            return choose_whole([self.cards[at] for at in fitting], cards.count)
         chosen = sorted(fitting, key=self._fullness)[: cards.count]
         if cards.count > 1 and _rest(copies, chosen, cards.count) + 1 < most_copies(copies.values(), cards.count):
             # The fullest cards would leave room for fewer pods than the cards with most room do.
             chosen = sorted(fitting, key=lambda at: (-copies[at], *self._fullness(at)))[: cards.count]
         return tuple(sorted(self.cards[at].index for at in chosen))
+
+    def _untouched(self, at: int) -> bool:
+        return self.core[at] == 100 and self.memory[at] == self.cards[at].memory
 
     def _fullness(self, at: int) -> tuple[int, int, int]:
         return self.core[at], self.memory[at], at
