@@ -52,3 +52,14 @@ def grown(matrix: Ints, rows: int, columns: int) -> Ints:
     larger = np.zeros((max(rows, len(matrix)), max(columns, matrix.shape[1])), np.int64)
     larger[: len(matrix), : matrix.shape[1]] = matrix
     return larger
+
+
+def most_copies(parts: Ints, count: int) -> Ints:
+    """For each node how many pods of ``count`` different cards each fit where each card holds so many parts."""
+    most: Ints = parts.sum(axis=0) // count
+    while count > 1:
+        fewer = np.minimum(parts, most).sum(axis=0) // count
+        if (fewer == most).all():
+            break
+        most = np.minimum(most, fewer)
+    return most

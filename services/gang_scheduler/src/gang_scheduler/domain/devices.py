@@ -11,7 +11,7 @@ import numpy as np
 
 from gang_scheduler.domain.allotments import NOTHING, Allotment
 from gang_scheduler.domain.cards import Card
-from gang_scheduler.domain.device_columns import Columns, grown
+from gang_scheduler.domain.device_columns import Columns, grown, most_copies
 from gang_scheduler.domain.device_needs import CardNeed, DeviceNeed, NumaPolicy
 from gang_scheduler.domain.node_devices import NodeDevices, Tenant
 from gang_scheduler.domain.node_inventory import NodeInventory, described
@@ -232,17 +232,6 @@ class Devices:
             _times(np.where(among, np.take_along_axis(memory, order, axis=0), 0).sum(axis=0), need.memory),
         )
         return np.where(width == self._cells[slots], fits, np.minimum(fits, 1))
-
-
-def most_copies(parts: Ints, count: int) -> Ints:
-    """For each node how many pods of ``count`` different cards each fit where each card holds so many parts."""
-    most: Ints = parts.sum(axis=0) // count
-    while count > 1:
-        fewer = np.minimum(parts, most).sum(axis=0) // count
-        if (fewer == most).all():
-            break
-        most = np.minimum(most, fewer)
-    return most
 
 
 def _times(have: Ints, need: int) -> Ints:
