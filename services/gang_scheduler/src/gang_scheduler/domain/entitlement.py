@@ -17,6 +17,7 @@ class Entitlement:
     priority: int = 0
     open: bool = True
     strict_fifo: bool = False
+    reclaimable: bool = True
     deserved: Amounts = field(default_factory=dict)
     guarantee: Amounts = field(default_factory=dict)
     capability: Amounts = field(default_factory=dict)
@@ -41,7 +42,16 @@ def entitlements(payload: Mapping[str, Any]) -> dict[str, Entitlement]:
 
 def _fixed(queue: Entitlement, most: Amounts) -> Entitlement:
     """What may be used by those of a queue that cannot be taken back."""
-    return Entitlement(queue.name + FIXED, queue.name, queue.priority, queue.open, queue.strict_fifo, most, {}, most)
+    return Entitlement(
+        queue.name + FIXED,
+        queue.name,
+        queue.priority,
+        queue.open,
+        queue.strict_fifo,
+        reclaimable=False,
+        deserved=most,
+        capability=most,
+    )
 
 
 def _entitlement(name: str, item: Mapping[str, Any]) -> Entitlement:
@@ -51,6 +61,7 @@ def _entitlement(name: str, item: Mapping[str, Any]) -> Entitlement:
         int(item.get("priority") or 0),
         bool(item.get("open", True)),
         bool(item.get("strict_fifo")),
+        bool(item.get("reclaimable", True)),
         _amounts(item.get("deserved")),
         _amounts(item.get("guarantee")),
         _amounts(item.get("capability")),
