@@ -5,11 +5,10 @@ from collections.abc import Mapping
 from functools import lru_cache
 from typing import Any, NamedTuple
 
+from gang_scheduler.domain.gang_terms import REVOKED
 from gang_scheduler.domain.groups import Group
 from gang_scheduler.domain.pod_record import PodRecord, Standing
 from kube import Decision, Mutation, Verb
-
-REVOKED = "tidegate.dev/revoked"
 
 
 class Grant(NamedTuple):
