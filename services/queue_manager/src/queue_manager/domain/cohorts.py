@@ -7,7 +7,6 @@ from typing import Any
 from kube import Decision, Event, Key, Manifest, Object, Outcome, Verb
 from queue_manager.domain.cluster_queue import CLUSTER_QUEUE, COHORT, DRAIN, FLAVOR, LOCAL_QUEUE_KIND, WORK_PRIORITY
 from queue_manager.domain.cohort_books import CohortBooks
-from queue_manager.domain.cohort_report import NAME as REPORT
 from queue_manager.domain.cohort_report import CohortReport
 from queue_manager.domain.cohort_tree import touched_trees
 from queue_manager.domain.contest import Contest, Entry
@@ -95,8 +94,6 @@ class Cohorts:
     def settle(self, outcome: Outcome) -> None:
         """Look again at the workload that the outcome is about, and at those who were passed over because of it."""
         books, key = self.books, outcome.subject
-        if outcome.name == REPORT and not outcome.applied:
-            self.report.refused()
         books.settle(key)
         for name in self._resting:
             books.touch(name, freed=False)
