@@ -12,6 +12,7 @@ from queue_manager.domain.cohort_tree import touched_trees
 from queue_manager.domain.contest import Contest, Entry
 from queue_manager.domain.demand import Demand
 from queue_manager.domain.flavor_choice import Mode, Verdict, WaitReason, admission_of
+from queue_manager.domain.job_templates import JobTemplates
 from queue_manager.domain.members import COHORTS, GROUP, LOCAL_QUEUE, group_named_by
 from queue_manager.domain.pod_requests import PodRequests
 from queue_manager.domain.quota_holding import Promise
@@ -42,7 +43,8 @@ class Cohorts:
         self._fair = fair
         self._requests = PodRequests()
         self._groups: dict[Key, Object] = {}
-        self._samples: dict[Key, Object] = {}
+        self._samples: dict[Key, Manifest] = {}
+        self._templates = JobTemplates()
         self._drained: dict[Key, tuple[str, str]] = {}
         """Who has to go, with the reason and the sentence for people."""
         self._news = False
@@ -55,6 +57,10 @@ class Cohorts:
         if event.key.kind in (CLUSTER_QUEUE, LOCAL_QUEUE_KIND, COHORT):
             self.report.read(event)
 
+    def fold_other(self, event: Event) -> None:
+        """Take in a change of an object that may be a job."""
+        self._templates.fold(event)
+
     def fold_pod(self, event: Event) -> None:
         """Take in a change of a pod; one of a group counts with its group."""
         pod = event.new
@@ -63,7 +69,7 @@ class Cohorts:
             if not group:
                 self.books.put(read_pod(pod, self._requests.of(pod), self.books.priorities))
                 return
-            self._samples.setdefault(Key(GROUP, pod.namespace, group), pod)
+            self._samples.setdefault(Key(GROUP, pod.namespace, group), pod.spec)
         if event.key in self.books.workloads:
             self.books.forget(event.key)
 
@@ -151,7 +157,9 @@ class Cohorts:
         tally = self._demand.tallies.get(key)
         held = tally.held() if tally is not None else {}
         live = tally.live if tally is not None else 0
-        self.books.put(read_pod_group(self._groups[key], held, live, self._samples.get(key), self.books.priorities))
+        group = self._groups[key]
+        spec = self._samples.get(key) or self._templates.of(group.controller)
+        self.books.put(read_pod_group(group, held, live, spec, self.books.priorities))
         if self.books.workloads[key].revoked:
             self._drained.setdefault(key, REQUEUED_WORDS)
 

@@ -74,9 +74,7 @@ class QueueCore:
     def fold(self, events: Sequence[Event], now: int) -> None:
         """Take in what one change set changed."""
         for event in events:
-            fold = self._folds.get(event.key.kind)
-            if fold is not None:
-                fold(event)
+            self._folds.get(event.key.kind, self._cohorts.fold_other)(event)
 
     def hear(self, service: str, decision: Decision) -> None:
         """No other service's decisions matter here."""

@@ -149,14 +149,14 @@ def read_pod(pod: Object, requests: Amounts, priorities: Mapping[str, int]) -> W
 
 
 def read_pod_group(
-    item: Object, held: Amounts, members: int, first: Object | None, priorities: Mapping[str, int]
+    item: Object, held: Amounts, members: int, pod_spec: Manifest | None, priorities: Mapping[str, int]
 ) -> Workload:
-    """The workload of a group whose live pods, ``members`` in number and ``first`` one of them, ask for ``held``."""
+    """The workload of a group whose live pods, ``members`` in number, ask for ``held``; ``pod_spec`` is of one of them."""
     group = read_group(item)
     amounts = {name: max(held.get(name, 0), group.min_resources.get(name, 0)) for name in {*held, *group.min_resources}}
     count = max(members, group.min_member)
     named = item.labels.get(PRIORITY_CLASS, "")
-    own = _whole(first.spec.get("priority")) if first is not None else 0
+    own = _whole(pod_spec.get("priority")) if pod_spec is not None else 0
     return Workload(
         group.key,
         group.uid,
@@ -164,7 +164,7 @@ def read_pod_group(
         Shape(
             priorities.get(named, priorities.get(group.priority_class, own)),
             _asked(amounts, count),
-            constraints_of(first.spec) if first is not None else Constraints(),
+            constraints_of(pod_spec) if pod_spec is not None else Constraints(),
         ),
         group.created,
         count,
