@@ -32,6 +32,11 @@ def test_a_pod_in_a_local_queue_waits_for_quota_and_goes_to_the_nodes_of_its_fla
     toy.pods("p", cpu=1, labels={LABEL: "lq"})
     toy.settle()
     assert toy.where("p") == ""
+    told = {"type": "QuotaReserved", "status": "False", "reason": "WaitingForQuota", "message": "2 more needed"}
+    pod = toy.pod("p")
+    toy.fold([toy.store.put(pod.changed(status={**pod.status, "conditions": [told]}))])
+    answer = toy.explain("Pod", "p")
+    assert (answer["verdict"], answer["rule"], answer["message"]) == ("NotLetIn", "WaitingForQuota", "2 more needed")
     granted = admission(nodeSelector={"pool": "b"}, tolerations=[{"key": "t", "operator": "Exists"}])
     annotate(toy, Key("Pod", "default", "p"), **{ADMISSION: granted})
     toy.settle()
