@@ -96,3 +96,15 @@ def test_a_group_whose_quota_was_taken_back_is_evicted_whole_and_starts_nobody(t
     assert sorted(item.key.name for item in decision.mutations) == ["p-0", "p-1", "p-2"]
     assert decision.reason == "Preempted"
     assert toy.where("late") == ""
+
+
+def test_members_beyond_the_quota_of_their_group_wait_until_it_grows(toy: Any) -> None:
+    prepare(toy)
+    toy.group("g", 1, annotations={ADMISSION: admission(usage={"cpu": 2000})})
+    toy.pods("p", 3, group="g", cpu=1)
+    toy.settle()
+    assert toy.bound() == ["p-0", "p-1"]
+    assert toy.message("p-2").startswith("g has quota for cpu 2, uses 2 and needs 1 more")
+    annotate(toy, Key(GROUP, "default", "g"), **{ADMISSION: admission(usage={"cpu": 3000})})
+    toy.settle()
+    assert toy.bound() == ["p-0", "p-1", "p-2"]

@@ -59,7 +59,7 @@ class CohortBooks(QueueObjects):
         if after.over or before.uid != after.uid:
             return False
         if key in self.held:
-            kept = after.admission == self.held[key]
+            kept = (self.assumed.get(key) or after.admission) == self.held[key]
         else:
             kept = replace(before, told=after.told) == after
             line = self.lines.get(self.queue_of(after))
@@ -98,6 +98,15 @@ class CohortBooks(QueueObjects):
         self.assumed[key] = admission
         self.charge(key, admission)
 
+    def grow(self, key: Key, admission: Admission) -> None:
+        """The workload holds more than before; the tree has it charged already."""
+        name, place = self._places[key]
+        for holding in (self.holdings[name], self.local_holdings[place]):
+            holding.add(key, self.held[key].usage, -1)
+            holding.add(key, admission.usage, 1)
+        self.held[key] = self.assumed[key] = admission
+        self.shown[name] = None
+
     def assume(self, key: Key, admission: Admission) -> None:
         """A decision on its way gives quota to the workload."""
         workload = self.workloads.get(key)
@@ -110,7 +119,7 @@ class CohortBooks(QueueObjects):
     def settle(self, key: Key) -> None:
         """The decision about the workload came to its outcome: the facts tell what it holds."""
         workload = self.workloads.get(key)
-        if self.assumed.pop(key, None) is not None and workload is not None and workload.admission is None:
+        if self.assumed.pop(key, None) is not None and workload and workload.admission != self.held.get(key):
             self.release(key)
             self._place(workload)
 
@@ -185,7 +194,7 @@ class CohortBooks(QueueObjects):
 
     def _place(self, workload: Workload) -> None:
         key = workload.key
-        admission = workload.admission or self.assumed.get(key)
+        admission = self.assumed.get(key) or workload.admission
         if workload.over:
             return
         if admission is not None:

@@ -12,6 +12,7 @@ from queue_manager.domain.cohort_tree import touched_trees
 from queue_manager.domain.contest import Contest, Entry
 from queue_manager.domain.demand import Demand
 from queue_manager.domain.flavor_choice import Mode, Verdict, WaitReason, admission_of
+from queue_manager.domain.growth import Growth
 from queue_manager.domain.job_templates import JobTemplates
 from queue_manager.domain.members import COHORTS, GROUP, LOCAL_QUEUE, group_named_by
 from queue_manager.domain.pod_requests import PodRequests
@@ -26,7 +27,7 @@ from queue_manager.domain.workload import (
     read_pod,
     read_pod_group,
 )
-from queue_manager.domain.workload_decisions import REQUEUED_WORDS, admitted, held_back, requeued, revoked
+from queue_manager.domain.workload_decisions import REQUEUED_WORDS, admitted, grown, held_back, requeued, revoked
 
 OBJECTS = (CLUSTER_QUEUE, COHORT, LOCAL_QUEUE_KIND, FLAVOR, WORK_PRIORITY)
 
@@ -45,6 +46,7 @@ class Cohorts:
         self._groups: dict[Key, Object] = {}
         self._samples: dict[Key, Manifest] = {}
         self._templates = JobTemplates()
+        self._growth = Growth(self.books, demand)
         self._drained: dict[Key, tuple[str, str]] = {}
         """Who has to go, with the reason and the sentence for people."""
         self._news = False
@@ -132,6 +134,8 @@ class Cohorts:
             for entry in contest.run(names, busy):
                 decisions += self._promise(entry, now) if entry.victims else [self._grant_to(entry, now)]
             decisions += self._words(names, now, busy)
+            told = busy | {decision.subject for decision in decisions} if self._growth.waiting else busy
+            decisions += [grown(workload, more.text()) for workload, more in self._growth.decide(set(names), told)]
         decisions += self._stray_words(now, busy)
         return [*decisions, *self._take_back(now, in_flight | {decision.subject for decision in decisions})]
 
@@ -160,6 +164,7 @@ class Cohorts:
         group = self._groups[key]
         spec = self._samples.get(key) or self._templates.of(group.controller)
         self.books.put(read_pod_group(group, held, live, spec, self.books.priorities))
+        self._growth.look(key)
         if self.books.workloads[key].revoked:
             self._drained.setdefault(key, REQUEUED_WORDS)
 
