@@ -56,7 +56,7 @@ def beyond_grant(group: Group, records: Sequence[PodRecord]) -> Denial | None:
             message = (
                 f"{group.name} has quota for {name} {have}, uses {format_amount(name, used)} and needs {asked} more"
             )
-            return Denial(group.queue, "QueueCapability", message)
+            return Denial(group.queue, "WaitingForQuota", message)
     return None
 
 
