@@ -260,3 +260,9 @@ def system() -> Iterator[System]:
 def system_in() -> Callable[[Path], Any]:
     """Makes a system in a given folder: ``with system_in(folder) as system``."""
     return lambda folder: running(folder=folder)
+
+
+@pytest.fixture(scope="session")
+def system_with() -> Callable[..., Any]:
+    """Makes a system with flags of `tidegate up`: ``with system_with("--sim-nodes", "5") as system``."""
+    return running

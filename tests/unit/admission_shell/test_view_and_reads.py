@@ -5,7 +5,7 @@ from typing import Any
 import orjson
 import pytest
 
-from admission.reads import Filter
+from admission.reads import BadToken, Filter
 from admission.view import GoneRevision, View
 from bus import Entry, MemoryBus
 from kube import Key
@@ -223,3 +223,9 @@ def test_a_fact_that_cannot_be_read_is_parked_and_the_view_goes_on(reader: Reade
     reader.append("b")
     assert view.revision == 3 and len(view.store.objects) == 2
     assert [parked.source for parked in reader.do(reader.bus.parked())] == ["fact/2"]
+
+
+@pytest.mark.parametrize("token", ["zzz", "ä", "_w=="])
+def test_a_token_that_was_never_given_is_refused_in_words(desk: Any, token: str) -> None:
+    with pytest.raises(BadToken, match="no page token"):
+        desk.reads.page(Filter("ConfigMap"), 2, token)

@@ -139,3 +139,11 @@ def test_any_of_several_dependencies_is_enough_where_the_task_says_so(make_clust
         cluster.apply(job(name, tasks=f"{tasks}{{name: [a, b], iteration: {iteration}}} }}", minAvailable=1))
         cluster.pods_become(**{f"{name}-b-0": {"phase": "Running", "ready": True}})
         assert cluster.has(f"Pod/{name}-c-0") is made
+
+
+def test_a_gang_does_not_wait_for_pods_that_wait_for_the_gang(cluster: Any, job: Job) -> None:
+    """A task that depends on another has no pods before that one runs, whatever its minimum says."""
+    cluster.apply(job(tasks="{name: a, replicas: 2}; {name: b, replicas: 1, dependsOn: {name: [a]} }"))
+    spec = cluster.get(f"PodGroup/j-{cluster.get('Job/j').uid}").spec
+    assert (spec["minMember"], spec["minTaskMember"], spec["minResources"]) == (2, {"a": 2, "b": 0}, {"cpu": "2"})
+    assert set(cluster.pods()) == {"j-a-0", "j-a-1", "j-b-0"}

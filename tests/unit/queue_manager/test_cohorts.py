@@ -222,3 +222,33 @@ def test_fifteen_thousand_workloads_of_thirty_queues_are_admitted_fast() -> None
     print(f"\n15,000 workloads: {done / spent:.0f}/s")
     assert done == len(pods)
     assert core.check() == []
+
+
+def test_the_flavor_of_a_job_is_chosen_by_its_template_before_it_has_pods(cluster: Any) -> None:
+    """The first flavor is tainted; only a job whose template tolerates that gets it."""
+    flavor(cluster, "spot", nodeTaints=[{"key": "spot", "effect": "NoSchedule"}])
+    flavor(cluster, "plain")
+    cluster.put(queue_manifest("q", {"spot": {"cpu": 8}, "plain": {"cpu": 8}}))
+    cluster.put(local_manifest("q"))
+    tolerations = [{"key": "spot", "operator": "Exists"}]
+    for name, spec in (("tough", {"tolerations": tolerations}), ("soft", {})):
+        metadata: dict[str, Any] = {"name": name, "namespace": "default", "labels": {LABEL: "q"}}
+        template = {"spec": {"containers": [{"name": "c"}], **spec}}
+        content = {"pytorchReplicaSpecs": {"Worker": {"replicas": 2, "template": template}}}
+        job = cluster.put(
+            {"apiVersion": "kubeflow.org/v1", "kind": "PyTorchJob", "metadata": metadata, "spec": content}
+        )
+        owner = {
+            "apiVersion": "kubeflow.org/v1",
+            "kind": "PyTorchJob",
+            "name": name,
+            "uid": job.uid,
+            "controller": True,
+        }
+        group = {"apiVersion": "scheduling.volcano.sh/v1beta1", "kind": "PodGroup"}
+        content = {"minMember": 2, "minResources": {"cpu": 4}}
+        cluster.put({**group, "metadata": {**metadata, "ownerReferences": [owner]}, "spec": content})
+    cluster.settle()
+    annotations = {name: cluster.read("PodGroup.scheduling.volcano.sh", name).annotations for name in ("tough", "soft")}
+    assert json.loads(annotations["tough"][ADMISSION])["flavors"] == {"cpu": "spot"}
+    assert json.loads(annotations["soft"][ADMISSION])["flavors"] == {"cpu": "plain"}

@@ -110,3 +110,21 @@ def test_shared_weights_come_from_the_annotation_and_else_from_the_maximum(clust
     quota(cluster, "b", annotations={}, min={"cpu": 0}, max={"cpu": 100})
     cluster.settle()
     assert cluster.entitled["quota/a"]["capability"] == {"cpu": 20_000}
+
+
+def test_a_quota_shows_what_it_uses_asks_for_and_may_use(cluster: Any) -> None:
+    """A parent shows what those below it use together."""
+    cluster.node(cpu=10)
+    quota(cluster, "dept", labels={"is-parent": "true"}, min={"cpu": 0}, max={"cpu": 10})
+    quota(cluster, "team", labels={"parent": "dept"}, min={"cpu": 2}, max={"cpu": 8})
+    pod(cluster, "p", 3, "team")
+    pod(cluster, "q", 9, "team")
+    cluster.settle()
+    cluster.bind("p")
+    cluster.settle()
+    expected = {"used": {"cpu": "3"}, "request": {"cpu": "12"}, "runtime": {"cpu": "8"}}
+    for name in ("team", "dept"):
+        assert cluster.read("ElasticQuota.scheduling.sigs.k8s.io", name).status == expected
+    cluster.remove("Pod", "p")
+    cluster.settle()
+    assert cluster.read("ElasticQuota.scheduling.sigs.k8s.io", "team").status["used"] == {}

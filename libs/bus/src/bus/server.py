@@ -2,10 +2,13 @@
 
 import asyncio
 import shutil
-import socket
 import sysconfig
 from dataclasses import dataclass
 from pathlib import Path
+
+from bus.host_ports import free_port, free_ports
+
+__all__ = ["ServerSettings", "binary", "command", "free_port", "free_ports", "wait_until_open"]
 
 CONFIGURATION = """\
 # Written by tidegate at every start.
@@ -65,13 +68,6 @@ def command(settings: ServerSettings) -> list[str]:
     )
     file.chmod(0o600)
     return [binary(), "-c", str(file)]
-
-
-def free_port() -> int:
-    """A port on the loopback interface that nobody listens on just now."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
 
 
 async def wait_until_open(host: str, port: int, timeout_seconds: float = 10.0) -> None:

@@ -40,6 +40,10 @@ class Filter:
         return is_meant
 
 
+class BadToken(ValueError):
+    """A page token that this server never gave."""
+
+
 @dataclass(frozen=True, slots=True)
 class Page:
     """A part of a list. ``token`` asks for the next part; empty at the end."""
@@ -117,5 +121,8 @@ def _encode(key: Key) -> str:
 def _decode(token: str) -> tuple[str, str] | None:
     if not token:
         return None
-    namespace, _, name = base64.urlsafe_b64decode(token).decode().partition("/")
+    try:
+        namespace, _, name = base64.urlsafe_b64decode(token).decode().partition("/")
+    except ValueError:
+        raise BadToken(f"{token!r} is no page token; send the next_page_token of the page before, or none") from None
     return namespace, name

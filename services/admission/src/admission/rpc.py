@@ -13,7 +13,7 @@ from admission.container_logs import ContainerLogs, NoLogs
 from admission.history import History
 from admission.operations import NotPossible, key_of_name, scale, suspend
 from admission.questions import Questions
-from admission.reads import Filter, Reads
+from admission.reads import BadToken, Filter, Reads
 from admission.users import Denied, User, Users, places
 from admission.view import GoneRevision, View
 from bus import Bus
@@ -35,6 +35,7 @@ _CODES: dict[type[Exception], grpc.StatusCode] = {
     SelectorError: grpc.StatusCode.INVALID_ARGUMENT,
     NotPossible: grpc.StatusCode.INVALID_ARGUMENT,
     BadManifest: grpc.StatusCode.INVALID_ARGUMENT,
+    BadToken: grpc.StatusCode.INVALID_ARGUMENT,
     Unavailable: grpc.StatusCode.UNAVAILABLE,
     NotStored: grpc.StatusCode.FAILED_PRECONDITION,
     GoneRevision: grpc.StatusCode.OUT_OF_RANGE,

@@ -62,12 +62,14 @@ class Gateway:
         holder: str = "only",
         measures: Measures | None = None,
         tracer: Tracer | None = None,
+        no_room: Callable[[], str] = str,
     ) -> None:
+        """``no_room`` says why nothing more can be taken in; empty while there is room."""
         self._bus, self._clock, self._settings, self._holder = bus, clock, settings, holder
         self._facts = bus.log(subjects.FACTS)
         self._inbox = WorkInbox()
         self._measures = measures or Measures("cluster_gateway")
-        self._tracer = tracer or NoTracer()
+        self._tracer, self._no_room = tracer or NoTracer(), no_room
         self.local = LocalCluster(settings, secrets, new_uid)
         self._positions: dict[str, int] = {}
         self._epochs: dict[str, int] = {}
@@ -194,8 +196,12 @@ class Gateway:
         self._tasks.append(task)
 
     async def _on_write(self, payload: bytes) -> bytes:
+        request = gateway_pb2.WriteRequest.FromString(payload)
+        # Deleting makes room; and said here it is said though a write that had no room holds up all others.
+        if not all(write.delete for write in request.writes) and (complaint := self._no_room()):
+            return gateway_pb2.WriteReply(error=complaint).SerializeToString()
         reply: asyncio.Future[gateway_pb2.WriteReply] = asyncio.get_running_loop().create_future()
-        self._inbox.put(Request(gateway_pb2.WriteRequest.FromString(payload), reply))
+        self._inbox.put(Request(request, reply))
         return (await reply).SerializeToString()
 
     async def _on_report(self, payload: bytes) -> bytes:

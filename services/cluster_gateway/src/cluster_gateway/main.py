@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from chassis.process import Context, Parts, run
 from chassis.settings import ServiceSettings
 from cluster_gateway.gateway import Gateway
+from cluster_gateway.room import Room
 from cluster_gateway.secrets import FileSecrets
 from cluster_gateway.settings import GatewaySettings
 from cluster_gateway.simulated_fleet import Fleet, declare
@@ -14,7 +15,10 @@ from kube import parse_duration
 
 @dataclass(frozen=True, slots=True)
 class Settings(ServiceSettings):
-    """``sim_nodes`` simulated nodes of ``sim_cpu``, ``sim_memory`` and ``sim_gpus`` live beside those that have an agent."""
+    """``sim_nodes`` simulated nodes of ``sim_cpu``, ``sim_memory`` and ``sim_gpus`` live beside those that have an agent.
+
+    With less than ``reserve_mib`` free in the data folder users' objects are refused; 0 refuses none.
+    """
 
     sim_nodes: int = 0
     sim_cpu: str = "32"
@@ -22,6 +26,7 @@ class Settings(ServiceSettings):
     sim_gpus: int = 0
     sim_pod_start: str = "0s"
     snapshot_entries: int = 5_000
+    reserve_mib: int = 64
 
 
 def new_uid() -> str:
@@ -43,6 +48,7 @@ async def build(settings: Settings, context: Context) -> Parts:
         holder=settings.holder,
         measures=context.measures,
         tracer=context.tracer,
+        no_room=Room(settings.data_dir, settings.reserve_mib << 20).complaint,
     )
     fleet = Fleet(settings.sim_nodes, settings.sim_cpu, settings.sim_memory, settings.sim_gpus)
     return Parts(

@@ -77,6 +77,11 @@ class Child:
                 preexec_fn=partial(die_with_parent, os.getpid(), self.program.when_orphaned),
             )
 
+    def end(self) -> None:
+        """Ask it to end, to be started again."""
+        if self._process is not None and self._process.returncode is None:
+            self._process.send_signal(signal.SIGTERM)
+
     async def stop(self, grace_seconds: float) -> None:
         """Ask it to end, and make it end when it does not within its grace."""
         self._stopping.set()

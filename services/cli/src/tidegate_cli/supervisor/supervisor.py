@@ -9,7 +9,7 @@ import socket
 from collections.abc import Callable, Coroutine
 from pathlib import Path
 
-from bus.server import free_port, wait_until_open
+from bus.server import free_port, free_ports, wait_until_open
 from tidegate_cli.supervisor import endpoint
 from tidegate_cli.supervisor.child import Child
 from tidegate_cli.supervisor.health import wait_ready
@@ -25,6 +25,8 @@ USUAL_PORT = 7470
 READY_SECONDS = 60.0
 GRACE_SECONDS = {"node_agent": 40.0}
 USUAL_GRACE_SECONDS = 5.0
+FULL_BYTES = 16 << 20
+"""With less than this left in the data folder a write may already have failed."""
 
 
 class CannotStart(Exception):
@@ -42,6 +44,7 @@ class Supervisor:
         self._keeping: list[asyncio.Task[None]] = []
         self._stop = asyncio.Event()
         self._server = ""
+        self._full = False
 
     async def run(self, ready: Callable[[str], None]) -> None:
         """Start everything, call ``ready`` with the API's address, and go on until a signal. Raises CannotStart."""
@@ -74,7 +77,8 @@ class Supervisor:
         return _Locked(self._folder / "up.lock")
 
     async def _start(self) -> None:
-        token, nats_port, api_port = secrets.token_urlsafe(24), free_port(), self._api_port()
+        token, api_port = secrets.token_urlsafe(24), self._api_port()
+        nats_port, *health_ports = free_ports(1 + len(START_ORDER))
         self._server = f"127.0.0.1:{api_port}"
         try:
             nats = nats_program(self._settings, nats_port, token)
@@ -82,7 +86,7 @@ class Supervisor:
             raise CannotStart(str(error)) from None
         self._keep(Child(nats, self._logs, self._tell))
         await self._until_ready("nats", wait_until_open("127.0.0.1", nats_port))
-        ports = {name: free_port() for name in START_ORDER} | {"admission": api_port}
+        ports = dict(zip(START_ORDER, health_ports, strict=True)) | {"admission": api_port}
         for name in START_ORDER:
             if name != "node_agent" or self._settings.local_node:
                 program = service_program(name, self._settings, nats_port, token, ports[name])
@@ -121,10 +125,22 @@ class Supervisor:
             now = {name: child.pid for name, child in self._children.items()}
             if now != pids and self._can_write_endpoint():
                 pids = now
+            self._look_for_room()
             try:
                 await asyncio.wait_for(self._stop.wait(), 1.0)
             except TimeoutError:
                 continue
+
+    def _look_for_room(self) -> None:
+        """The message bus writes no more once it had no room to write: when there is room again it is started anew."""
+        found = os.statvfs(self._folder)
+        full = found.f_bavail * found.f_frsize < FULL_BYTES
+        if full and not self._full:
+            self._tell(f"{self._folder} is full: what runs goes on, nothing new is begun until there is room")
+        elif self._full and not full:
+            self._tell(f"{self._folder} has room again; starting the message bus anew")
+            self._children["nats"].end()
+        self._full = full
 
     def _can_write_endpoint(self) -> bool:
         try:

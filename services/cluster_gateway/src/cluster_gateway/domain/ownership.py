@@ -7,6 +7,7 @@ _GROUP = "PodGroup.scheduling.volcano.sh"
 _QUEUE = "Queue.scheduling.volcano.sh"
 _COMMAND = "Command.bus.volcano.sh"
 _KUEUE = ("ClusterQueue.kueue.x-k8s.io", "LocalQueue.kueue.x-k8s.io", "Cohort.kueue.x-k8s.io")
+_QUOTA = "ElasticQuota.scheduling.sigs.k8s.io"
 _ANY = "*"
 
 _MAY: dict[str, dict[Verb, tuple[str, ...]]] = {
@@ -17,7 +18,7 @@ _MAY: dict[str, dict[Verb, tuple[str, ...]]] = {
         Verb.DELETE: (_ANY,),
     },
     "queue_manager": {
-        Verb.STATUS: (_GROUP, _QUEUE, _POD, *_KUEUE),
+        Verb.STATUS: (_GROUP, _QUEUE, _POD, _QUOTA, *_KUEUE),
         Verb.PATCH: (_GROUP, _QUEUE, _POD),
         Verb.DELETE: (_COMMAND,),
     },

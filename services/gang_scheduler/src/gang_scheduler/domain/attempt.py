@@ -10,6 +10,7 @@ from gang_scheduler.domain.groups import Group
 from gang_scheduler.domain.minimum import Candidates, candidates, first_choice
 from gang_scheduler.domain.pod_record import PodRecord
 from gang_scheduler.domain.queue_ledger import Denial, total_of
+from gang_scheduler.domain.quota_admission import beyond_grant
 from gang_scheduler.domain.room import PodClass, Room
 from gang_scheduler.domain.trial import Step, Trial
 
@@ -43,7 +44,7 @@ class Attempts:
 
     def add(self, group: Group, records: Sequence[PodRecord]) -> Block | None:
         """Bind one more member, or one more sub-group, of a gang that runs."""
-        denial = self._denial([group], [list(records)])
+        denial = beyond_grant(group, records) or self._denial([group], [list(records)])
         if denial:
             return self._denied(denial, records, [group])
         mark = self.trial.checkpoint()

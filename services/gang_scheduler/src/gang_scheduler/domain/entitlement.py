@@ -1,7 +1,7 @@
 """What the queue manager says of one queue: its place in the tree, its share and its limits."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any
 
 from gang_scheduler.domain.gang_terms import FIXED
@@ -42,8 +42,15 @@ def entitlements(payload: Mapping[str, Any]) -> dict[str, Entitlement]:
 
 def _fixed(queue: Entitlement, most: Amounts) -> Entitlement:
     """What may be used by those of a queue that cannot be taken back."""
-    return replace(
-        queue, name=queue.name + FIXED, parent=queue.name, deserved=most, guarantee={}, capability=most, maximum={}
+    return Entitlement(
+        queue.name + FIXED,
+        queue.name,
+        queue.priority,
+        queue.open,
+        queue.strict_fifo,
+        reclaimable=False,
+        deserved=most,
+        capability=most,
     )
 
 

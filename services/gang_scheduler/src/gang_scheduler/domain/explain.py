@@ -26,6 +26,7 @@ class Reason(StrEnum):
     NOT_ENOUGH_PODS = "NotEnoughTasks"
     QUEUE_CAPABILITY = "QueueCapability"
     QUEUE_CLOSED = "QueueClosed"
+    WAITING_FOR_QUOTA = "WaitingForQuota"
     QUEUE_MISSING = "QueueMissing"
     GUARANTEED_TO_OTHERS = "GuaranteedToOthers"
     BEHIND_HEAD = "BehindHeadOfQueue"

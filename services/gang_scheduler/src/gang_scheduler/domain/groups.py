@@ -7,6 +7,7 @@ from gang_scheduler.domain.gang_terms import (
     ADMISSION,
     ALONE,
     LOCAL_QUEUE,
+    REVOKED,
     VOLCANO_GROUP,
     GangTerms,
     GroupId,
@@ -67,13 +68,16 @@ class Group:
 
     @property
     def let_in(self) -> bool:
-        """Whether its queue has let it in; without a Volcano PodGroup only those in a LocalQueue need leave, each of them."""
+        """Whether its queue has let it in and not taken that back.
+
+        Without a Volcano PodGroup only those in a LocalQueue need leave, each of them.
+        """
         if self.pod_group is None or self.pod_group.kind != VOLCANO_GROUP:
             return all(
                 ADMISSION in record.pod.annotations or LOCAL_QUEUE not in record.pod.labels
                 for record in self.pending.values()
             )
-        return self.phase not in ("", "Pending")
+        return self.phase not in ("", "Pending") and REVOKED not in self.pod_group.annotations
 
     @property
     def created(self) -> str:

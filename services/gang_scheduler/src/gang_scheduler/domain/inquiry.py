@@ -8,6 +8,7 @@ from gang_scheduler.domain.gang_terms import GroupId
 from gang_scheduler.domain.groups import Group
 from gang_scheduler.domain.pod_record import PodRecord, Standing
 from gang_scheduler.domain.queue_ledger import total_of
+from gang_scheduler.domain.statuses import condition_of
 from gang_scheduler.domain.waiting_line import Unit
 from kube import Key, Manifest
 from resources import format_amounts
@@ -67,8 +68,8 @@ def _waiting(
     cluster: Cluster, explanations: Mapping[Unit, Explanation], group: Group, record: PodRecord | None
 ) -> Manifest:
     if not group.let_in:
-        message = f"{group.name} has not been let in by queue {group.queue}"
-        return {"verdict": "NotLetIn", "rule": "QueueGate", "message": message}
+        rule, message = _told_at_gate(group, record)
+        return {"verdict": "NotLetIn", "rule": rule, "message": message}
     told = explanations.get(group.bundle())
     answer: Manifest = {"verdict": "Waiting", "position": _position(cluster, group)}
     if told is not None:
@@ -86,6 +87,16 @@ def _waiting(
         "nodeFilters": dict(report.filters),
         "nearestMiss": report.sentence(record.key.name),
     }
+
+
+def _told_at_gate(group: Group, record: PodRecord | None) -> tuple[str, str]:
+    """The reason and the sentence with which the queue manager holds a group or pod back."""
+    item = group.pod_group or (record.pod if record is not None else None)
+    for kind in ("Admitted", "QuotaReserved"):
+        told = condition_of(item.status, kind) if item is not None else {}
+        if told.get("status") == "False":
+            return str(told.get("reason") or "QueueGate"), str(told.get("message") or "")
+    return "QueueGate", f"{group.name} has not been let in by its queue ({group.queue})"
 
 
 def _placed(cluster: Cluster, record: PodRecord) -> Manifest:

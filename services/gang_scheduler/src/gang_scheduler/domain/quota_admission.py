@@ -1,15 +1,16 @@
 """What the queue manager grants to a pod or group that is in a LocalQueue, and takes back: read from its annotations."""
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from typing import Any, NamedTuple
 
+from gang_scheduler.domain.gang_terms import ADMISSION, REVOKED
 from gang_scheduler.domain.groups import Group
 from gang_scheduler.domain.pod_record import PodRecord, Standing
+from gang_scheduler.domain.queue_ledger import Denial
 from kube import Decision, Mutation, Verb
-
-REVOKED = "tidegate.dev/revoked"
+from resources.amounts import format_amount
 
 
 class Grant(NamedTuple):
@@ -33,6 +34,30 @@ def grant_of(text: str) -> Grant | None:
     content = _parsed(text)
     selector, tolerations = content.get("nodeSelector") or {}, tuple(content.get("tolerations") or ())
     return Grant(selector, tolerations) if selector or tolerations else None
+
+
+@lru_cache(maxsize=4096)
+def _amounts_of(text: str) -> Mapping[str, int]:
+    amounts = _parsed(text).get("usage")
+    return {str(name): int(amount) for name, amount in amounts.items()} if isinstance(amounts, dict) else {}
+
+
+def beyond_grant(group: Group, records: Sequence[PodRecord]) -> Denial | None:
+    """Why a group that runs may not start ``records``, too: it has no quota for them yet."""
+    text = group.pod_group.annotations.get(ADMISSION) if group.pod_group is not None else None
+    if not text:
+        return None
+    placed = [record for record in group.members.values() if record.slot >= 0]
+    for name, amount in _amounts_of(text).items():
+        used = sum(record.shape.requests.get(name, 0) for record in placed)
+        need = sum(record.shape.requests.get(name, 0) for record in records)
+        if need and used + need > amount:
+            have, asked = format_amount(name, amount), format_amount(name, need)
+            message = (
+                f"{group.name} has quota for {name} {have}, uses {format_amount(name, used)} and needs {asked} more"
+            )
+            return Denial(group.queue, "WaitingForQuota", message)
+    return None
 
 
 def evicted(group: Group) -> Decision | None:

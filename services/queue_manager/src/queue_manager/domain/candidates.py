@@ -28,12 +28,10 @@ class Candidate:
         return not self.leaving, not self.advantage, self.top is None, self.workload.shape.priority
 
     def remove(self) -> None:
-        for place, amount in self.usage.items():
-            self.node.give(place, amount)
+        self.node.move(self.usage, -1)
 
     def put_back(self) -> None:
-        for place, amount in self.usage.items():
-            self.node.take(place, amount)
+        self.node.move(self.usage, 1)
 
 
 def below(node: Node, top: Node) -> Iterator[Node]:

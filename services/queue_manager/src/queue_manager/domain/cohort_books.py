@@ -59,7 +59,7 @@ class CohortBooks(QueueObjects):
         if after.over or before.uid != after.uid:
             return False
         if key in self.held:
-            kept = after.admission == self.held[key]
+            kept = (self.assumed.get(key) or after.admission) == self.held[key]
         else:
             kept = replace(before, told=after.told) == after
             line = self.lines.get(self.queue_of(after))
@@ -98,6 +98,15 @@ class CohortBooks(QueueObjects):
         self.assumed[key] = admission
         self.charge(key, admission)
 
+    def grow(self, key: Key, admission: Admission) -> None:
+        """The workload holds more than before; the tree has it charged already."""
+        name, place = self._places[key]
+        for holding in (self.holdings[name], self.local_holdings[place]):
+            holding.add(key, self.held[key].usage, -1)
+            holding.add(key, admission.usage, 1)
+        self.held[key] = self.assumed[key] = admission
+        self.shown[name] = None
+
     def assume(self, key: Key, admission: Admission) -> None:
         """A decision on its way gives quota to the workload."""
         workload = self.workloads.get(key)
@@ -110,7 +119,7 @@ class CohortBooks(QueueObjects):
     def settle(self, key: Key) -> None:
         """The decision about the workload came to its outcome: the facts tell what it holds."""
         workload = self.workloads.get(key)
-        if self.assumed.pop(key, None) is not None and workload is not None and workload.admission is None:
+        if self.assumed.pop(key, None) is not None and workload and workload.admission != self.held.get(key):
             self.release(key)
             self._place(workload)
 
@@ -124,27 +133,24 @@ class CohortBooks(QueueObjects):
         self.local_holdings[place].add(key, admission.usage, -1)
         self.shown[name] = None
         if key in self.leaving:
-            self._arrived(self.leaving.pop(key), key)
-            return
+            self._gone(self.leaving.pop(key), key)
         self._move(name, admission.usage, -1)
         self.touch(name)
 
     def promise(self, key: Key, promise: Promise) -> None:
-        """A contest took quota for a workload that waits until others, whose quota it gave back already, are gone."""
+        """A contest took quota for a workload that waits until others are gone, whose quota counts until then."""
         self.promises[key] = promise
         self.leaving.update(dict.fromkeys(promise.victims, key))
 
     def expected(self, name: str) -> Quotas:
-        """What the ClusterQueue should be charged: what is held without those who leave, and what is promised."""
+        """What the ClusterQueue should be charged: what is held and what is promised."""
         total = dict(self.holdings[name].usage) if name in self.holdings else {}
-        gone = [self.held[key].usage for key in self.leaving if self.held[key].cluster_queue == name]
-        kept = [promise.usage for promise in self.promises.values() if promise.queue == name]
-        for sign, parts in ((-1, gone), (1, kept)):
-            for place, amount in ((place, amount) for usage in parts for place, amount in usage.items()):
-                total[place] = total.get(place, 0) + sign * amount
+        for usage in [promise.usage for promise in self.promises.values() if promise.queue == name]:
+            for place, amount in usage.items():
+                total[place] = total.get(place, 0) + amount
         return {place: amount for place, amount in total.items() if amount}
 
-    def _arrived(self, key: Key, victim: Key) -> None:
+    def _gone(self, key: Key, victim: Key) -> None:
         """A victim is gone: when it was the last one, the workload that waits for it can be given its quota."""
         promise = self.promises[key]
         del promise.victims[victim]
@@ -152,20 +158,18 @@ class CohortBooks(QueueObjects):
             self.ready[key] = None
 
     def _break_promise(self, key: Key) -> None:
-        """The workload for which others go is no more: the quota goes back to them until they are gone."""
+        """The workload for which others go is no more."""
         promise = self.promises.pop(key)
         self.ready.pop(key, None)
         self._move(promise.queue, promise.usage, -1)
         for victim in promise.victims:
             del self.leaving[victim]
-            self._move(self.held[victim].cluster_queue, self.held[victim].usage, 1)
         self.touch(promise.queue)
 
     def _move(self, name: str, usage: Quotas, sign: int) -> None:
         node = self.tree.queues.get(name)
-        for place, amount in usage.items() if node is not None else ():
-            assert node is not None
-            (node.take if sign > 0 else node.give)(place, amount)
+        if node is not None:
+            node.move(usage, sign)
 
     def touch(self, name: str, freed: bool = True) -> None:
         """There may be quota for those who wait in the ClusterQueue; where it was ``freed``, for all of its tree."""
@@ -190,7 +194,7 @@ class CohortBooks(QueueObjects):
 
     def _place(self, workload: Workload) -> None:
         key = workload.key
-        admission = workload.admission or self.assumed.get(key)
+        admission = self.assumed.get(key) or workload.admission
         if workload.over:
             return
         if admission is not None:

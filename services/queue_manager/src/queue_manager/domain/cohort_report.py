@@ -1,6 +1,6 @@
 """What users read in the status of ClusterQueues, LocalQueues and Cohorts: use, loans, how many wait and how many have quota."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from collections.abc import Set as AbstractSet
 
 from kube import Decision, Event, Key, Manifest, Mutation, Verb, rfc3339
@@ -16,7 +16,7 @@ from queue_manager.domain.cluster_queue import (
 from queue_manager.domain.cohort_books import CohortBooks
 from queue_manager.domain.cohort_tree import PER_MILLE, UNLIMITED, Node
 from queue_manager.domain.quota_holding import Holding
-from queue_manager.domain.report_times import ReportTimes
+from queue_manager.domain.reports import Reports
 from resources.amounts import format_amount
 
 NAME = "QuotaUseReported"
@@ -30,9 +30,7 @@ class CohortReport:
         self._books = books
         self._fair = fair
         self._written: dict[Key, tuple[str, Manifest]] = {}
-        self._times = ReportTimes()
-        self._sent: dict[str, None] = {}
-        self.due: int | None = None
+        self._reports = Reports(NAME, "queues and cohorts", books.shown)
 
     def read(self, event: Event) -> None:
         """Take in what the status of one of the objects says."""
@@ -42,38 +40,31 @@ class CohortReport:
         else:
             self._written[event.key] = (new.uid, new.status)
 
+    @property
+    def due(self) -> int | None:
+        """When write() should be called again; None when every status is up to date."""
+        return self._reports.due
+
     def refused(self) -> None:
         """The last report was not taken: write it again."""
-        self._books.shown.update(self._sent)
+        self._reports.refused()
 
     def write(self, now: int, busy: bool, in_flight: AbstractSet[Key]) -> Decision | None:
-        """The statuses that changed, as one decision, if this is a time for them."""
-        shown = self._books.shown
-        self.due = self._times.next_time(now, busy) if shown else None
-        if not shown or self.due != now:
-            return None
-        self._sent, self._books.shown, self.due = shown, {}, None
-        self._times.waits_since = None
-        mutations = list(self._mutations(now))
-        subject = next((mutation for mutation in mutations if mutation.key not in in_flight), None)
-        if subject is None:
-            self._books.shown.update(self._sent if mutations else {})
-            return None
-        self._times.written(now)
-        message = f"the use of {len(mutations)} queues and cohorts changed"
-        return Decision(NAME, subject.key, subject.uid, "UseChanged", message, tuple(mutations))
+        """The statuses that changed, as one decision, if this is a time for them; see ``Reports``."""
+        return self._reports.write(now, busy, in_flight, lambda names: list(self._mutations(names, now)))
 
-    def _mutations(self, now: int) -> Iterator[Mutation]:
+    def _mutations(self, names: Iterable[str], now: int) -> Iterator[Mutation]:
         books = self._books
         above: dict[str, Node] = {}
-        for name in sorted(self._sent):
+        shown = set(names)
+        for name in names:
             queue, node = books.queues.get(name), books.tree.queues.get(name)
             if queue is None or node is None:
                 continue
             yield from self._patch(Key(CLUSTER_QUEUE, "", name), self._queue_status(queue, node), now)
             above |= {upper.name: upper for upper in list(node.path())[1:]}
         for (namespace, name), local in sorted(books.local.items()):
-            if local.cluster_queue in self._sent or local.cluster_queue not in books.queues:
+            if local.cluster_queue in shown:
                 yield from self._patch(Key(LOCAL_QUEUE_KIND, namespace, name), self._local_status(local), now)
         for name, node in sorted(above.items() if self._fair else ()):
             yield from self._patch(Key(COHORT, "", name), {"fairSharing": {"weightedShare": _told(node)}}, now)

@@ -108,6 +108,11 @@ class Node:
         if self.parent is not None and above > 0:
             self.parent.give(place, min(amount, above))
 
+    def move(self, usage: Quotas, sign: int) -> None:
+        """``usage`` more (``sign`` 1) or less (-1) is used."""
+        for place, amount in usage.items():
+            (self.take if sign > 0 else self.give)(place, amount)
+
     def share(self, extra: Quotas | None = None) -> int:
         """The dominant resource share: the largest part of what its parent could give that is borrowed, by weight.
 

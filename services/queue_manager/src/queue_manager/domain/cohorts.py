@@ -7,12 +7,13 @@ from typing import Any
 from kube import Decision, Event, Key, Manifest, Object, Outcome, Verb
 from queue_manager.domain.cluster_queue import CLUSTER_QUEUE, COHORT, DRAIN, FLAVOR, LOCAL_QUEUE_KIND, WORK_PRIORITY
 from queue_manager.domain.cohort_books import CohortBooks
-from queue_manager.domain.cohort_report import NAME as REPORT
 from queue_manager.domain.cohort_report import CohortReport
 from queue_manager.domain.cohort_tree import touched_trees
 from queue_manager.domain.contest import Contest, Entry
 from queue_manager.domain.demand import Demand
 from queue_manager.domain.flavor_choice import Mode, Verdict, WaitReason, admission_of
+from queue_manager.domain.growth import Growth
+from queue_manager.domain.job_templates import JobTemplates
 from queue_manager.domain.members import COHORTS, GROUP, LOCAL_QUEUE, group_named_by
 from queue_manager.domain.pod_requests import PodRequests
 from queue_manager.domain.quota_holding import Promise
@@ -26,7 +27,7 @@ from queue_manager.domain.workload import (
     read_pod,
     read_pod_group,
 )
-from queue_manager.domain.workload_decisions import REQUEUED_WORDS, admitted, held_back, requeued, revoked
+from queue_manager.domain.workload_decisions import REQUEUED_WORDS, admitted, grown, held_back, requeued, revoked
 
 OBJECTS = (CLUSTER_QUEUE, COHORT, LOCAL_QUEUE_KIND, FLAVOR, WORK_PRIORITY)
 
@@ -43,7 +44,9 @@ class Cohorts:
         self._fair = fair
         self._requests = PodRequests()
         self._groups: dict[Key, Object] = {}
-        self._samples: dict[Key, Object] = {}
+        self._samples: dict[Key, Manifest] = {}
+        self._templates = JobTemplates()
+        self._growth = Growth(self.books, demand)
         self._drained: dict[Key, tuple[str, str]] = {}
         """Who has to go, with the reason and the sentence for people."""
         self._news = False
@@ -56,6 +59,10 @@ class Cohorts:
         if event.key.kind in (CLUSTER_QUEUE, LOCAL_QUEUE_KIND, COHORT):
             self.report.read(event)
 
+    def fold_other(self, event: Event) -> None:
+        """Take in a change of an object that may be a job."""
+        self._templates.fold(event)
+
     def fold_pod(self, event: Event) -> None:
         """Take in a change of a pod; one of a group counts with its group."""
         pod = event.new
@@ -64,7 +71,7 @@ class Cohorts:
             if not group:
                 self.books.put(read_pod(pod, self._requests.of(pod), self.books.priorities))
                 return
-            self._samples.setdefault(Key(GROUP, pod.namespace, group), pod)
+            self._samples.setdefault(Key(GROUP, pod.namespace, group), pod.spec)
         if event.key in self.books.workloads:
             self.books.forget(event.key)
 
@@ -95,8 +102,6 @@ class Cohorts:
     def settle(self, outcome: Outcome) -> None:
         """Look again at the workload that the outcome is about, and at those who were passed over because of it."""
         books, key = self.books, outcome.subject
-        if outcome.name == REPORT and not outcome.applied:
-            self.report.refused()
         books.settle(key)
         for name in self._resting:
             books.touch(name, freed=False)
@@ -129,6 +134,8 @@ class Cohorts:
             for entry in contest.run(names, busy):
                 decisions += self._promise(entry, now) if entry.victims else [self._grant_to(entry, now)]
             decisions += self._words(names, now, busy)
+            told = busy | {decision.subject for decision in decisions} if self._growth.waiting else busy
+            decisions += [grown(workload, more.text()) for workload, more in self._growth.decide(set(names), told)]
         decisions += self._stray_words(now, busy)
         return [*decisions, *self._take_back(now, in_flight | {decision.subject for decision in decisions})]
 
@@ -154,7 +161,10 @@ class Cohorts:
         tally = self._demand.tallies.get(key)
         held = tally.held() if tally is not None else {}
         live = tally.live if tally is not None else 0
-        self.books.put(read_pod_group(self._groups[key], held, live, self._samples.get(key), self.books.priorities))
+        group = self._groups[key]
+        spec = self._samples.get(key) or self._templates.of(group.controller)
+        self.books.put(read_pod_group(group, held, live, spec, self.books.priorities))
+        self._growth.look(key)
         if self.books.workloads[key].revoked:
             self._drained.setdefault(key, REQUEUED_WORDS)
 

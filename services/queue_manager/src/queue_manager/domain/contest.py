@@ -65,13 +65,10 @@ class Contest:
             )
             if not found:
                 return None
-            for victim in found:
-                victim.remove()
             entry = replace(entry, victims=tuple(found))
         else:
             entry = replace(entry, victims=()) if entry.victims else entry
-        for place, amount in entry.usage.items():
-            entry.node.take(place, amount)
+        entry.node.move(entry.usage, 1)
         entry.line.drop(entry.workload.key)
         return entry
 

@@ -4,9 +4,12 @@ from collections.abc import Callable, Iterator, Sequence
 from collections.abc import Set as AbstractSet
 
 from kube import Decision, Event, Key, Manifest, Outcome
+from queue_manager.domain.cohort_report import NAME as QUOTA_REPORT
 from queue_manager.domain.cohorts import OBJECTS, Cohorts
 from queue_manager.domain.demand import Demand, Tally
 from queue_manager.domain.elastic_quota import ELASTIC_QUOTA, ROOT_QUOTA, is_quota, quota_name
+from queue_manager.domain.elastic_report import NAME as ELASTIC_REPORT
+from queue_manager.domain.elastic_report import ElasticReport
 from queue_manager.domain.entitlements import NAME as ENTITLEMENTS
 from queue_manager.domain.entitlements import SUBJECT, Entitlements
 from queue_manager.domain.members import GROUP
@@ -17,6 +20,7 @@ from queue_manager.domain.queue_state import COMMAND, Command, StateKeeper, read
 from queue_manager.domain.queue_tree import QUEUE, ROOT, QueueTree, read_queue
 from queue_manager.domain.quota import RESOURCE_QUOTA
 from queue_manager.domain.quota_register import QuotaRegister
+from queue_manager.domain.reports import Report
 from queue_manager.domain.share_rules import QueueRule, QuotaRule
 from queue_manager.domain.sums import accumulate
 from queue_manager.domain.supply import Supply
@@ -45,6 +49,12 @@ class QueueCore:
         self._entitlements = Entitlements()
         self._cohorts = Cohorts(self._demand, self._policy.fair)
         self._report = QueueReport()
+        self._elastic_report = ElasticReport(self._quota_shares)
+        self._reports: dict[str, Report] = {
+            REPORT: self._report,
+            ELASTIC_REPORT: self._elastic_report,
+            QUOTA_REPORT: self._cohorts.report,
+        }
         self._states = StateKeeper(self._tree, self._is_occupied)
         self._commands: dict[Key, Command] = {}
         self._unsettled: dict[str, None] = {}
@@ -64,9 +74,7 @@ class QueueCore:
     def fold(self, events: Sequence[Event], now: int) -> None:
         """Take in what one change set changed."""
         for event in events:
-            fold = self._folds.get(event.key.kind)
-            if fold is not None:
-                fold(event)
+            self._folds.get(event.key.kind, self._cohorts.fold_other)(event)
 
     def hear(self, service: str, decision: Decision) -> None:
         """No other service's decisions matter here."""
@@ -86,8 +94,9 @@ class QueueCore:
             self._unsettled[outcome.subject.name] = None
         if outcome.name == ENTITLEMENTS and not outcome.applied:
             self._entitlements.forget_told()
-        if outcome.name == REPORT and not outcome.applied:
-            self._report.refused()
+        report = self._reports.get(outcome.name)
+        if report is not None and not outcome.applied:
+            report.refused()
 
     def decide(self, now: int, in_flight: AbstractSet[Key]) -> list[Decision]:
         """All that should happen now."""
@@ -100,13 +109,17 @@ class QueueCore:
             told = self._tell(now)
             decisions += [told] if told else []
         busy = bool(decisions or in_flight)
-        report = self._report.write(self._tree, self._demand.totals, now, busy, in_flight)
-        quota_report = self._cohorts.report.write(now, busy, in_flight)
-        return [*decisions, *(found for found in (report, quota_report) if found)]
+        totals = self._demand.totals
+        reports = (
+            self._report.write(self._tree, totals, now, busy, in_flight),
+            self._elastic_report.write(totals, now, busy, in_flight),
+            self._cohorts.report.write(now, busy, in_flight),
+        )
+        return [*decisions, *(report for report in reports if report)]
 
     def deadline(self) -> int | None:
         """When reports that were put off may be written."""
-        return min((due for due in (self._report.due, self._cohorts.report.due) if due is not None), default=None)
+        return min((report.due for report in self._reports.values() if report.due is not None), default=None)
 
     def query(self, name: str, arguments: Manifest) -> Manifest:
         """``queue`` answers what the queue ``arguments["name"]`` asks for, has and deserves."""
@@ -160,6 +173,7 @@ class QueueCore:
         self._waiting.look_again()
 
     def _fold_elastic_quota(self, event: Event) -> None:
+        self._elastic_report.read(event)
         if self._quotas.fold(event):
             self._quota_shares.tree_changed()
             self._demand.touch({quota_name(event.key.name)})
@@ -176,6 +190,7 @@ class QueueCore:
         for shares in (self._shares, self._quota_shares):
             shares.demand_changed(changed, self._demand.totals)
         self._report.touch(self._tree, changed)
+        self._elastic_report.touch(changed)
         for name in changed:
             self._unsettled.update(dict.fromkeys(self._tree.line_of(name)))
 
@@ -196,8 +211,9 @@ class QueueCore:
     def _tell(self, now: int) -> Decision | None:
         """The entitlements, if they changed. What is used outside of a tree reduces what that tree shares."""
         totals, quotas = self._demand.totals, self._quota_shares
-        news = self._shares.renew(totals, self._supply_of(""))
-        news |= quotas.renew(totals, self._supply_of(ROOT_QUOTA))
+        changed = quotas.renew(totals, self._supply_of(ROOT_QUOTA))
+        self._elastic_report.touch(changed)
+        news = bool(self._shares.renew(totals, self._supply_of("")) or changed)
         news |= self._cohorts.take_news()
         parts = (self._shares.entries, quotas.entries, self._cohorts.entries)
         return self._entitlements.tell(news, parts, self._quotas.namespaces, self._tree.queues[ROOT].uid, now)

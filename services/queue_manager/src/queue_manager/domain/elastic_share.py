@@ -29,7 +29,7 @@ class QuotaTerms(NamedTuple):
     lends: Mask
     """Whether an idle minimum is lent, by quota."""
     weight: Matrix
-    """The shared weight by quota and resource; 0 takes nothing beyond the minimum."""
+    """The shared weight by quota and resource, light (see ``light_weights``); 0 takes nothing beyond the minimum."""
 
 
 class Runtime(NamedTuple):
@@ -77,7 +77,7 @@ def _shares(
 ) -> Integers:
     base = np.where(lends, np.minimum(want, least), least)
     rest = total - saturating_sums(group, base, len(total))
-    weight = _light(group, terms.weight[rows].T.ravel())
+    weight = terms.weight[rows].T.ravel()
     more = np.where(weight > 0, want - base, 0)
     claimants = Claimants(group, np.zeros(len(group), np.int64), more, np.maximum(weight, 1))
     return base + max_min(rest, claimants)
@@ -102,6 +102,15 @@ def _scaled(total: Integers, group: Integers, amount: Integers) -> Integers:
     remainders = np.zeros(len(amount), np.int64)
     remainders[chosen] = remainder
     return round_up(scaled, remainders, left, group)
+
+
+def light_weights(layout: Layout, weight: Matrix) -> Matrix:
+    """``weight`` with the same proportions among siblings, small enough for the sharing."""
+    light, columns = weight.copy(), len(layout.resources)
+    for above, rows in pairwise(layout.depths) if columns else ():
+        group = groups_of(layout, above, rows, columns)
+        light[rows] = _light(group, weight[rows].T.ravel()).reshape(columns, -1).T
+    return light
 
 
 def _light(group: Integers, weight: Integers) -> Integers:

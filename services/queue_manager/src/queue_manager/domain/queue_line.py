@@ -21,6 +21,8 @@ class Ranks:
     heap: list[tuple[Order, Key]] = field(default_factory=list)
     verdict: Verdict | None = None
     """Why those of the shape find no quota at the moment; None while that is open."""
+    queued: Order | None = None
+    """The order by which the shape stands among the others."""
     told: Verdict | None = None
     told_at: int = 0
     untold: dict[Key, None] = field(default_factory=dict)
@@ -34,6 +36,9 @@ class QueueLine:
     strict: bool = False
     members: dict[Key, Workload] = field(default_factory=dict)
     ranks: dict[Shape, Ranks] = field(default_factory=dict)
+    _shapes: list[tuple[Order, Shape]] = field(default_factory=list)
+    """The shapes that are open, by the order of their first; entries that are out of date are passed over."""
+    _failed: dict[Shape, None] = field(default_factory=dict)
 
     def put(self, workload: Workload) -> None:
         """A workload joins."""
@@ -41,6 +46,8 @@ class QueueLine:
         ranks = self.ranks.setdefault(workload.shape, Ranks())
         heapq.heappush(ranks.heap, (workload.order, workload.key))
         ranks.untold[workload.key] = None
+        if ranks.verdict is None and (ranks.queued is None or workload.order < ranks.queued):
+            self._queue(workload, ranks)
 
     def drop(self, key: Key) -> None:
         """A workload leaves."""
@@ -51,25 +58,43 @@ class QueueLine:
 
     def head(self) -> Workload | None:
         """The first for whom there may be quota."""
-        best: Workload | None = None
-        for shape, ranks in list(self.ranks.items()):
-            if ranks.verdict is not None and (not self.strict or _is_hopeless(ranks.verdict)):
-                continue
-            first = self._first(shape, ranks)
-            if first is not None and (best is None or first.order < best.order):
-                best = first
-        if best is not None and self.ranks[best.shape].verdict is not None:
-            return None
-        return best
+        while self._shapes:
+            order, shape = self._shapes[0]
+            ranks = self.ranks.get(shape)
+            first = self._first(shape, ranks) if ranks is not None and ranks.queued == order else None
+            if ranks is not None and first is not None and first.order == order:
+                if ranks.verdict is None:
+                    return first
+                if self.strict and not _is_hopeless(ranks.verdict):
+                    return None
+                ranks.queued = None
+            heapq.heappop(self._shapes)
+            if ranks is not None and first is not None and first.order != order:
+                self._queue(first, ranks)
+        return None
 
     def fail(self, shape: Shape, verdict: Verdict) -> None:
         """Nobody of the shape finds quota until something changes."""
         self.ranks[shape].verdict = verdict
+        self._failed[shape] = None
 
     def look_again(self) -> None:
         """There may be quota now."""
-        for ranks in self.ranks.values():
-            ranks.verdict = None
+        failed, self._failed = self._failed, {}
+        for shape in failed:
+            ranks = self.ranks.get(shape)
+            first = self._first(shape, ranks) if ranks is not None else None
+            if ranks is not None and first is not None:
+                ranks.verdict = None
+                if ranks.queued != first.order:
+                    self._queue(first, ranks)
+
+    def blocker(self) -> Workload | None:
+        """In a strict queue the head that keeps all others waiting."""
+        if not self.strict or self.head() is not None or not self._shapes:
+            return None
+        shape = self._shapes[0][1]
+        return self._first(shape, self.ranks[shape])
 
     def to_tell(self, shape: Shape, verdict: Verdict, now: int, busy: AbstractSet[Key]) -> list[Workload]:
         """Those of a shape who are to be told ``verdict``: all where the reason is new, else whoever was told none yet.
@@ -79,7 +104,8 @@ class QueueLine:
         ranks = self.ranks[shape]
         keys = dict.fromkeys(ranks.untold)
         if ranks.told is None or ranks.told.reason != verdict.reason:
-            keys = {key: None for key, workload in self.members.items() if workload.shape == shape}
+            known = ((key, self.members.get(key)) for _, key in sorted(ranks.heap))
+            keys = {key: None for key, workload in known if workload is not None and workload.shape == shape}
         elif verdict.message != ranks.told.message and now >= ranks.told_at + _RETELL_MS:
             first = self._first(shape, ranks)
             keys |= {first.key: None} if first is not None else {}
@@ -89,16 +115,9 @@ class QueueLine:
         ranks.untold = {key: None for key in keys if key in busy}
         return [self.members[key] for key in keys if key not in busy and key in self.members]
 
-    def blocker(self) -> Workload | None:
-        """In a strict queue the head that keeps all others waiting."""
-        if not self.strict:
-            return None
-        firsts = [
-            first
-            for shape, ranks in list(self.ranks.items())
-            if not (ranks.verdict and _is_hopeless(ranks.verdict)) and (first := self._first(shape, ranks))
-        ]
-        return min(firsts, key=lambda first: first.order, default=None)
+    def _queue(self, first: Workload, ranks: Ranks) -> None:
+        ranks.queued = first.order
+        heapq.heappush(self._shapes, (first.order, first.shape))
 
     def _first(self, shape: Shape, ranks: Ranks) -> Workload | None:
         while ranks.heap:

@@ -1,6 +1,6 @@
 """What users read in a queue's status: what it has, and how many of its groups are in which phase.
 
-A report is for people, so it may be a moment old: see ``report_times``.
+A report is for people, so it may be a moment old: see ``reports``.
 """
 
 from collections.abc import Iterable, Mapping
@@ -9,7 +9,7 @@ from collections.abc import Set as AbstractSet
 from kube import Decision, Key, Manifest, Mutation, Verb
 from queue_manager.domain.demand import QueueTotals
 from queue_manager.domain.queue_tree import QueueTree, queue_key
-from queue_manager.domain.report_times import ReportTimes
+from queue_manager.domain.reports import Reports
 from queue_manager.domain.sums import accumulate
 from resources import Amounts, format_amounts
 
@@ -24,10 +24,7 @@ class QueueReport:
 
     def __init__(self) -> None:
         self._written: dict[str, Manifest] = {}
-        self._dirty: dict[str, None] = {}
-        self._sent: dict[str, None] = {}
-        self._times = ReportTimes()
-        self._due: int | None = None
+        self._reports = Reports(NAME, "queues")
 
     def read(self, name: str, status: Manifest | None) -> None:
         """Take in what the status of ``name`` says; None when the queue is gone."""
@@ -37,42 +34,32 @@ class QueueReport:
         kept = {field: status[field] for field in ("allocated", *_PHASES) if field in status}
         if self._written.get(name) != kept:
             self._written[name] = kept
-            self._dirty[name] = None
+            self._reports.dirty[name] = None
 
     def touch(self, tree: QueueTree, queues: Iterable[str]) -> None:
         """The totals of ``queues`` changed, and so those of all that are above them."""
         for name in queues:
-            self._dirty.update(dict.fromkeys(tree.line_of(name)))
+            self._reports.dirty.update(dict.fromkeys(tree.line_of(name)))
 
     @property
     def due(self) -> int | None:
         """When write() should be called again; None when every report is up to date."""
-        return self._due
+        return self._reports.due
 
     def refused(self) -> None:
         """The last report was not taken: write it again."""
-        self._dirty.update(self._sent)
+        self._reports.refused()
 
     def write(
         self, tree: QueueTree, totals: Mapping[str, QueueTotals], now: int, busy: bool, in_flight: AbstractSet[Key]
     ) -> Decision | None:
-        """The reports that changed, as one decision, if this is a time for them.
-
-        ``busy`` says that other decisions are on their way: there will be a next look when they have come to an outcome.
-        """
-        self._due = self._times.next_time(now, busy) if self._dirty else None
-        if not self._dirty or self._due != now:
-            return None
-        mutations = [found for name in sorted(self._dirty) if (found := self._mutation(tree, totals, name))]
-        subject = next((mutation for mutation in mutations if mutation.key not in in_flight), None)
-        self._sent, self._dirty = self._dirty, {}
-        self._due = self._times.waits_since = None
-        if subject is None:
-            self._dirty.update(self._sent if mutations else {})
-            return None
-        self._times.written(now)
-        message = f"the use of {len(mutations)} queues changed"
-        return Decision(NAME, subject.key, subject.uid, "UseChanged", message, tuple(mutations))
+        """The reports that changed, as one decision, if this is a time for them; see ``Reports``."""
+        return self._reports.write(
+            now,
+            busy,
+            in_flight,
+            lambda names: [found for name in names if (found := self._mutation(tree, totals, name))],
+        )
 
     def _mutation(self, tree: QueueTree, totals: Mapping[str, QueueTotals], name: str) -> Mutation | None:
         queue = tree.queues.get(name)

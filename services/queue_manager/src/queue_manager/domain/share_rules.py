@@ -7,7 +7,7 @@ import numpy as np
 
 from kube import Manifest
 from queue_manager.domain.claims import CLAIMS, Matrix
-from queue_manager.domain.elastic_share import QuotaTerms, runtime
+from queue_manager.domain.elastic_share import QuotaTerms, light_weights, runtime
 from queue_manager.domain.fair_share import Layout, deserved, lay_out
 from queue_manager.domain.max_min import LARGEST
 from queue_manager.domain.policy import QueuePolicy
@@ -77,7 +77,7 @@ class QuotaRule:
         ]
         self._terms = QuotaTerms(
             np.array([queue.lends for queue in queues], bool),
-            np.array(weights, np.int64).reshape(layout.shape),
+            light_weights(layout, np.array(weights, np.int64).reshape(layout.shape)),
         )
         return layout
 

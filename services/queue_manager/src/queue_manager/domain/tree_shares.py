@@ -61,8 +61,8 @@ class TreeShares:
                 self._request[row] = amounts
                 self._stale = True
 
-    def renew(self, totals: Mapping[str, QueueTotals], supply: Amounts) -> bool:
-        """Bring ``entries`` up to date; returns whether one changed."""
+    def renew(self, totals: Mapping[str, QueueTotals], supply: Amounts) -> dict[str, None]:
+        """Bring ``entries`` up to date; returns the queues whose entries changed."""
         self._learn(supply)
         if self._layout is None:
             self._lay_out(totals)
@@ -70,7 +70,7 @@ class TreeShares:
         assert layout is not None
         amounts = [max(0, supply.get(name, 0)) for name in layout.resources]
         if not self._stale and amounts == self._supply:
-            return False
+            return {}
         return self._compute(layout, amounts)
 
     def _learn(self, amounts: Amounts) -> bool:
@@ -94,19 +94,19 @@ class TreeShares:
         self._shares = np.zeros((0, 0), np.int64)
         self._stale = True
 
-    def _compute(self, layout: Layout, supply: list[int]) -> bool:
+    def _compute(self, layout: Layout, supply: list[int]) -> dict[str, None]:
         shares = self._rule.shares(layout, self._request, supply)
         known = shares.shape == self._shares.shape and shares.size
         changed = np.flatnonzero((shares != self._shares).any(axis=1)) if known else np.arange(len(layout.names))
         self._shares, self._supply, self._stale = shares, supply, False
-        news = False
+        news: dict[str, None] = {}
         for row in changed.tolist():
             name = layout.names[row]
             entry = self._rule.entry(self.tree, self.tree.queues[name], shares[row].tolist(), layout.resources)
             if entry is not None and self.entries.get(name) != entry:
                 self.entries[name] = entry
-                news = True
+                news[name] = None
         for name in [name for name in self.entries if name not in layout.rows]:
             del self.entries[name]
-            news = True
+            news[name] = None
         return news

@@ -1,7 +1,8 @@
 """Whose quota is taken back for a workload that finds none: Kueue's search, with and without fair sharing.
 
-Candidates are removed on trial until the workload fits, then put back from the last to the first wherever it still fits
-without them: so nobody goes in vain and none too many. The tree is left as it was.
+Those who leave for somebody else already count as gone. Candidates are removed on trial until the workload fits, then put
+back from the last to the first wherever it still fits without them: so nobody goes in vain and none too many. The tree is
+left as it was.
 """
 
 from collections.abc import Callable, Iterator
@@ -32,13 +33,23 @@ class VictimSearch:
     busy: AbstractSet[Key]
     skipped: bool = False
     """Whether somebody was passed over because of a decision on its way."""
-    _short: list[tuple[str, str]] = field(init=False)
-
-    def __post_init__(self) -> None:
-        self._short = [place for place, amount in self.usage.items() if amount > self.node.available(place)]
+    _short: list[tuple[str, str]] = field(default_factory=list)
+    """Of what there is too little."""
 
     def find(self) -> list[Candidate]:
-        """The victims; empty where nobody may be evicted or all together would leave too little."""
+        """The victims; empty where nobody may be evicted, all together would leave too little, or nobody else has to go."""
+        leaving = [self.books.held[key] for key in self.books.leaving]
+        nodes = self.books.tree.queues
+        gone = [(nodes[one.cluster_queue], one.usage) for one in leaving if one.cluster_queue in nodes]
+        for node, usage in gone:
+            node.move(usage, -1)
+        self._short = [place for place, amount in self.usage.items() if amount > self.node.available(place)]
+        found = self._search() if self._short else []
+        for node, usage in reversed(gone):
+            node.move(usage, 1)
+        return found
+
+    def _search(self) -> list[Candidate]:
         own, others = list(self._own()), list(self._others())
         candidates = sorted(own + others, key=lambda one: one.workload.order[1:], reverse=True)
         candidates.sort(key=lambda one: one.order)
@@ -173,15 +184,13 @@ class VictimSearch:
         First those whose queue still has at least the preemptor's share afterwards; then, if that is not enough, those
         whose queue has more than that now. A preemptor that stays within its own quota need not compare.
         """
-        for place, amount in self.usage.items():
-            self.node.take(place, amount)
+        self.node.move(self.usage, 1)
         chosen: list[Candidate] = []
         within = not any(self.node.borrows(place) for place in self.usage)
         left = list(candidates)
         fits = self._take_fairly(left, chosen, lambda mine, before, after: within or mine <= after)
         fits = fits or self._take_fairly(left, chosen, lambda mine, before, after: mine < before)
-        for place, amount in self.usage.items():
-            self.node.give(place, amount)
+        self.node.move(self.usage, -1)
         if not fits:
             self._restore(chosen)
             return []

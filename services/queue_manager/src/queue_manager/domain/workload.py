@@ -149,14 +149,16 @@ def read_pod(pod: Object, requests: Amounts, priorities: Mapping[str, int]) -> W
 
 
 def read_pod_group(
-    item: Object, held: Amounts, members: int, first: Object | None, priorities: Mapping[str, int]
+    item: Object, held: Amounts, members: int, pod_spec: Manifest | None, priorities: Mapping[str, int]
 ) -> Workload:
-    """The workload of a group whose live pods, ``members`` in number and ``first`` one of them, ask for ``held``."""
+    """The workload of a group whose live pods, ``members`` in number, ask for ``held``; ``pod_spec`` is of one of them."""
     group = read_group(item)
-    amounts = {name: max(held.get(name, 0), group.min_resources.get(name, 0)) for name in {*held, *group.min_resources}}
-    count = max(members, group.min_member)
+    least = max(group.min_member, sum(group.min_task_member.values()))
+    minimum = {name: _for_all(amount, group.min_member, least) for name, amount in group.min_resources.items()}
+    amounts = {name: max(held.get(name, 0), minimum.get(name, 0)) for name in {*held, *minimum}}
+    count = max(members, least)
     named = item.labels.get(PRIORITY_CLASS, "")
-    own = _whole(first.spec.get("priority")) if first is not None else 0
+    own = _whole(pod_spec.get("priority")) if pod_spec is not None else 0
     return Workload(
         group.key,
         group.uid,
@@ -164,7 +166,7 @@ def read_pod_group(
         Shape(
             priorities.get(named, priorities.get(group.priority_class, own)),
             _asked(amounts, count),
-            constraints_of(first.spec) if first is not None else Constraints(),
+            constraints_of(pod_spec) if pod_spec is not None else Constraints(),
         ),
         group.created,
         count,
@@ -190,6 +192,11 @@ def constraints_of(spec: Manifest) -> Constraints:
 
 
 _NONE = Constraints()
+
+
+def _for_all(amount: int, count: int, least: int) -> int:
+    """What ``least`` members need of which ``count`` need ``amount``: roles may have larger minima than the group itself."""
+    return amount if least <= count or not count else -(-amount * least // count)
 
 
 def _asked(amounts: Amounts, count: int) -> tuple[tuple[str, int], ...]:

@@ -11,6 +11,7 @@ from queue_manager.domain.waiting import condition
 from queue_manager.domain.workload import ADMISSION, RESERVED, REVOKED, Workload
 
 POD_ADMITTED, HELD, REVOCATION, REQUEUED = "WorkloadAdmitted", "WorkloadHeld", "WorkloadRevoked", "WorkloadRequeued"
+GROWN = "WorkloadGrown"
 REQUEUED_WORDS = ("Requeued", "its quota was taken back; it waits for quota again")
 
 
@@ -24,6 +25,14 @@ def admitted(workload: Workload, patch: Manifest, message: str, now: int) -> Dec
         mutations.append(Mutation(Verb.STATUS, workload.key, workload.uid, patch=status))
     name = GROUP_ADMITTED if workload.is_group else POD_ADMITTED
     return Decision(name, workload.key, workload.uid, "QuotaReserved", message, tuple(mutations))
+
+
+def grown(workload: Workload, text: str) -> Decision:
+    """The group has quota for more of its members."""
+    patch: Manifest = {"metadata": {"annotations": {ADMISSION: text}}}
+    mutation = Mutation(Verb.PATCH, workload.key, workload.uid, patch=patch)
+    message = f"{workload.key.name} has quota for more of its members"
+    return Decision(GROWN, workload.key, workload.uid, "QuotaReserved", message, (mutation,))
 
 
 def held_back(workload: Workload, verdict: Verdict, now: int) -> Iterator[Decision]:

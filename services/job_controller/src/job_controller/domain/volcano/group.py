@@ -41,8 +41,8 @@ def group_patch(group: Object, job: Object, spec: JobSpec, view: View) -> Manife
 
 def _spec(spec: JobSpec, view: View) -> Manifest:
     result: Manifest = {
-        "minMember": spec.minimum,
-        "minTaskMember": {task.name: task.minimum for task in spec.tasks},
+        "minMember": _members(spec),
+        "minTaskMember": {task.name: _minimum(task) for task in spec.tasks},
         "queue": spec.queue,
     }
     if spec.priority_class:
@@ -56,13 +56,24 @@ def _spec(spec: JobSpec, view: View) -> Manifest:
     return result
 
 
+def _minimum(task: Task) -> int:
+    """How many pods of a task the gang cannot start without: none where they are made only once others run."""
+    return 0 if task.depends_on else task.minimum
+
+
+def _members(spec: JobSpec) -> int:
+    """How many pods have to start together: no more than are made before the first of them runs."""
+    return min(spec.minimum, sum(task.replicas for task in spec.tasks if not task.depends_on))
+
+
 def min_resources(spec: JobSpec, view: View) -> Amounts | None:
     """What the minimum of the job asks for, tasks of higher priority first; None when a quantity is none."""
-    tasks = sorted(spec.tasks, key=lambda task: -_priority(task, spec, view))
-    minima = {task.name: task.minimum for task in tasks}
-    if spec.minimum < sum(minima.values()):
+    first = [task for task in spec.tasks if not task.depends_on]
+    tasks = sorted(first, key=lambda task: -_priority(task, spec, view))
+    minima, members = {task.name: task.minimum for task in tasks}, _members(spec)
+    if members < sum(minima.values()):
         minima = dict.fromkeys(minima, 0)
-    left = spec.minimum - sum(minima.values())
+    left = members - sum(minima.values())
     for task in tasks:
         more = min(left, task.replicas - minima[task.name])
         minima[task.name] += more
@@ -89,7 +100,7 @@ def _sub_group(task: Task) -> Manifest:
     policy: Manifest = {
         "name": task.name,
         "subGroupSize": partition.size,
-        "minSubGroups": partition.minimum,
+        "minSubGroups": 0 if task.depends_on else partition.minimum,
         "labelSelector": {"matchLabels": {TASK: task.name}},
         "matchLabelKeys": [PARTITION],
     }

@@ -1,0 +1,43 @@
+"""The pods that a job will have, before they are there: the first pod template in its spec, whatever kind of job it is."""
+
+from typing import Any
+
+from kube import Event, Key, Manifest
+from queue_manager.domain.members import LOCAL_QUEUE
+
+
+class JobTemplates:
+    """Remembers the pod specs of the jobs that are in a LocalQueue, by the uid of the job."""
+
+    def __init__(self) -> None:
+        self._specs: dict[Key, tuple[str, Manifest]] = {}
+        self._by_uid: dict[str, Manifest] = {}
+
+    def fold(self, event: Event) -> None:
+        """Take in a change of an object of any kind."""
+        if LOCAL_QUEUE not in event.object.labels:
+            return
+        known = self._specs.pop(event.key, None)
+        if known is not None:
+            self._by_uid.pop(known[0], None)
+        spec = first_template(event.new.spec) if event.new is not None else None
+        if event.new is not None and spec is not None:
+            self._specs[event.key] = (event.new.uid, spec)
+            self._by_uid[event.new.uid] = spec
+
+    def of(self, controller: Manifest | None) -> Manifest | None:
+        """The pod spec of the job that an owner reference names; None where it is not known."""
+        return self._by_uid.get(str(controller.get("uid"))) if controller else None
+
+
+def first_template(part: Any) -> Manifest | None:
+    """The first pod spec in a template somewhere in ``part``, in the order of the spec."""
+    if isinstance(part, dict):
+        template = part.get("template")
+        spec = template.get("spec") if isinstance(template, dict) else None
+        if isinstance(spec, dict) and "containers" in spec:
+            return spec
+        return next((found for item in part.values() if (found := first_template(item)) is not None), None)
+    if isinstance(part, list):
+        return next((found for item in part if (found := first_template(item)) is not None), None)
+    return None

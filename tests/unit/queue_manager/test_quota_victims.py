@@ -1,0 +1,221 @@
+"""Taking quota back: whose, for whom, and that it is kept until they are gone."""
+
+import json
+from typing import Any
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from kube import Key, Outcome
+from queue_manager.domain import QueuePolicy
+from queue_manager.domain.cohort_tree import grow
+
+KUEUE = "kueue.x-k8s.io/v1beta2"
+RECLAIM = {"withinClusterQueue": "LowerPriority", "reclaimWithinCohort": "Any"}
+
+
+def put_queue(cluster: Any, name: str, cpu: int, cohort: str = "", **spec: Any) -> None:
+    flavors = [{"name": "f", "resources": [{"name": "cpu", "nominalQuota": cpu}]}]
+    groups = [{"coveredResources": ["cpu"], "flavors": flavors}]
+    content = {"namespaceSelector": {}, "resourceGroups": groups, "cohortName": cohort, **spec}
+    cluster.put({"apiVersion": KUEUE, "kind": "ResourceFlavor", "metadata": {"name": "f"}})
+    cluster.put({"apiVersion": KUEUE, "kind": "ClusterQueue", "metadata": {"name": name}, "spec": content})
+    metadata = {"name": name, "namespace": "default"}
+    cluster.put({"apiVersion": KUEUE, "kind": "LocalQueue", "metadata": metadata, "spec": {"clusterQueue": name}})
+
+
+def put_pod(cluster: Any, name: str, cpu: int, at: str, priority: int = 0) -> None:
+    spec = {"priority": priority, "containers": [{"name": "c", "resources": {"requests": {"cpu": cpu}}}]}
+    metadata = {"name": name, "namespace": "default", "labels": {"kueue.x-k8s.io/queue-name": at}}
+    cluster.put({"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": spec})
+
+
+def run(cluster: Any, *names: str) -> None:
+    """They are given quota and start."""
+    cluster.settle()
+    for name in names:
+        assert "tidegate.dev/admission" in cluster.read("Pod", name).annotations, name
+        cluster.bind(name)
+
+
+def revoked(cluster: Any) -> dict[str, str]:
+    """Who has to go, and why."""
+    pods = [item for key, item in cluster.store.objects.items() if key.kind == "Pod"]
+    texts = {
+        pod.name: pod.annotations["tidegate.dev/revoked"] for pod in pods if "tidegate.dev/revoked" in pod.annotations
+    }
+    return {name: json.loads(text)["reason"] for name, text in texts.items()}
+
+
+def holds(cluster: Any, name: str) -> bool:
+    return "tidegate.dev/admission" in cluster.read("Pod", name).annotations
+
+
+def test_the_room_of_victims_is_kept_for_whom_they_leave(cluster: Any) -> None:
+    put_queue(cluster, "q", 4, preemption=RECLAIM)
+    put_pod(cluster, "low", 4, "q", 0)
+    run(cluster, "low")
+    put_pod(cluster, "high", 3, "q", 5)
+    cluster.settle()
+    assert revoked(cluster) == {"low": "InClusterQueue"}
+    assert not holds(cluster, "high")
+    put_pod(cluster, "sly", 2, "q", 1)
+    cluster.settle()
+    assert not holds(cluster, "sly")
+    cluster.remove("Pod", "low")
+    cluster.settle()
+    assert holds(cluster, "high")
+    assert not holds(cluster, "sly")
+    assert cluster.core.check() == []
+
+
+def test_who_has_not_started_gives_its_quota_back_without_an_eviction(cluster: Any) -> None:
+    put_queue(cluster, "q", 4, preemption=RECLAIM)
+    put_pod(cluster, "low", 4, "q", 0)
+    cluster.settle()
+    put_pod(cluster, "high", 3, "q", 5)
+    cluster.settle()
+    assert revoked(cluster) == {}
+    assert holds(cluster, "high")
+    assert not holds(cluster, "low")
+
+
+def test_when_the_one_they_leave_for_goes_the_quota_is_theirs_until_they_are_gone(cluster: Any) -> None:
+    put_queue(cluster, "q", 4, preemption=RECLAIM)
+    put_pod(cluster, "low", 4, "q", 0)
+    run(cluster, "low")
+    put_pod(cluster, "high", 3, "q", 5)
+    cluster.settle()
+    cluster.remove("Pod", "high")
+    put_pod(cluster, "next", 1, "q", 0)
+    cluster.settle()
+    assert not holds(cluster, "next")
+    cluster.remove("Pod", "low")
+    cluster.settle()
+    assert holds(cluster, "next")
+
+
+def test_a_restart_between_eviction_and_admission_takes_nobody_else(cluster: Any) -> None:
+    put_queue(cluster, "q", 4, preemption=RECLAIM)
+    put_pod(cluster, "a", 2, "q", 0)
+    put_pod(cluster, "b", 2, "q", 0)
+    run(cluster, "a", "b")
+    put_pod(cluster, "high", 2, "q", 5)
+    cluster.settle()
+    before = revoked(cluster)
+    assert len(before) == 1
+    cluster.restart()
+    cluster.settle()
+    assert revoked(cluster) == before
+    cluster.remove("Pod", next(iter(before)))
+    cluster.settle()
+    assert holds(cluster, "high")
+
+
+def test_a_refused_revocation_is_decided_again(cluster: Any) -> None:
+    put_queue(cluster, "q", 4, preemption=RECLAIM)
+    put_pod(cluster, "low", 4, "q", 0)
+    run(cluster, "low")
+    put_pod(cluster, "high", 3, "q", 5)
+    decisions = cluster.core.decide(cluster.now, set())
+    [first] = [decision for decision in decisions if decision.name == "WorkloadRevoked"]
+    for decision in decisions:
+        cluster.core.assume(decision.name, decision)
+        cluster.core.settle(Outcome(decision.name, decision.name, decision.subject, False))
+    cluster.settle()
+    assert first.subject == Key("Pod", "default", "low")
+    assert revoked(cluster) == {"low": "InClusterQueue"}
+
+
+def test_lent_quota_comes_back_and_no_more_than_that(cluster: Any) -> None:
+    put_queue(cluster, "mine", 4, "team", preemption=RECLAIM)
+    put_queue(cluster, "guest", 2, "team")
+    for number in range(6):
+        put_pod(cluster, f"g{number}", 1, "guest", 9)
+    run(cluster, *(f"g{number}" for number in range(6)))
+    for number in range(6):
+        put_pod(cluster, f"m{number}", 1, "mine")
+    cluster.settle()
+    assert len(revoked(cluster)) == 4
+    assert set(revoked(cluster).values()) == {"InCohortReclamation"}
+
+
+def test_a_revoked_group_waits_for_quota_again_once_its_pods_are_gone(cluster: Any) -> None:
+    put_queue(cluster, "q", 4, preemption=RECLAIM)
+    group = {"apiVersion": "scheduling.volcano.sh/v1beta1", "kind": "PodGroup"}
+    metadata = {"name": "g", "namespace": "default", "labels": {"kueue.x-k8s.io/queue-name": "q"}}
+    cluster.put({**group, "metadata": metadata, "spec": {"minMember": 2, "minResources": {"cpu": 4}}})
+    cluster.settle()
+    cluster.pod("g-0", {"cpu": 2}, group="g")
+    cluster.pod("g-1", {"cpu": 2}, group="g")
+    cluster.bind("g-0")
+    cluster.bind("g-1")
+    put_pod(cluster, "high", 3, "q", 5)
+    cluster.settle()
+    annotations = cluster.read("PodGroup.scheduling.volcano.sh", "g").annotations
+    assert json.loads(annotations["tidegate.dev/revoked"])["reason"] == "InClusterQueue"
+    cluster.remove("Pod", "g-0")
+    cluster.settle()
+    assert not holds(cluster, "high")
+    cluster.remove("Pod", "g-1")
+    cluster.settle()
+    assert holds(cluster, "high")
+    assert cluster.group_status("g")["phase"] == "Pending"
+    assert "tidegate.dev/revoked" not in cluster.read("PodGroup.scheduling.volcano.sh", "g").annotations
+
+
+POLICIES = st.fixed_dictionaries(
+    {
+        "withinClusterQueue": st.sampled_from(["Never", "LowerPriority", "LowerOrNewerEqualPriority"]),
+        "reclaimWithinCohort": st.sampled_from(["Never", "LowerPriority", "Any"]),
+    }
+)
+PODS = st.lists(st.tuples(st.sampled_from("abc"), st.integers(1, 4), st.integers(-1, 2)), min_size=1, max_size=9)
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.tuples(*[st.integers(0, 5)] * 3), st.tuples(*[POLICIES] * 3), PODS, st.booleans(), st.data())
+def test_whatever_comes_the_books_balance_and_things_come_to_rest(
+    cluster_of: Any, quotas: Any, policies: Any, pods: Any, fair: bool, data: Any
+) -> None:
+    """Pods come, start, and go when they are told to. Nobody is over quota at any time; whoever others leave for has its
+    quota once they are gone; and a restart finds nothing left to do."""
+    cluster = cluster_of(QueuePolicy(queueing="cohort", fair=fair))
+    for name, quota, policy in zip("abc", quotas, policies, strict=True):
+        put_queue(cluster, name, quota, data.draw(st.sampled_from(["", "team"])), preemption=policy)
+    for number, (name, cpu, priority) in enumerate(pods):
+        put_pod(cluster, f"p{number}", cpu, name, priority)
+        cluster.settle()
+        assert_within_quota(cluster)
+        for key in [key for key in cluster.store.objects if key.kind == "Pod"]:
+            pod = cluster.store.objects[key]
+            if holds(cluster, key.name) and not pod.spec.get("nodeName") and data.draw(st.booleans()):
+                cluster.bind(key.name)
+            elif key.name in revoked(cluster) and data.draw(st.booleans()):
+                cluster.remove("Pod", key.name)
+        cluster.settle()
+    for name in list(revoked(cluster)):
+        cluster.remove("Pod", name)
+    cluster.settle()
+    books = cluster.core._cohorts.books
+    assert not books.promises
+    usage = {name: dict(node.usage) for name, node in books.tree.queues.items()}
+    cluster.restart()
+    cluster.settle()
+    again = {name: dict(node.usage) for name, node in cluster.core._cohorts.books.tree.queues.items()}
+    assert _nonzero(again) == _nonzero(usage)
+
+
+def assert_within_quota(cluster: Any) -> None:
+    """Nobody uses more than there is, those who have to go included."""
+    books = cluster.core._cohorts.books
+    tree = grow(books.queues, books.cohorts)
+    for admission in books.held.values():
+        tree.queues[admission.cluster_queue].move(admission.usage, 1)
+    for node in [*tree.queues.values(), *tree.cohorts.values()]:
+        if node.parent is None:
+            assert all(node.usage.get(place, 0) <= amount for place, amount in node.subtree.items())
+
+
+def _nonzero(usage: dict[str, dict[Any, int]]) -> dict[str, dict[Any, int]]:
+    return {name: {place: amount for place, amount in used.items() if amount} for name, used in usage.items()}
