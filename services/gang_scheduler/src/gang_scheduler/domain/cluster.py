@@ -7,6 +7,7 @@ from gang_scheduler.domain.disruption_budgets import BUDGET, DisruptionBudgets
 from gang_scheduler.domain.entitlement import Entitlement
 from gang_scheduler.domain.gang_terms import SIGS_GROUP, VOLCANO_GROUP, GroupId
 from gang_scheduler.domain.groups import Group
+from gang_scheduler.domain.hyper_nodes import HYPER_NODE
 from gang_scheduler.domain.pod_books import PodBooks
 from kube import Event, Object
 
@@ -33,6 +34,7 @@ class Cluster(PodBooks):
             "Namespace": self._fold_namespace,
             "PriorityClass.scheduling.k8s.io": self._fold_priority_class,
             "Queue.scheduling.volcano.sh": self._fold_queue,
+            HYPER_NODE: self.room.hyper_nodes.fold,
             BUDGET: self.budgets.fold,
             VOLCANO_GROUP: self._fold_pod_group,
             SIGS_GROUP: self._fold_pod_group,

@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
+from gang_scheduler.domain.hyper_nodes import Topology, topology_of
 from gang_scheduler.domain.selectors import Conjunction, label_selector
 from kube import Object
 
@@ -38,6 +39,7 @@ class SubGroupPolicy:
     keys: tuple[str, ...]
     size: int
     minimum: int
+    topology: Topology | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,6 +52,12 @@ class GangTerms:
     bundle: tuple[GroupId, ...] = ()
     queue: str = ""
     priority_class: str = ""
+    topology: Topology | None = None
+
+    @property
+    def fenced(self) -> bool:
+        """Whether anything of it has to be inside a network domain."""
+        return self.topology is not None or any(policy.topology is not None for policy in self.sub_groups)
 
 
 ALONE = GangTerms()
@@ -86,6 +94,7 @@ def terms_of_group(group: Object) -> GangTerms:
         bundle_of(own, group.annotations.get(KOORDINATOR + "groups")),
         str(spec.get("queue") or DEFAULT_QUEUE),
         str(spec.get("priorityClassName") or ""),
+        topology_of(spec.get("networkTopology")),
     )
 
 
@@ -120,6 +129,7 @@ def _sub_group(item: Mapping[str, Any]) -> SubGroupPolicy:
         tuple(item.get("matchLabelKeys") or ()),
         max(1, _integer(item.get("subGroupSize"), 1)),
         max(0, _integer(item.get("minSubGroups"), 0)),
+        topology_of(item.get("networkTopology")),
     )
 
 
