@@ -15,7 +15,7 @@ from gang_scheduler.domain.waiting_line import Unit, WaitingLine
 
 @dataclass(slots=True)
 class Askers:
-    """``shares_changed`` is set when queues deserve something else."""
+    """``shares_changed`` is set when queues deserve something else; only queues that are owed something care for it."""
 
     cluster: Cluster
     line: WaitingLine
@@ -45,9 +45,12 @@ class Askers:
         if self._version != self.cluster.room.table.version:
             self._version = self.cluster.room.table.version
             self._renew(list(self._hopeless))
-        if self.shares_changed or self.cluster.budgets.changed:
-            self.shares_changed = self.cluster.budgets.changed = False
-            self._renew([unit for units in self._by_queue.values() for unit in units])
+        ledger = self.cluster.room.ledger
+        for queue, units in self._by_queue.items():
+            changed = self.shares_changed or queue in ledger.released
+            if units and (self.cluster.budgets.changed or (changed and ledger.has_due(queue))):
+                self._renew(list(units))
+        self.shares_changed = self.cluster.budgets.changed = False
 
     def tempt(self, records: Sequence[PodRecord]) -> None:
         """Pods of one gang were placed: somebody more important in its queue may want their room."""
