@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from node_agent.bus_link import log_piece
 from node_agent.domain.limits import Limits
 from node_agent.domain.volumes import VolumeFile
 from node_agent.inventory import nvml
@@ -14,8 +15,9 @@ from node_agent.inventory.machine import Reserve, find_inventory, links
 from node_agent.inventory.parts import format_cpu_list, parse_cpu_list
 from node_agent.inventory.processors import find_cpus, find_memory_bytes, find_numa
 from node_agent.runtime.cgroups import find_cgroups
-from node_agent.runtime.logs import prune, rotate, tail_of
+from node_agent.runtime.logs import older_end, prune, rotate, tail_of
 from node_agent.runtime.materials import make_inside, write_files, write_hosts
+from tidegate.node.v1.node_pb2 import LogRequest
 
 
 def version_2(root: Path, controllers: str = "cpu memory pids cpuset io") -> Path:
@@ -257,3 +259,31 @@ def test_lists_of_cpus_are_read_and_written() -> None:
     assert parse_cpu_list("0-2,8,10-11\n") == [0, 1, 2, 8, 10, 11]
     assert format_cpu_list([11, 0, 1, 2, 8, 10]) == "0-2,8,10-11"
     assert (parse_cpu_list(""), format_cpu_list([])) == ([], "")
+
+
+def test_what_was_rotated_away_is_told_from_its_end(tmp_path: Path) -> None:
+    file = tmp_path / "main.log"
+    file.write_bytes(b"now")
+    assert older_end(file, 100) == b""
+    (tmp_path / "main.log.1").write_bytes(b"2222")
+    (tmp_path / "main.log.2").write_bytes(b"1111")
+    assert (older_end(file, 100), older_end(file, 6), older_end(file, 3)) == (b"11112222", b"112222", b"222")
+
+
+def test_a_long_log_is_told_as_a_whole(tmp_path: Path) -> None:
+    """Piece by piece from its beginning; before, a first piece of 1 MiB was all that was told."""
+
+    class Written:
+        def has_ended(self, uid: str, container: str) -> bool:
+            return True
+
+        def log_file(self, uid: str, container: str) -> Path:
+            return tmp_path / "main.log"
+
+    content = b"".join(b"%d\n" % number for number in range(300_000))
+    (tmp_path / "main.log").write_bytes(content)
+    (tmp_path / "main.log.1").write_bytes(b"older\n")
+    told, offset = b"", -1
+    while (reply := log_piece(Written(), LogRequest(pod_uid="u", tail=-1, offset=offset))).data:
+        told, offset = told + reply.data, reply.next_offset
+    assert told == b"older\n" + content and reply.ended

@@ -3,6 +3,8 @@
 import asyncio
 from collections.abc import Mapping
 from dataclasses import asdict
+from pathlib import Path
+from typing import Protocol
 
 import orjson
 
@@ -11,7 +13,7 @@ from kube import Manifest
 from node_agent.agent import Agent
 from node_agent.inventory.machine import Inventory
 from node_agent.ports import Assignment, HostNames, Report
-from node_agent.runtime.logs import piece, tail_of
+from node_agent.runtime.logs import older_end, piece, tail_of
 from tidegate import subjects
 from tidegate.node.v1 import node_pb2
 
@@ -19,7 +21,7 @@ HEARTBEAT_SECONDS = 5.0
 ANSWER_SECONDS = 3.0
 """How long the gateway's answer is waited for: one that has not come by then is likely lost, and the report is sent again."""
 MOST_BYTES = 1 << 20
-"""A first piece of a log is cut to its end."""
+"""The last lines of a log, and what was rotated away of it, are cut to their end; the file itself is told as a whole."""
 
 
 class BusUpstream:
@@ -75,7 +77,7 @@ async def serve_logs(bus: Bus, agent: Agent) -> None:
     """Answer requests for pieces of logs, for ever."""
 
     async def answer(payload: bytes) -> bytes:
-        return _log_piece(agent, node_pb2.LogRequest.FromString(payload)).SerializeToString()
+        return log_piece(agent, node_pb2.LogRequest.FromString(payload)).SerializeToString()
 
     serving = await bus.serve(subjects.node_logs(agent.settings.node), answer)
     try:
@@ -84,7 +86,16 @@ async def serve_logs(bus: Bus, agent: Agent) -> None:
         await serving.stop()
 
 
-def _log_piece(agent: Agent, request: node_pb2.LogRequest) -> node_pb2.LogReply:
+class Writers(Protocol):
+    """What of an agent a reader of logs needs."""
+
+    def has_ended(self, uid: str, container: str) -> bool: ...
+
+    def log_file(self, uid: str, container: str) -> Path: ...
+
+
+def log_piece(agent: Writers, request: node_pb2.LogRequest) -> node_pb2.LogReply:
+    """A piece of what a container wrote, and where the next one begins."""
     try:
         ended = agent.has_ended(request.pod_uid, request.container)
         file = agent.log_file(request.pod_uid, request.container)
@@ -92,10 +103,12 @@ def _log_piece(agent: Agent, request: node_pb2.LogRequest) -> node_pb2.LogReply:
         return node_pb2.LogReply(error=str(error.args[0]))
     if not file.exists():
         return node_pb2.LogReply(next_offset=max(0, request.offset), ended=ended)
-    if request.offset < 0:
-        data, position = tail_of(file, request.tail if request.tail >= 0 else None)
+    if request.offset < 0 and request.tail >= 0:
+        data, position = tail_of(file, request.tail)
         return node_pb2.LogReply(data=data[-MOST_BYTES:], next_offset=position, ended=ended)
-    data, position = piece(file, request.offset)
+    if request.offset < 0 and (older := older_end(file, MOST_BYTES)):
+        return node_pb2.LogReply(data=older, next_offset=0, ended=ended)
+    data, position = piece(file, max(0, request.offset))
     return node_pb2.LogReply(data=data, next_offset=position, ended=ended and not data)
 
 

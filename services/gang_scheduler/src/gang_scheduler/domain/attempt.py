@@ -1,10 +1,11 @@
 """One attempt to start a gang, a bundle of gangs, or one more member of a gang that runs; and why it did not succeed."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 from gang_scheduler.domain.block import ANYTHING, Block, Wake
 from gang_scheduler.domain.explain import Explanation, NodeReport, Reason, node_report, too_large
+from gang_scheduler.domain.fenced_start import FencedStart
 from gang_scheduler.domain.gang import place_all, place_some
 from gang_scheduler.domain.groups import Group
 from gang_scheduler.domain.minimum import Candidates, candidates, first_choice
@@ -26,6 +27,8 @@ class Attempts:
 
     def start(self, groups: Sequence[Group]) -> Block | None:
         """Start the minima of ``groups``, none of which has started and all of which have enough members."""
+        if any(group.terms is not None and group.terms.fenced for group in groups):
+            return None if self.starts(groups) else self._outside(groups)
         if len(groups) == 1 and groups[0].id.kind == "pod":
             return self.add(groups[0], tuple(groups[0].pending.values()))
         found = [candidates(group) for group in groups]
@@ -47,16 +50,21 @@ class Attempts:
         denial = beyond_grant(group, records) or self._denial([group], [list(records)])
         if denial:
             return self._denied(denial, records, [group])
-        mark = self.trial.checkpoint()
-        if place_all(self.trial, records) is None:
+        if self.adds(group, records):
             return None
-        self.trial.rollback(mark)
-        return self._unplaced(records, group.name, flexible=False)
+        block = self._unplaced(records, group.name, flexible=False)
+        return block._replace(wake=ANYTHING) if group.terms is not None and group.terms.fenced else block
 
     def starts(self, groups: Sequence[Group]) -> bool:
         """Like ``start``, for whoever does not need to know why it fails."""
         if len(groups) == 1 and groups[0].id.kind == "pod":
             return self.adds(groups[0], tuple(groups[0].pending.values()))
+        if any(group.terms is not None and group.terms.fenced for group in groups):
+            mark = self.trial.checkpoint()
+            if all(self._starts_fenced(group) for group in groups):
+                return True
+            self.trial.rollback(mark)
+            return False
         found = [candidates(group) for group in groups]
         choices = [first_choice(item) for item in found]
         denial = self._denial(groups, choices)
@@ -69,11 +77,46 @@ class Attempts:
         """Like ``add``, for whoever does not need to know why it fails."""
         if self._denial([group], [list(records)]):
             return False
+        fenced = FencedStart(self.trial)
+        return fenced.inside(group, records, lambda: self._placed_or_undone(lambda: fenced.place(group, records)))
+
+    def _placed_or_undone(self, place: Callable[[], bool]) -> bool:
         mark = self.trial.checkpoint()
-        if place_all(self.trial, records) is None:
+        if place():
             return True
         self.trial.rollback(mark)
         return False
+
+    def _starts_fenced(self, group: Group) -> bool:
+        """Start one gang in the best domain that holds it: its first choice, then any other members."""
+        found = candidates(group)
+        chosen = first_choice(found)
+        if self._denial([group], [chosen]):
+            return False
+        fenced = FencedStart(self.trial)
+
+        def place() -> bool:
+            if self._placed_or_undone(lambda: fenced.place(group, chosen)):
+                return True
+            plain = not any(policy.topology for policy in found.terms.sub_groups)
+            return plain and self._has_choice(chosen, found) and self._start_flexibly([group], [found])
+
+        return fenced.inside(group, chosen, place)
+
+    def _outside(self, groups: Sequence[Group]) -> Block:
+        """Why no domain holds the gangs: what keeps them out everywhere, or that only no domain is large enough."""
+        choices = [first_choice(candidates(group)) for group in groups]
+        denial = self._denial(groups, choices)
+        records = [record for choice in choices for record in choice]
+        if denial:
+            return self._denied(denial, records, groups)
+        block = self._unplaced(records, " and ".join(group.name for group in groups), flexible=True)
+        if block.hopeless:
+            return block
+        asked = [str(group.terms.topology) for group in groups if group.terms is not None and group.terms.topology]
+        where = f"no network domain {asked[0]}" if asked else "no set of network domains"
+        message = f"{where} holds the {len(records)} members of {groups[0].name} that start together; {block.explanation.message}"
+        return Block(Explanation(Reason.NOT_ENOUGH_RESOURCES, message, block.explanation.detail), ANYTHING)
 
     def _try_start(
         self,

@@ -113,25 +113,26 @@ class Backfill:
             if self.claims.pending_room(known):
                 return
             self.claims.end(known)
-        lack = self.cluster.room.ledger.lack(wish.queue, wish.ask)
-        if lack is not None:
-            self.claims.add(self._in_queue(unit, wish, lack[0]))
-            return
         future = Future(self.cluster.room, self.claims)
         others = list(self.claims.reservations.values())
         future.enter([r for r in self._placed() if self.claims.leaves(r)], others)
         try:
-            found = self._plan(unit, wish)
+            lack = self.cluster.room.ledger.lack(wish.queue, wish.ask)
+            found = self._plan(unit, wish) if lack is None else self._in_queue(unit, wish, lack[0])
         finally:
             future.leave()
         if found is not None:
             self.claims.add(found)
 
-    def _in_queue(self, unit: Unit, wish: Wish, queue: str) -> Claim:
+    def _in_queue(self, unit: Unit, wish: Wish, queue: str) -> Claim | None:
         """While its queue is at its capability a head gets what its queue may use, and no room on nodes, which others can use."""
         ledger, gone = self.cluster.room.ledger, Departures(self.cluster.room)
         ends = {record.key: expected_end(record, self.now) for record in self._placed()}
-        inside = [r for r in self._placed() if r.charged is not None and queue in ledger.chain(r.charged)]
+        inside = [
+            record
+            for record in self._placed()
+            if record.charged is not None and queue in ledger.chain(record.charged) and not self.claims.leaves(record)
+        ]
         inside.sort(key=lambda record: (ends[record.key] is None, ends[record.key] or 0, record.order))
         awaited = []
         for record in inside:
@@ -139,7 +140,10 @@ class Backfill:
                 break
             gone.take([record])
             awaited.append(record)
+        lacks = ledger.lack(wish.queue, wish.ask) is not None
         gone.undo()
+        if lacks:
+            return None
         times = [end for record in awaited if (end := ends[record.key]) is not None]
         until = max(times) if times and len(times) == len(awaited) else None
         places = {record.key: (record.pod.uid, "") for record in wish.records}

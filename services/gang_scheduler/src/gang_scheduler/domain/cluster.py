@@ -8,6 +8,7 @@ from gang_scheduler.domain.disruption_budgets import BUDGET, DisruptionBudgets
 from gang_scheduler.domain.entitlement import Entitlement
 from gang_scheduler.domain.gang_terms import ADMISSION, SIGS_GROUP, VOLCANO_GROUP, GroupId
 from gang_scheduler.domain.groups import Group
+from gang_scheduler.domain.hyper_nodes import HYPER_NODE
 from gang_scheduler.domain.node_inventory import DEVICE_KIND, TOPOLOGY_KIND, NodeInventory, inventory_of
 from gang_scheduler.domain.pod_books import PodBooks
 from kube import Event, Key, Object
@@ -42,6 +43,7 @@ class Cluster(PodBooks):
             "Namespace": self._fold_namespace,
             "PriorityClass.scheduling.k8s.io": self._fold_priority_class,
             "Queue.scheduling.volcano.sh": self._fold_queue,
+            HYPER_NODE: self.room.hyper_nodes.fold,
             BUDGET: self.budgets.fold,
             VOLCANO_GROUP: self._fold_pod_group,
             SIGS_GROUP: self._fold_pod_group,

@@ -5,7 +5,8 @@ from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
 
 from gang_scheduler.domain import decisions
-from gang_scheduler.domain.allotments import allotment_of
+from gang_scheduler.domain.askers import Askers
+from gang_scheduler.domain.assumptions import Assumptions
 from gang_scheduler.domain.audit import audit
 from gang_scheduler.domain.backfill import Backfill, Heads
 from gang_scheduler.domain.block import OWN_CHANGE, Wake
@@ -17,15 +18,14 @@ from gang_scheduler.domain.explain import Explanation, Reason
 from gang_scheduler.domain.gang_terms import GroupId
 from gang_scheduler.domain.groups import Group
 from gang_scheduler.domain.inquiry import explain
-from gang_scheduler.domain.memory import dump, load, read
-from gang_scheduler.domain.pod_record import PodRecord
+from gang_scheduler.domain.memory import dump, load
 from gang_scheduler.domain.quota_admission import evicted
 from gang_scheduler.domain.scoring import Placement
 from gang_scheduler.domain.trial import Trial
 from gang_scheduler.domain.turns import Pass, Turn, wake_of
-from gang_scheduler.domain.victims import GangEviction, victim_priority
+from gang_scheduler.domain.victims import GangEviction
 from gang_scheduler.domain.waiting_line import Unit, WaitingLine
-from kube import Decision, Event, Key, Manifest, Outcome, Verb
+from kube import Decision, Event, Key, Manifest, Outcome
 
 FOR_ROOM = (Reason.NOT_ENOUGH_RESOURCES, Reason.QUEUE_CAPABILITY)
 """The reasons for which somebody at the head of a queue gets room reserved after a while."""
@@ -56,9 +56,6 @@ class SchedulerCore:
     explanations: dict[Unit, Explanation] = field(default_factory=dict)
     """What the units that wait were last told."""
 
-    assumed: dict[str, tuple[Key, list[PodRecord]]] = field(default_factory=dict)
-    """By decision without an outcome: its subject and the pods that it binds."""
-
     claims: Claims = field(init=False)
     """The room that is kept for somebody."""
 
@@ -66,21 +63,13 @@ class SchedulerCore:
     """Whether a head that is due was not looked at as such yet."""
 
     heads: Heads = field(default_factory=Heads)
+    """Who waits for room in which queue, and for how long."""
+
     _planned: list[Claim] = field(default_factory=list)
-    _claimed: dict[str, Claim] = field(default_factory=dict)
-    _evicted: dict[str, list[PodRecord]] = field(default_factory=dict)
+    _assumptions: Assumptions = field(init=False)
+    _askers: Askers = field(init=False)
     _rules: EvictionRules = field(init=False)
     _remembered: bytes = b""
-    _askers: dict[str, dict[Unit, int]] = field(default_factory=dict)
-    """By queue those who wait and would take room from others if they were entitled to it, with their priority."""
-
-    _hopeless: dict[Unit, None] = field(default_factory=dict)
-    """Those too large for the nodes as they are, for whom nobody is asked to go."""
-
-    _version: int = 0
-    _stirred: bool = False
-    """Whether something changed that may entitle those who wait to room of others."""
-
     _withheld: dict[GroupId, None] = field(default_factory=dict)
     _units: dict[GroupId, Unit] = field(default_factory=dict)
     _bundles: dict[GroupId, dict[Unit, None]] = field(default_factory=dict)
@@ -89,6 +78,8 @@ class SchedulerCore:
         self.cluster = Cluster(self.schedulers, Placement(self.placement))
         self.cluster.room.ledger.all_strict = self.strict_fifo
         self.claims = Claims(self.cluster)
+        self._assumptions = Assumptions(self.cluster, self.claims)
+        self._askers = Askers(self.cluster, self.line)
         self._rules = EvictionRules(self.preemption, self.reclaim, GangEviction(self.gang_eviction))
 
     def fold(self, events: Sequence[Event], now: int) -> None:
@@ -100,39 +91,16 @@ class SchedulerCore:
         if decision.name == "EntitlementsComputed":
             payload = decision.payload or {}
             self.cluster.hear(entitlements(payload), payload.get("namespaces"))
-            self._stirred = True
+            self._askers.shares_changed = True
 
     def assume(self, decision_id: str, decision: Decision) -> None:
         """Count the bindings of an own decision as done."""
-        records: list[PodRecord] = []
-        for batch, node in self._batches(decision):
-            self.cluster.assume(batch, node)
-            records.extend(batch)
-            self._tempt(batch)
-        self.assumed[decision_id] = (decision.subject, records)
-        for record in self._victims(decision):
-            record.evicting = True
-            self._evicted.setdefault(decision_id, []).append(record)
-        if decision.payload and "claim" in decision.payload:
-            claim = self._claimed[decision_id] = read(decision.payload["claim"])
-            self.claims.add(claim)
+        for batch in self._assumptions.add(decision_id, decision):
+            self._askers.tempt(batch)
 
     def settle(self, outcome: Outcome) -> None:
         """Take back what was assumed and did not become a fact."""
-        subject, records = self.assumed.pop(outcome.decision_id, (outcome.subject, []))
-        for record in records:
-            if record.assumed and self.cluster.pods.get(record.key) is record:
-                self.cluster.unassume(record)
-        for record in self._evicted.pop(outcome.decision_id, []):
-            record.evicting = False
-        claim = self._claimed.pop(outcome.decision_id, None)
-        if claim is not None:
-            claim.ordered = True
-            if not outcome.applied:
-                self.claims.end(claim)
-        gang = self._gang_of(subject)
-        if gang is not None and (records or claim or not outcome.applied):
-            self.cluster.touch(gang, again=True)
+        self._assumptions.settle(outcome)
 
     def decide(self, now: int, in_flight: AbstractSet[Key]) -> list[Decision]:
         """Place whoever can be placed, and tell the others why they wait."""
@@ -211,15 +179,7 @@ class SchedulerCore:
         """
         self.claims.now = now
         due = set(self.heads.due(now)) if self.backfill else set()
-        if self._version != self.cluster.room.table.version:
-            self._version = self.cluster.room.table.version
-            for unit in [unit for unit in self._hopeless if unit in self.line]:
-                self.line.renew(unit)
-        if self._stirred or self.cluster.budgets.changed:
-            self._stirred = self.cluster.budgets.changed = False
-            for units in list(self._askers.values()):
-                for unit in [unit for unit in units if unit in self.line]:
-                    self.line.renew(unit)
+        self._askers.look()
         for claim in list(self.claims.promises.values()):
             if claim.unit not in self.line or not self.claims.holds(claim):
                 self.claims.end(claim)
@@ -282,9 +242,7 @@ class SchedulerCore:
     def _leave(self, unit: Unit) -> None:
         self.line.leave(unit)
         self.heads.leave(unit)
-        self._hopeless.pop(unit, None)
-        for units in self._askers.values():
-            units.pop(unit, None)
+        self._askers.leave(unit)
         self.explanations.pop(unit, None)
 
     def _busy(self, unit: Unit, in_flight: AbstractSet[Key]) -> bool:
@@ -328,55 +286,14 @@ class SchedulerCore:
         if turn.block is None:
             self._leave(turn.unit)
             return
-        self._hopeless.pop(turn.unit, None)
+        group = turn.groups[0] if turn.groups else None
         if turn.block.hopeless:
-            self._hopeless[turn.unit] = None
-        if self._rules.any and not turn.block.hopeless and turn.block.wake is not OWN_CHANGE:
-            group = turn.groups[0]
-            self._askers.setdefault(group.queue, {})[turn.unit] = group.priority(self.cluster.classes)
+            self._askers.despair(turn.unit)
+        elif self._rules.any and group is not None and turn.block.wake is not OWN_CHANGE:
+            self._askers.wait(turn.unit, group.queue, group.priority(self.cluster.classes))
         if turn.place is not None and turn.block.explanation.reason in FOR_ROOM and not turn.block.hopeless:
             self.heads.wait(turn.unit, turn.groups[0].queue, turn.place)
         else:
             self.heads.leave(turn.unit)
         self.explanations[turn.unit] = turn.block.explanation
         self.line.park(turn.unit, waits[turn.unit], self._strict_queue(turn.unit))
-
-    def _tempt(self, records: list[PodRecord]) -> None:
-        """Less important work was placed: somebody in its queue may want its room."""
-        askers = self._askers.get(records[0].group.queue)
-        if askers:
-            lowest = min(victim_priority(record, self.cluster.classes) for record in records)
-            for unit in [unit for unit, priority in askers.items() if priority > lowest and unit in self.line]:
-                self.line.renew(unit)
-
-    def _victims(self, decision: Decision) -> Iterator[PodRecord]:
-        for mutation in decision.mutations:
-            record = self.cluster.pods.get(mutation.key) if mutation.verb is Verb.EVICT else None
-            if record is not None and record.pod.uid == mutation.uid:
-                yield record
-
-    def _batches(self, decision: Decision) -> Iterator[tuple[list[PodRecord], str]]:
-        """The pods that a decision binds and that are still to be bound, by node, shape and gang."""
-        batch: list[PodRecord] = []
-        node = ""
-        for mutation in decision.mutations:
-            record = self.cluster.pods.get(mutation.key) if mutation.verb is Verb.BIND else None
-            if record is None or record.pod.uid != mutation.uid or record.node:
-                continue
-            if batch and (
-                mutation.node != node or record.shape is not batch[0].shape or record.group is not batch[0].group
-            ):
-                yield batch, node
-                batch = []
-            node = mutation.node
-            record.given = allotment_of(mutation.devices)
-            batch.append(record)
-        if batch:
-            yield batch, node
-
-    def _gang_of(self, subject: Key) -> GroupId | None:
-        record = self.cluster.pods.get(subject)
-        if record is not None:
-            return record.group.id
-        gang = GroupId("gang", subject.namespace, subject.name)
-        return gang if gang in self.cluster.groups else None

@@ -4,7 +4,9 @@ The plain rule: of all sets of pods that may be evicted for it, take the cheapes
 where a set is cheaper if it breaks fewer disruption budgets; if its most important pod is less important; if it breaks fewer
 gangs; touches fewer; has fewer pods; has younger ones. The search goes through these orders from the outside in: it opens
 more budgets, queues and priorities only when it must, picks lots by vectors over all nodes, and tries the pick on the books
-with every rule of placement. At last it puts back, the most valuable first, whoever is not needed.
+with every rule of placement. At last it puts back, the most valuable first, whoever is not needed. The result is always
+enough and never more than is needed; the picking itself is greedy, so that it may miss the cheapest of several sets that
+combine gangs and lone pods on many nodes.
 """
 
 from collections.abc import Callable, Iterator, Sequence

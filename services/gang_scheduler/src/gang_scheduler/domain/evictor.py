@@ -11,7 +11,7 @@ from gang_scheduler.domain.departure import Future
 from gang_scheduler.domain.eviction import Search, Wish, short_resources
 from gang_scheduler.domain.lot_table import LotTable
 from gang_scheduler.domain.pod_record import PodRecord, Standing
-from gang_scheduler.domain.rights import Floors, Giver, givers, shared
+from gang_scheduler.domain.rights import Floors, Giver, givers, may_reclaim, shared
 from gang_scheduler.domain.trial import Step, Trial
 from gang_scheduler.domain.vectors import Mask
 from gang_scheduler.domain.victims import GangEviction, Holding, Lot, holding_of, holdings, lots_of
@@ -86,7 +86,8 @@ class Evictor:
         if not self.rules.any or self._polite(wish):
             return False
         self._look_around()
-        if self.rules.reclaim and any(queue != wish.queue for queue in self._holdings):
+        entitled = self.rules.reclaim and may_reclaim(self.cluster.room.ledger, wish.queue, wish.ask)
+        if entitled and any(queue != wish.queue for queue in self._holdings):
             return True
         return self.rules.preemption and any(lot.priority < wish.priority for lot in self._lots_in(wish.queue))
 

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, NamedTuple
 
+from gang_scheduler.domain.hyper_nodes import Topology, topology_of
 from gang_scheduler.domain.selectors import Conjunction, label_selector
 from kube import Object
 
@@ -51,6 +52,7 @@ class SubGroupPolicy:
     keys: tuple[str, ...]
     size: int
     minimum: int
+    topology: Topology | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,6 +65,12 @@ class GangTerms:
     bundle: tuple[GroupId, ...] = ()
     queue: str = ""
     priority_class: str = ""
+    topology: Topology | None = None
+
+    @property
+    def fenced(self) -> bool:
+        """Whether anything of it has to be inside a network domain."""
+        return self.topology is not None or any(policy.topology is not None for policy in self.sub_groups)
 
 
 ALONE = GangTerms()
@@ -128,6 +136,7 @@ def terms_of_group(group: Object) -> GangTerms:
         bundle_of(own, group.annotations.get(KOORDINATOR + "groups")),
         _granted_queue(group) or _quota_of(group.labels) or str(spec.get("queue") or default),
         str(spec.get("priorityClassName") or ""),
+        topology_of(spec.get("networkTopology")),
     )
 
 
@@ -162,6 +171,7 @@ def _sub_group(item: Mapping[str, Any]) -> SubGroupPolicy:
         tuple(item.get("matchLabelKeys") or ()),
         max(1, _integer(item.get("subGroupSize"), 1)),
         max(0, _integer(item.get("minSubGroups"), 0)),
+        topology_of(item.get("networkTopology")),
     )
 
 

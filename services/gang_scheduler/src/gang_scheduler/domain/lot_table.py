@@ -120,22 +120,33 @@ class LotTable:
         """The offers of nodes and gangs, the best first. ``shares`` says for each lot how much its queue is above its due."""
         copies = item.copies(free)
         return heapq.merge(
-            self._of_nodes(free, item, copies, usable, shares, missing),
+            self._of_nodes(free, item, copies, usable, shares, missing, spare_first=True),
+            self._of_nodes(free, item, copies, usable, shares, missing, spare_first=False),
             sorted(self._of_gangs(free, item, copies, usable, shares, missing)),
         )
 
     def _of_nodes(
-        self, free: Ints, item: Demand, copies: Ints, usable: Mask, shares: Ints, missing: int
+        self,
+        free: Ints,
+        item: Demand,
+        copies: Ints,
+        usable: Mask,
+        shares: Ints,
+        missing: int,
+        *,
+        spare_first: bool,
     ) -> Iterator[Offer]:
+        """``spare_first``: members that their gangs can spare come first, else the lots that give most."""
         rows, need = item.rows, item.need
-        deficit = np.maximum(need * (copies + 1) - free[rows], 0)
+        deficit = np.maximum(need * (copies + missing) - free[rows], 0)
         value = (np.minimum(self._freed[rows], deficit[:, self._slots]) / need).sum(axis=0)
         used = np.flatnonzero(usable[self._single] & item.mask[self._slots] & (value > 0))
         if not len(used):
             return
         number, slots = self._single[used], self._slots[used]
-        keys = (self.age[number], self.priority[number], -np.rint(value[used] * 1e6), self.minimum[number])
-        order = np.lexsort((*keys, -shares[number], slots))
+        most = -np.rint(value[used] * 1e6)
+        keys = (most, self.minimum[number]) if spare_first else (self.minimum[number], most)
+        order = np.lexsort((self.age[number], self.priority[number], *keys, -shares[number], slots))
         number, slots, freed = number[order], slots[order], self._freed[rows][:, used[order]]
         starts = np.flatnonzero(np.r_[True, slots[1:] != slots[:-1]])
         start_of = np.repeat(starts, np.diff(np.r_[starts, len(slots)]))

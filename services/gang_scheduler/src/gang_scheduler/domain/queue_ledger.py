@@ -145,6 +145,12 @@ class QueueLedger:
             return SHARE_UNIT
         return max(_share(used.get(name, 0), amount) for name, amount in entitlement.deserved.items())
 
+    def has_due(self, queue: str) -> bool:
+        """Whether the queue deserves more of anything than it uses."""
+        entitlement = (self.queues or {}).get(queue)
+        used = self.used.get(queue, {})
+        return entitlement is not None and any(used.get(key, 0) < due for key, due in entitlement.deserved.items())
+
     def order(self, queue: str) -> tuple[int, int, str, str]:
         """The queue's place: by priority, share, creation, name."""
         entitlement = (self.queues or {}).get(queue)

@@ -38,7 +38,9 @@ def givers(ledger: QueueLedger, taker: str, ask: Mapping[str, int], short: Seque
         theirs = line[: line.index(common)] if common else line
         if not mine or not all(queues[queue].reclaimable for queue in theirs if queue in queues):
             continue
-        if all(_below(ledger, queue, ask) for queue in mine) and all(_above(ledger, queue, short) for queue in theirs):
+        if all(may_reclaim(ledger, queue, ask) for queue in mine) and all(
+            _above(ledger, queue, short) for queue in theirs
+        ):
             found[name] = Giver((len(mine), queues[name].priority), theirs)
     return found
 
@@ -68,7 +70,8 @@ def shared(short: Iterable[str], ask: Mapping[str, int]) -> tuple[str, ...]:
     return found or tuple(name for name in ask if name != PODS)
 
 
-def _below(ledger: QueueLedger, queue: str, ask: Mapping[str, int]) -> bool:
+def may_reclaim(ledger: QueueLedger, queue: str, ask: Mapping[str, int]) -> bool:
+    """Whether the queue would still have no more than it deserves with ``ask`` on top."""
     entitlement = (ledger.queues or {}).get(queue)
     if entitlement is None:
         return False

@@ -4,6 +4,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
 from gang_scheduler.domain.host_ports import PortIndex
+from gang_scheduler.domain.hyper_nodes import HyperNodes
 from gang_scheduler.domain.node_table import NodeTable
 from gang_scheduler.domain.pod_affinity import NeighbourIndex
 from gang_scheduler.domain.pod_record import PodRecord
@@ -27,11 +28,15 @@ class Room:
     neighbours: NeighbourIndex = field(init=False)
     ports: PortIndex = field(init=False)
     views: ShapeViews = field(init=False)
+    hyper_nodes: HyperNodes = field(init=False)
+    fence: Mask | None = None
+    """While an attempt goes on inside a network domain: the nodes of the domain."""
 
     def __post_init__(self) -> None:
         self.neighbours = NeighbourIndex(self.table)
         self.ports = PortIndex(self.table)
         self.views = ShapeViews(self.table, self.placement)
+        self.hyper_nodes = HyperNodes(self.table)
 
     def occupy(self, records: Sequence[PodRecord], slot: int, queue: str | None) -> None:
         """Pods of one shape take room at ``slot`` and of ``queue`` (None: they are not charged)."""
@@ -55,7 +60,8 @@ class Room:
 
     def view(self, record: PodRecord) -> ShapeView:
         """The nodes as the pod's shape sees them."""
-        return self.views.of(record.shape)
+        view = self.views.of(record.shape)
+        return view if self.fence is None else view.inside(self.fence)
 
     def class_of(self, record: PodRecord) -> PodClass:
         """The class of a pod."""

@@ -4,6 +4,7 @@ The plain rule is: of the nodes that pass every filter and have room, take the o
 ones the first by name. A view is that rule as vectors, of which only the nodes that changed are computed again.
 """
 
+import copy
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -63,6 +64,16 @@ class ShapeView:
                     self._renew_room(np.array(slots, np.intp))
         self._room_seen, self._rules_seen = room.end, rules.end
         return self
+
+    def inside(self, fence: Mask) -> "ShapeView":
+        """The same for the nodes of ``fence`` only; it does not follow later changes."""
+        view = copy.copy(self)
+        view.mask = self.mask & fence
+        view.copies = np.where(fence, self.copies, 0)
+        view.keys = np.where(fence, self.keys, NO_NODE)
+        view.total = int(view.copies.sum())
+        view._largest = None
+        return view
 
     def best(self) -> int:
         """The best node that has room for one copy, or NO_NODE."""

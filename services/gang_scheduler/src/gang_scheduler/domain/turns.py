@@ -108,29 +108,36 @@ class Pass:
         if missing is not None:
             turn.refuse(missing, [r for group in turn.groups for r in group.pending.values()])
             return False
-        for group in turn.groups:
-            if group.started and group.pending:
-                turn.rest[group] = portions(group)
+        self._look_for_rest(turn)
         return True
+
+    def _look_for_rest(self, turn: Turn) -> None:
+        """The unit is tried from the beginning."""
+        turn.block, turn.refused = None, None
+        turn.blocked.clear()
+        turn.failed.clear()
+        turn.rest = {group: portions(group) for group in turn.groups if group.started and group.pending}
 
     def _redeem(self, turn: Turn) -> bool:
         """Room is kept for the unit: it takes it, or goes on waiting. False when it has to look for room like all others."""
         claim = self.claims.promises[turn.unit]
-        self.claims.lift([turn.unit])
-        before = self.trial.checkpoint()
-        failed = self._start(turn) if self._unstarted(turn) else self._add(turn)
-        turn.steps.extend(self.trial.since(before))
-        self.claims.restore([turn.unit])
-        if not failed:
-            return False
+        # A promise goes before reservations, but takes what is reserved only when nothing else is there for it.
+        for lifted in ([turn.unit], [turn.unit, *self.claims.reservations]):
+            self._look_for_rest(turn)
+            self.claims.lift(lifted)
+            before = self.trial.checkpoint()
+            failed = self._start(turn) if self._unstarted(turn) else self._add(turn)
+            turn.steps.extend(self.trial.since(before))
+            self.claims.restore(lifted)
+            if not failed:
+                turn.block = None
+                turn.blocked.clear()
+                return False
+            if not self.claims.reservations:
+                break
         if not self.claims.pending_room(claim):
             self.claims.end(claim)
-            turn.block, turn.refused = None, None
-            turn.blocked.clear()
-            turn.failed.clear()
-            for group in turn.groups:
-                if group.started and group.pending:
-                    turn.rest[group] = portions(group)
+            self._look_for_rest(turn)
             return False
         turn.block = Block(Explanation(Reason.ROOM_BEING_FREED, _expectation(turn, len(claim.awaited))), ANYTHING)
         return True

@@ -56,6 +56,20 @@ def tail_of(file: Path, lines: int | None) -> tuple[bytes, int]:
     return b"".join(parts), position
 
 
+def older_end(file: Path, most_bytes: int) -> bytes:
+    """The end of what was rotated away from ``file``, at most ``most_bytes`` of it."""
+    parts: list[bytes] = []
+    left = most_bytes
+    for part in _newest_first(file):
+        if part == file or not left:
+            continue
+        with part.open("rb") as stream:
+            stream.seek(max(0, part.stat().st_size - left))
+            parts.insert(0, stream.read(left))
+        left -= len(parts[0])
+    return b"".join(parts)
+
+
 def piece(file: Path, position: int) -> tuple[bytes, int]:
     """What stands behind ``position``, at most one chunk of it, and where to go on."""
     for after, chunk in _read_from(file, position):

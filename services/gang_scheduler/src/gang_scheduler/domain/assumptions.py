@@ -1,0 +1,96 @@
+"""Own decisions that have no outcome yet, counted as done: what they bind, whom they evict, for whom they keep room."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+from gang_scheduler.domain.allotments import allotment_of
+from gang_scheduler.domain.claims import Claim, Claims
+from gang_scheduler.domain.cluster import Cluster
+from gang_scheduler.domain.gang_terms import GroupId
+from gang_scheduler.domain.memory import read
+from gang_scheduler.domain.pod_record import PodRecord
+from kube import Decision, Key, Outcome, Verb
+
+
+@dataclass(slots=True)
+class Assumption:
+    """What one decision stands for until its outcome comes."""
+
+    subject: Key
+    bound: list[PodRecord] = field(default_factory=list)
+    evicted: list[PodRecord] = field(default_factory=list)
+    claim: Claim | None = None
+
+
+@dataclass(slots=True)
+class Assumptions:
+    """By decision what is assumed because of it."""
+
+    cluster: Cluster
+    claims: Claims
+    by_decision: dict[str, Assumption] = field(default_factory=dict)
+
+    def add(self, decision_id: str, decision: Decision) -> list[list[PodRecord]]:
+        """Count a decision as done; returns the pods that it binds, in batches of one shape and one gang."""
+        assumption = self.by_decision[decision_id] = Assumption(decision.subject)
+        batches = []
+        for batch, node in self._batches(decision):
+            self.cluster.assume(batch, node)
+            assumption.bound += batch
+            batches.append(batch)
+        for record in self._victims(decision):
+            record.evicting = True
+            assumption.evicted.append(record)
+        if decision.payload and "claim" in decision.payload:
+            assumption.claim = read(decision.payload["claim"])
+            self.claims.add(assumption.claim)
+        return batches
+
+    def settle(self, outcome: Outcome) -> None:
+        """Take back what did not become a fact; whoever it was about is tried again."""
+        assumption = self.by_decision.pop(outcome.decision_id, Assumption(outcome.subject))
+        for record in assumption.bound:
+            if record.assumed and self.cluster.pods.get(record.key) is record:
+                self.cluster.unassume(record)
+        for record in assumption.evicted:
+            record.evicting = False
+        claim = assumption.claim
+        if claim is not None:
+            claim.ordered = True
+            if not outcome.applied:
+                self.claims.end(claim)
+        gang = self._gang_of(assumption.subject)
+        if gang is not None and (assumption.bound or claim or not outcome.applied):
+            self.cluster.touch(gang, again=True)
+
+    def _victims(self, decision: Decision) -> Iterator[PodRecord]:
+        for mutation in decision.mutations:
+            record = self.cluster.pods.get(mutation.key) if mutation.verb is Verb.EVICT else None
+            if record is not None and record.pod.uid == mutation.uid:
+                yield record
+
+    def _batches(self, decision: Decision) -> Iterator[tuple[list[PodRecord], str]]:
+        """The pods that a decision binds and that are still to be bound, by node, shape and gang."""
+        batch: list[PodRecord] = []
+        node = ""
+        for mutation in decision.mutations:
+            record = self.cluster.pods.get(mutation.key) if mutation.verb is Verb.BIND else None
+            if record is None or record.pod.uid != mutation.uid or record.node:
+                continue
+            if batch and (
+                mutation.node != node or record.shape is not batch[0].shape or record.group is not batch[0].group
+            ):
+                yield batch, node
+                batch = []
+            node = mutation.node
+            record.given = allotment_of(mutation.devices)
+            batch.append(record)
+        if batch:
+            yield batch, node
+
+    def _gang_of(self, subject: Key) -> GroupId | None:
+        record = self.cluster.pods.get(subject)
+        if record is not None:
+            return record.group.id
+        gang = GroupId("gang", subject.namespace, subject.name)
+        return gang if gang in self.cluster.groups else None

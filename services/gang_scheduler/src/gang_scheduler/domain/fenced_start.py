@@ -1,0 +1,79 @@
+"""Starting gangs whose members, or whose sub-groups, have to be near each other in the network."""
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+
+from gang_scheduler.domain.gang import place_all
+from gang_scheduler.domain.gang_terms import GangTerms
+from gang_scheduler.domain.groups import Group
+from gang_scheduler.domain.hyper_nodes import Topology
+from gang_scheduler.domain.minimum import sub_group_of
+from gang_scheduler.domain.pod_record import PodRecord
+from gang_scheduler.domain.scoring import Placement
+from gang_scheduler.domain.trial import Trial
+from gang_scheduler.domain.vectors import Mask
+
+
+@dataclass(slots=True)
+class FencedStart:
+    """Tries one domain after the other; what succeeds stays placed on ``trial``."""
+
+    trial: Trial
+
+    def inside(self, group: Group, records: Sequence[PodRecord], place: Callable[[], bool]) -> bool:
+        """Whether ``place`` succeeds in one of the domains that the gang may use."""
+        room = self.trial.room
+        topology = group.terms.topology if group.terms else None
+        if topology is None:
+            return place()
+        before = room.fence
+        for fence in self._choices(topology, records, self._placed(group.members.values())):
+            room.fence = fence
+            done = place()
+            room.fence = before
+            if done:
+                return True
+        return False
+
+    def place(self, group: Group, records: Sequence[PodRecord]) -> bool:
+        """Place all of ``records``, each sub-group that asks for it in a domain of its own; the largest first."""
+        assert group.terms is not None
+        terms = group.terms
+        if not any(policy.topology for policy in terms.sub_groups):
+            return place_all(self.trial, records) is None
+        parts: dict[tuple[int, tuple[str, ...]] | None, list[PodRecord]] = {}
+        for record in records:
+            parts.setdefault(sub_group_of(record, terms), []).append(record)
+        rest = parts.pop(None, [])
+        for key, members in sorted(parts.items(), key=lambda item: (-len(item[1]), item[0])):
+            if not self._place_sub_group(group, terms, key, members):
+                return False
+        return not rest or place_all(self.trial, rest) is None
+
+    def _place_sub_group(
+        self, group: Group, terms: GangTerms, key: tuple[int, tuple[str, ...]] | None, members: list[PodRecord]
+    ) -> bool:
+        topology = terms.sub_groups[key[0]].topology if key else None
+        if topology is None:
+            return place_all(self.trial, members) is None
+        room, mark = self.trial.room, self.trial.checkpoint()
+        beside = [r for r in group.members.values() if r.slot >= 0 and sub_group_of(r, terms) == key]
+        before = room.fence
+        for fence in self._choices(topology, members, self._placed(beside)):
+            room.fence = fence
+            failed = place_all(self.trial, members)
+            room.fence = before
+            if failed is None:
+                return True
+            self.trial.rollback(mark)
+        return False
+
+    def _choices(self, topology: Topology, records: Sequence[PodRecord], held: list[int]) -> Iterator[Mask]:
+        room = self.trial.room
+        rows = room.table.rows_for(records[0].shape)
+        fullest = room.placement is Placement.BINPACK
+        return room.hyper_nodes.choices(topology, room.fence, held, rows, fullest=fullest)
+
+    @staticmethod
+    def _placed(records: Iterable[PodRecord]) -> list[int]:
+        return sorted({record.slot for record in records if record.slot >= 0})
