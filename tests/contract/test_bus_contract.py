@@ -94,6 +94,16 @@ async def test_a_trimmed_log_goes_on_with_its_sequences(bus: Bus) -> None:
     assert [entry.sequence for entry in await take(log.read(0), 2)] == [3, 4]
 
 
+@pytest.mark.parametrize("before", [-49_001, 0, 1])
+async def test_nothing_is_older_than_the_beginning_of_a_log(bus: Bus, before: int) -> None:
+    """A young log is kept whole, however far back its history is to reach."""
+    log = bus.log("fact")
+    for number in range(3):
+        await log.append(b"x", expected=number, message_id=f"m{number}")
+    await log.trim(before)
+    assert (await log.first(), await log.last()) == (1, 3)
+
+
 async def test_a_request_is_answered_by_who_serves_it(bus: Bus) -> None:
     async def twice(payload: bytes) -> bytes:
         return payload * 2

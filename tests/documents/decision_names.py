@@ -43,7 +43,7 @@ def names_in(services: Path) -> list[Name]:
 
 def _names_of_file(service: str, file: Path, place: str) -> Iterator[Name]:
     tree = ast.parse(file.read_text())
-    constants = dict(_constants(tree.body))
+    constants = {**_imported(tree.body, file), **dict(_constants(tree.body))}
     for function in ast.walk(tree):
         if not isinstance(function, ast.FunctionDef):
             continue
@@ -59,11 +59,33 @@ def _constants(body: Iterable[ast.stmt]) -> Iterator[tuple[str, str]]:
         match statement:
             case ast.Assign(targets=[ast.Name(id=name)], value=ast.Constant(value=str(text))):
                 yield name, text
+            case ast.Assign(targets=[ast.Tuple(elts=targets)], value=ast.Tuple(elts=values)):
+                for target, value in zip(targets, values, strict=True):
+                    if isinstance(target, ast.Name) and isinstance(value, ast.Constant):
+                        yield target.id, str(value.value)
+
+
+def _imported(body: Iterable[ast.stmt], file: Path) -> dict[str, str]:
+    """The constants that a module takes from its neighbours."""
+    found: dict[str, str] = {}
+    for statement in body:
+        if isinstance(statement, ast.ImportFrom) and statement.module:
+            neighbour = file.with_name(f"{statement.module.rpartition('.')[2]}.py")
+            if neighbour.exists():
+                constants = dict(_constants(ast.parse(neighbour.read_text()).body))
+                found |= {
+                    name.asname or name.name: constants[name.name]
+                    for name in statement.names
+                    if name.name in constants
+                }
+    return found
 
 
 def _name_argument(node: ast.AST) -> ast.expr | None:
     match node:
-        case ast.Call(func=ast.Name(id="Decision"), args=[first, *_]):
+        case ast.Call(func=ast.Name(id="Decision"), args=[ast.Attribute(value=ast.Name(id="self"), attr="name"), *_]):
+            return None  # `Reports`: the name is given where they are made
+        case ast.Call(func=ast.Name(id="Decision" | "Reports"), args=[first, *_]):
             return first
         case ast.Call(func=ast.Name(id="Decision"), keywords=keywords):
             return next((item.value for item in keywords if item.arg == "name"), None)

@@ -1,6 +1,7 @@
 """The bus on a real server that is killed, stays away, comes back, or has forgotten a reader."""
 
 import asyncio
+import random
 from collections.abc import AsyncIterator
 from pathlib import Path
 
@@ -213,3 +214,36 @@ async def test_a_request_that_is_cancelled_as_its_answer_comes_is_cancelled(bus:
     waiting.add_done_callback(lambda _: asking.cancel())
     with pytest.raises(asyncio.CancelledError):
         await asking
+
+
+async def test_what_is_read_waits_for_a_server_that_is_away(server: Server, bus: JetStreamBus) -> None:
+    log = bus.log("fact")
+    await log.append(b"1", expected=0, message_id="a", topic="state")
+    await log.put_snapshot(1, b"state of all")
+    await server.kill()
+    asked = [
+        asyncio.ensure_future(work)
+        for work in (log.last(), log.first(), log.last_of("state"), log.snapshot(), log.put_snapshot(2, b"more"))
+    ]
+    await asyncio.sleep(0.5)
+    assert not any(one.done() for one in asked)
+    await server.start()
+    last, first, newest, snapshot, _ = await asyncio.wait_for(asyncio.gather(*asked), 20)
+    assert (last, first, newest.payload) == (1, 1, b"1")
+    assert snapshot in ((1, b"state of all"), (2, b"more")) and await log.snapshot() == (2, b"more")
+
+
+async def test_a_snapshot_survives_the_server_whole(server: Server, bus: JetStreamBus) -> None:
+    """Killed while one is written or read, in the end each is there or not, and never a part of one."""
+    log, content = bus.log("fact"), random.Random(1).randbytes(6_000_000)
+    for number in range(1, 4):
+        putting = asyncio.ensure_future(log.put_snapshot(number, content + bytes([number])))
+        await asyncio.sleep(0.01 * number)
+        await server.kill()
+        await server.start()
+        await asyncio.wait_for(putting, 30)
+        reading = asyncio.ensure_future(log.snapshot())
+        await asyncio.sleep(0.004 * number)
+        await server.kill()
+        await server.start()
+        assert await asyncio.wait_for(reading, 30) == (number, content + bytes([number]))

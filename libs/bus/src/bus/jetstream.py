@@ -21,6 +21,7 @@ from nats.js.object_store import ObjectStore
 from bus.jetstream_lease import JetStreamLease
 from bus.jetstream_log import JetStreamLog, ensure_stream
 from bus.jetstream_reader import StreamReader
+from bus.patience import patiently
 from bus.ports import Handler, NoResponder, Parked, Ping, RequestFailed
 from bus.topology import DEAD, LEASES, SHARED_STREAMS, SNAPSHOTS, VALUES
 
@@ -136,7 +137,7 @@ class JetStreamBus:
 
     async def set_value(self, subject: str, payload: bytes) -> None:
         if not payload:
-            await self._js.purge_stream(VALUES, subject=subject)
+            await patiently(lambda: self._js.purge_stream(VALUES, subject=subject))
             return
         while True:
             try:
@@ -183,7 +184,8 @@ class JetStreamBus:
     async def park(self, parked: Parked) -> None:
         record = {"at": parked.at_ms, "service": parked.service, "source": parked.source, "error": parked.error}
         head = orjson.dumps(record)
-        await self._js.publish(f"tidegate.dead.{parked.service}", len(head).to_bytes(4) + head + parked.payload)
+        payload = len(head).to_bytes(4) + head + parked.payload
+        await patiently(lambda: self._js.publish(f"tidegate.dead.{parked.service}", payload, timeout=5.0))
 
     async def parked(self, limit: int = 100) -> list[Parked]:
         state = (await self._js.stream_info(DEAD)).state
@@ -199,7 +201,7 @@ class JetStreamBus:
         )
 
     async def close(self) -> None:
-        with suppress(NatsError):
+        with suppress(NatsError, OSError):
             await self._client.close()
 
 

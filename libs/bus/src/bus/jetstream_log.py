@@ -12,10 +12,11 @@ from nats.errors import Error as NatsError
 from nats.errors import NoRespondersError
 from nats.js import JetStreamContext
 from nats.js.api import ObjectMeta, ObjectMetaOptions
-from nats.js.errors import APIError, NotFoundError, ObjectNotFoundError
+from nats.js.errors import APIError, NotFoundError, ObjectNotFoundError, ServiceUnavailableError
 from nats.js.object_store import ObjectStore
 
 from bus.jetstream_reader import PART, StreamReader
+from bus.patience import patiently
 from bus.ports import BusError, Entry, StaleWriter
 from bus.topology import MAX_PART_BYTES, stream_of_log
 
@@ -75,7 +76,7 @@ class JetStreamLog:
             except APIError as error:
                 if error.err_code in _STALE_CODES:
                     return await self._stale(expected, message_id)
-                if error.err_code != _LOST_BATCH:
+                if error.err_code != _LOST_BATCH and not isinstance(error, ServiceUnavailableError):
                     raise BusError(f"log {self.name}: {error.description}") from error
                 await asyncio.sleep(0.1)
             except (TimeoutError, NatsError):
@@ -86,7 +87,7 @@ class JetStreamLog:
         """The guard refused: either an earlier try of ours was stored after all, or somebody else wrote."""
         last = await self.last()
         if last > expected:
-            newest = await self._js.get_msg(self._spec.name, last)
+            newest = await patiently(lambda: self._js.get_msg(self._spec.name, last))
             if (newest.headers or {}).get("Tidegate-Id") == message_id:
                 return last
         raise StaleWriter(self.name, expected, last)
@@ -113,16 +114,17 @@ class JetStreamLog:
 
     async def last(self) -> int:
         await self.declare()
-        return (await self._js.stream_info(self._spec.name)).state.last_seq
+        return (await patiently(lambda: self._js.stream_info(self._spec.name))).state.last_seq
 
     async def first(self) -> int:
         await self.declare()
-        return max(1, (await self._js.stream_info(self._spec.name)).state.first_seq)
+        return max(1, (await patiently(lambda: self._js.stream_info(self._spec.name))).state.first_seq)
 
     async def last_of(self, topic: str) -> Entry | None:
         await self.declare()
         try:
-            message = await self._js.get_last_msg(self._spec.name, f"{self._subject}.topic.{topic}")
+            subject = f"{self._subject}.topic.{topic}"
+            message = await patiently(lambda: self._js.get_last_msg(self._spec.name, subject))
         except NotFoundError:
             return None
         return Entry(message.seq or 0, message.data or b"", message.headers or {})
@@ -139,6 +141,9 @@ class JetStreamLog:
             await reader.stop()
 
     async def put_snapshot(self, sequence: int, content: bytes) -> None:
+        await patiently(lambda: self._put_snapshot(sequence, content))
+
+    async def _put_snapshot(self, sequence: int, content: bytes) -> None:
         store = await self._snapshots()
         meta = ObjectMeta(options=ObjectMetaOptions(max_chunk_size=SNAPSHOT_CHUNK_BYTES))
         await store.put(self._snapshot_name(sequence), zlib.compress(content, 1), meta)
@@ -147,6 +152,9 @@ class JetStreamLog:
                 await store.delete(self._snapshot_name(old))
 
     async def snapshot(self, at_most: int | None = None) -> tuple[int, bytes] | None:
+        return await patiently(lambda: self._snapshot(at_most))
+
+    async def _snapshot(self, at_most: int | None) -> tuple[int, bytes] | None:
         store = await self._snapshots()
         for sequence in reversed(await self._snapshot_sequences(store)):
             if at_most is None or sequence <= at_most:
@@ -158,7 +166,9 @@ class JetStreamLog:
         return None
 
     async def trim(self, before: int) -> None:
-        await self._js.purge_stream(self._spec.name, seq=before)
+        if before <= 1:  # nothing is older than the first; and a purge up to 0 would be one of everything
+            return
+        await patiently(lambda: self._js.purge_stream(self._spec.name, seq=before))
 
     def _snapshot_name(self, sequence: int) -> str:
         return f"{self.name}.{sequence}"

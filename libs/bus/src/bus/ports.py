@@ -86,7 +86,7 @@ class Log(Protocol):
         """The newest snapshot, at or before sequence ``at_most`` if given."""
 
     async def trim(self, before: int) -> None:
-        """Drop the entries before sequence ``before``."""
+        """Drop the entries before sequence ``before``; none where that is before the first."""
 
 
 class Subscription(Protocol):
