@@ -205,8 +205,17 @@ class Pass:
         if place[1] == MINIMUM and turn.block is not None and not turn.block.hopeless and not turn.steps:
             self.evictor.reserved = [claim for unit, claim in self.claims.reservations.items() if unit not in passed]
             self._make_room(turn, -place[0])
+        self._mention_reservations(turn, passed)
         if starts and self.cluster.room.ledger.strict(queue) and not (turn.block and turn.block.hopeless):
             self._stop(queue, turn)
+
+    def _mention_reservations(self, turn: Turn, passed: Sequence[Unit]) -> None:
+        """Say for whom room is reserved that the unit might have had."""
+        names = [unit[0].name for unit in self.claims.reservations if unit not in passed and unit != turn.unit]
+        if names and turn.block is not None and turn.plan is None and not turn.block.hopeless:
+            told = turn.block.explanation
+            message = f"{told.message}; room is reserved for {' and '.join(names)}, waiting at the head of the queue"
+            turn.block = turn.block._replace(explanation=Explanation(told.reason, message, told.detail))
 
     def _make_room(self, turn: Turn, priority: int) -> None:
         """Ask whether others may be evicted for the minimum of the unit."""
