@@ -179,14 +179,30 @@ SUPPORT = (
         "laid over new pods that it selects",
         "what the labels ask of a node",
     ),
+    Support(
+        "HyperNode.topology.volcano.sh",
+        ("gang_scheduler",),
+        "tiers; members by exact name, pattern and label; hard and soft topology of gangs and sub-gangs",
+    ),
+    Support(
+        "ClusterQueue.kueue.x-k8s.io",
+        _GATE,
+        "nominal quota, borrowing and lending limits by flavor, flavor fungibility, preemption, fair sharing, queueing "
+        "strategy, namespace selector, stop policy; its status",
+        "admission checks, admission scopes",
+    ),
+    Support("LocalQueue.kueue.x-k8s.io", ("queue_manager",), "its ClusterQueue, stop policy; its status"),
+    Support("Cohort.kueue.x-k8s.io", ("queue_manager",), "the tree, quota of its own, fair sharing; its status"),
+    Support(
+        "ResourceFlavor.kueue.x-k8s.io",
+        _GATE,
+        "node labels, taints and tolerations: pods go to the nodes of their flavor",
+        "`topologyName`",
+    ),
+    Support("WorkloadPriorityClass.kueue.x-k8s.io", ("queue_manager",), "the order inside a ClusterQueue"),
 )
 
 BY_KIND = {support.kind: support for support in SUPPORT}
 
-CHECKED_ONLY = {
-    "HyperNode.topology.volcano.sh": "pods are not placed by network topology yet",
-    "ClusterQueue.kueue.x-k8s.io": "Kueue's quotas are not applied yet",
-    "Cohort.kueue.x-k8s.io": "Kueue's quotas are not applied yet",
-    "LocalQueue.kueue.x-k8s.io": "Kueue's quotas are not applied yet",
-}
+CHECKED_ONLY: dict[str, str] = {}
 """Kinds that admission completes and checks, and that nobody acts on."""

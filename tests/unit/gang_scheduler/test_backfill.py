@@ -55,6 +55,7 @@ def test_room_of_the_head_is_not_given_away(toy: Any) -> None:
     toy.pods("small", cpu=1)
     toy.settle()
     assert toy.where("small") == ""
+    assert "room is reserved for large, waiting at the head of the queue" in toy.message("small")
     toy.delete(toy.pod("busy").key)
     toy.settle()
     assert (toy.where("large"), toy.where("small")) == ("n", "")

@@ -53,8 +53,12 @@ class Askers:
         self.shares_changed = self.cluster.budgets.changed = False
 
     def tempt(self, records: Sequence[PodRecord]) -> None:
-        """Pods of one gang were placed: somebody more important in its queue may want their room."""
-        askers = self._by_queue.get(records[0].group.queue)
+        """Pods of one gang were placed: somebody more important in its queue may want their room, or another queue."""
+        ledger, queue = self.cluster.room.ledger, records[0].group.queue
+        if any(ledger.has_excess(name) for name in ledger.chain(queue)):
+            for other in [name for name in self._by_queue if name != queue and ledger.has_due(name)]:
+                self._renew(list(self._by_queue[other]))
+        askers = self._by_queue.get(queue)
         if askers:
             lowest = min(victim_priority(record, self.cluster.classes) for record in records)
             self._renew([unit for unit, priority in askers.items() if priority > lowest])

@@ -3,8 +3,8 @@
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
-from gang_scheduler.domain.block import ANYTHING, Block, Wake
-from gang_scheduler.domain.explain import Explanation, NodeReport, Reason, node_report, too_large
+from gang_scheduler.domain.block import ANYTHING, Block
+from gang_scheduler.domain.explain import Explanation, Reason
 from gang_scheduler.domain.fenced_start import FencedStart
 from gang_scheduler.domain.gang import place_all, place_some
 from gang_scheduler.domain.groups import Group
@@ -12,7 +12,8 @@ from gang_scheduler.domain.minimum import Candidates, candidates, first_choice
 from gang_scheduler.domain.pod_record import PodRecord
 from gang_scheduler.domain.queue_ledger import Denial, total_of
 from gang_scheduler.domain.quota_admission import beyond_grant
-from gang_scheduler.domain.room import PodClass, Room
+from gang_scheduler.domain.refusals import Refusals
+from gang_scheduler.domain.room import Room
 from gang_scheduler.domain.trial import Step, Trial
 
 
@@ -22,8 +23,10 @@ class Attempts:
 
     room: Room
     trial: Trial
-    _reports: dict[PodClass, NodeReport] = field(default_factory=dict)
-    _reports_at: tuple[int, int] = (0, 0)
+    _refusals: Refusals = field(init=False)
+
+    def __post_init__(self) -> None:
+        self._refusals = Refusals(self.room, self.trial)
 
     def start(self, groups: Sequence[Group]) -> Block | None:
         """Start the minima of ``groups``, none of which has started and all of which have enough members."""
@@ -38,21 +41,21 @@ class Attempts:
         flexible = any(self._has_choice(choice, item) for choice, item in zip(choices, found, strict=True))
         who = " and ".join(f"{group.name}" for group in groups)
         if denial and not (flexible and not denial.never):
-            return self._denied(denial, chosen, groups)
+            return self._refusals.denied(denial, chosen, groups)
         if self._try_start(groups, found, chosen, denial, flexible):
             return None
         if denial:
-            return self._denied(denial, chosen, groups)
-        return self._unplaced(chosen, who, flexible)
+            return self._refusals.denied(denial, chosen, groups)
+        return self._refusals.unplaced(chosen, who, flexible)
 
     def add(self, group: Group, records: Sequence[PodRecord]) -> Block | None:
         """Bind one more member, or one more sub-group, of a gang that runs."""
         denial = beyond_grant(group, records) or self._denial([group], [list(records)])
         if denial:
-            return self._denied(denial, records, [group])
+            return self._refusals.denied(denial, records, [group])
         if self.adds(group, records):
             return None
-        block = self._unplaced(records, group.name, flexible=False)
+        block = self._refusals.unplaced(records, group.name, flexible=False)
         return block._replace(wake=ANYTHING) if group.terms is not None and group.terms.fenced else block
 
     def starts(self, groups: Sequence[Group]) -> bool:
@@ -109,8 +112,8 @@ class Attempts:
         denial = self._denial(groups, choices)
         records = [record for choice in choices for record in choice]
         if denial:
-            return self._denied(denial, records, groups)
-        block = self._unplaced(records, " and ".join(group.name for group in groups), flexible=True)
+            return self._refusals.denied(denial, records, groups)
+        block = self._refusals.unplaced(records, " and ".join(group.name for group in groups), flexible=True)
         if block.hopeless:
             return block
         asked = [str(group.terms.topology) for group in groups if group.terms is not None and group.terms.topology]
@@ -218,84 +221,6 @@ class Attempts:
         for queue, requests in charged:
             ledger.charge(queue, requests, -1)
         return denial
-
-    def _denied(self, denial: Denial, records: Sequence[PodRecord], groups: Sequence[Group]) -> Block:
-        # A pod larger than every node is told that first: it is what its owner can change.
-        large = next((text for record in _one_of_each(records) if (text := too_large(self.room, record))), "")
-        if large:
-            return self._never(large, Wake(queue=denial.queue))
-        detail = {"queue": denial.queue or groups[0].queue}
-        return Block(Explanation(Reason(denial.reason), denial.message, detail), Wake(queue=denial.queue), denial.never)
-
-    def _unplaced(self, records: Sequence[PodRecord], who: str, flexible: bool) -> Block:
-        for record in records:
-            if record.shape.broken:
-                message = f"the requests of pod {record.key.name} cannot be read: {record.shape.broken}"
-                return Block(Explanation(Reason.BAD_REQUESTS, message), ANYTHING, hopeless=True)
-        wake = self._wake(records, flexible)
-        large = next((text for record in _one_of_each(records) if (text := too_large(self.room, record))), "")
-        if large and not flexible:
-            return self._never(large, wake)
-        mark = self.trial.checkpoint()
-        if len(records) > 1:
-            for record in _one_of_each(records):
-                place_some(self.trial, [item for item in records if item.shape is record.shape], len(records))
-        failed = next((record for record in records if record.slot < 0), records[0])
-        placed = sum(1 for record in records if record.slot >= 0)
-        report = self._report(failed)
-        self.trial.rollback(mark)
-        return self._words(records, who, failed, placed, report, wake)
-
-    def _words(
-        self, records: Sequence[PodRecord], who: str, failed: PodRecord, placed: int, report: NodeReport, wake: Wake
-    ) -> Block:
-        sentence = report.sentence(failed.key.name)
-        detail = {
-            "filters": dict(report.filters),
-            "short": list(report.short),
-            "pod": failed.key.name,
-            "placed": placed,
-            "needed": len(records),
-        }
-        if len(records) == 1:
-            return Block(Explanation(report.reason, sentence, detail), wake)
-        message = f"{placed} of {len(records)} members of {who} fit, {len(records)} are needed at once; for the next one: {sentence}"
-        possible = sum(self.room.view(record).largest_possible() for record in _one_of_each(records))
-        if 0 < possible < len(records):
-            message += f"; all nodes together could hold {possible} if they were empty, so it can never start"
-            return Block(Explanation(Reason.NEVER_FITS, message, detail), wake, hopeless=True)
-        return Block(Explanation(report.reason, message, detail), wake)
-
-    def _never(self, message: str, wake: Wake) -> Block:
-        return Block(Explanation(Reason.NEVER_FITS, message), wake, hopeless=True)
-
-    def _wake(self, records: Sequence[PodRecord], flexible: bool) -> Wake:
-        """The places that are certainly missing, of the shape that misses most."""
-        if flexible:
-            return ANYTHING
-        needs: dict[int, int] = {}
-        for record in records:
-            needs[record.shape.index] = needs.get(record.shape.index, 0) + 1
-        for record in _one_of_each(records):
-            need = needs[record.shape.index]
-            if self.room.view(record).total < need:
-                return Wake(record.shape, need)
-        return ANYTHING
-
-    def _report(self, record: PodRecord) -> NodeReport:
-        """The report on a pod; those of one class share it while nothing changes."""
-        now = (self.room.table.room.end, self.room.table.rules.end)
-        if now != self._reports_at:
-            self._reports.clear()
-            self._reports_at = now
-        kind = self.room.class_of(record)
-        if kind not in self._reports:
-            self._reports[kind] = node_report(self.room, record)
-        return self._reports[kind]
-
-
-def _one_of_each(records: Sequence[PodRecord]) -> list[PodRecord]:
-    return list({record.shape.index: record for record in reversed(records)}.values())[::-1]
 
 
 def _title(group: Group) -> str:

@@ -22,7 +22,8 @@ from gang_scheduler.domain.memory import dump, load
 from gang_scheduler.domain.quota_admission import evicted
 from gang_scheduler.domain.scoring import Placement
 from gang_scheduler.domain.trial import Trial
-from gang_scheduler.domain.turns import Pass, Turn, wake_of
+from gang_scheduler.domain.turn import Turn, wake_of
+from gang_scheduler.domain.turns import Pass
 from gang_scheduler.domain.victims import GangEviction
 from gang_scheduler.domain.waiting_line import Unit, WaitingLine
 from kube import Decision, Event, Key, Manifest, Outcome

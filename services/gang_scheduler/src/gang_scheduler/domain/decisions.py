@@ -8,7 +8,7 @@ from gang_scheduler.domain.groups import Group
 from gang_scheduler.domain.memory import written
 from gang_scheduler.domain.pod_record import PodRecord
 from gang_scheduler.domain.statuses import group_patch, pod_patch, waiting_condition
-from gang_scheduler.domain.turns import Turn
+from gang_scheduler.domain.turn import Turn
 from kube import Decision, Manifest, Mutation, Verb
 
 NAMED = 8

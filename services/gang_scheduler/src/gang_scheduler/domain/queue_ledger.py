@@ -151,6 +151,12 @@ class QueueLedger:
         used = self.used.get(queue, {})
         return entitlement is not None and any(used.get(key, 0) < due for key, due in entitlement.deserved.items())
 
+    def has_excess(self, queue: str) -> bool:
+        """Whether the queue uses more of anything than it deserves."""
+        entitlement = (self.queues or {}).get(queue)
+        due = entitlement.deserved if entitlement else {}
+        return any(amount > due.get(key, 0) for key, amount in self.used.get(queue, {}).items() if key != "pods")
+
     def order(self, queue: str) -> tuple[int, int, str, str]:
         """The queue's place: by priority, share, creation, name."""
         entitlement = (self.queues or {}).get(queue)

@@ -9,57 +9,21 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
 from gang_scheduler.domain.attempt import Attempts
-from gang_scheduler.domain.backfill import Backfill, Place
-from gang_scheduler.domain.block import ANYTHING, OWN_CHANGE, Block, Wake
+from gang_scheduler.domain.backfill import Backfill
+from gang_scheduler.domain.block import ANYTHING, Block
 from gang_scheduler.domain.claims import Claims
 from gang_scheduler.domain.cluster import Cluster
 from gang_scheduler.domain.eviction import Wish
-from gang_scheduler.domain.evictor import Evictor, Plan
+from gang_scheduler.domain.evictor import Evictor
 from gang_scheduler.domain.explain import Explanation, Reason
 from gang_scheduler.domain.groups import Group
-from gang_scheduler.domain.minimum import candidates, first_choice, shortage
-from gang_scheduler.domain.pod_record import PodRecord
-from gang_scheduler.domain.portions import Portion, lacks_minimum, portions
-from gang_scheduler.domain.room import PodClass
-from gang_scheduler.domain.trial import Step, Trial
+from gang_scheduler.domain.minimum import candidates, first_choice
+from gang_scheduler.domain.portions import lacks_minimum, portions
+from gang_scheduler.domain.trial import Trial
+from gang_scheduler.domain.turn import Turn, expectation, incomplete, waits
 from gang_scheduler.domain.waiting_line import Unit
 
 MINIMUM, SURPLUS = 0, 1
-
-
-@dataclass(slots=True, eq=False)
-class Turn:
-    """A unit in a pass. ``block`` is the first reason why something of it found no place."""
-
-    unit: Unit
-    groups: list[Group]
-    block: Block | None = None
-    blocked: list[PodRecord] = field(default_factory=list)
-    started: list[Group] = field(default_factory=list)
-    steps: list[Step] = field(default_factory=list)
-    rest: dict[Group, list[Portion]] = field(default_factory=dict)
-    failed: set[PodClass] = field(default_factory=set)
-    refused: Portion | None = None
-    """The first portion that found no place."""
-
-    place: Place | None = None
-    """Where it stood in its queue when its minimum was tried last."""
-
-    conceivable: bool = False
-    """Whether others might be evicted for it one day: then any change may help."""
-
-    plan: Plan | None = None
-    """Who is to be evicted so that the unit can start."""
-
-    def expect(self, plan: Plan, message: str) -> None:
-        """Note that room is being freed for the unit; that is what is told."""
-        self.plan = plan
-        self.block = Block(Explanation(Reason.ROOM_BEING_FREED, message), ANYTHING)
-
-    def refuse(self, block: Block, records: Iterable[PodRecord]) -> None:
-        """Note why ``records`` found no place; the first reason is the one that is told."""
-        self.block = self.block or block
-        self.blocked.extend(records)
 
 
 @dataclass(slots=True)
@@ -104,7 +68,7 @@ class Pass:
     def _enter(self, turn: Turn) -> bool:
         """Whether the unit can be tried."""
         self.turns[turn.unit] = turn
-        missing = self._incomplete(turn)
+        missing = incomplete(turn)
         if missing is not None:
             turn.refuse(missing, [r for group in turn.groups for r in group.pending.values()])
             return False
@@ -139,33 +103,8 @@ class Pass:
             self.claims.end(claim)
             self._look_for_rest(turn)
             return False
-        turn.block = Block(Explanation(Reason.ROOM_BEING_FREED, _expectation(turn, len(claim.awaited))), ANYTHING)
+        turn.block = Block(Explanation(Reason.ROOM_BEING_FREED, expectation(turn, len(claim.awaited))), ANYTHING)
         return True
-
-    def _incomplete(self, turn: Turn) -> Block | None:
-        """Why a unit cannot be tried at all: members, groups or the leave of a queue are missing."""
-        present = {group.id for group in turn.groups}
-        name = turn.unit[0].name
-        for gang in turn.unit:
-            if gang not in present:
-                return _waits(
-                    Reason.BUNDLE_INCOMPLETE,
-                    f"gang {gang.namespace}/{gang.name} of the bundle of {name} does not exist",
-                )
-        for group in turn.groups:
-            if group.terms is None:
-                return _waits(Reason.GROUP_MISSING, f"PodGroup {group.id.namespace}/{group.name} does not exist")
-            if not group.let_in:
-                return _waits(
-                    Reason.BUNDLE_INCOMPLETE,
-                    f"gang {group.name} of the bundle has not been let in by queue {group.queue}",
-                )
-            if group.started or group.id.kind == "pod":
-                continue
-            lack = shortage(group, candidates(group))
-            if lack:
-                return _waits(Reason.NOT_ENOUGH_PODS, lack)
-        return None
 
     def _line_up(self, turn: Turn) -> None:
         """The unit goes to its place in its queue, if it has anything left to try."""
@@ -205,8 +144,17 @@ class Pass:
         if place[1] == MINIMUM and turn.block is not None and not turn.block.hopeless and not turn.steps:
             self.evictor.reserved = [claim for unit, claim in self.claims.reservations.items() if unit not in passed]
             self._make_room(turn, -place[0])
+        self._mention_reservations(turn, passed)
         if starts and self.cluster.room.ledger.strict(queue) and not (turn.block and turn.block.hopeless):
             self._stop(queue, turn)
+
+    def _mention_reservations(self, turn: Turn, passed: Sequence[Unit]) -> None:
+        """Say for whom room is reserved that the unit might have had."""
+        names = [unit[0].name for unit in self.claims.reservations if unit not in passed and unit != turn.unit]
+        if names and turn.block is not None and turn.plan is None and not turn.block.hopeless:
+            told = turn.block.explanation
+            message = f"{told.message}; room is reserved for {' and '.join(names)}, waiting at the head of the queue"
+            turn.block = turn.block._replace(explanation=Explanation(told.reason, message, told.detail))
 
     def _make_room(self, turn: Turn, priority: int) -> None:
         """Ask whether others may be evicted for the minimum of the unit."""
@@ -226,7 +174,7 @@ class Pass:
                 self.evictor.present()
                 self.backfill.reserve(turn.unit, wish)
         else:
-            turn.expect(plan, _expectation(turn, len(plan.victims)))
+            turn.expect(plan, expectation(turn, len(plan.victims)))
 
     def _start(self, turn: Turn) -> bool:
         groups = self._unstarted(turn)
@@ -262,7 +210,7 @@ class Pass:
         for _, turn in self._lines[queue]:
             message = f"queue {queue} is strict and {head.unit[0].name} is before {turn.unit[0].name}"
             turn.refuse(
-                _waits(Reason.BEHIND_HEAD, message, ANYTHING),
+                waits(Reason.BEHIND_HEAD, message, ANYTHING),
                 [r for g in turn.groups for r in g.pending.values() if r.slot < 0],
             )
         self._lines[queue].clear()
@@ -274,25 +222,6 @@ class Pass:
         return sum(len(step.records) for step in turn.steps if step.records[0].group is group)
 
 
-def _expectation(turn: Turn, victims: int) -> str:
-    who = " and ".join(group.name for group in turn.groups)
-    if victims:
-        return f"room for {who} is kept until {victims} evicted {'pod has' if victims == 1 else 'pods have'} left it"
-    return f"room for {who} is kept until the pods that are leaving have left it"
-
-
 def _wants(group: Group) -> bool:
     """Whether a gang has anything to start."""
     return bool(group.pending)
-
-
-def _waits(reason: Reason, message: str, wake: Wake = OWN_CHANGE) -> Block:
-    return Block(Explanation(reason, message), wake)
-
-
-def wake_of(turn: Turn, classes: Sequence[PodClass]) -> Wake:
-    """What a unit waits for: with several kinds of waiting members anything may help."""
-    assert turn.block is not None
-    if turn.conceivable and not turn.block.wake.own:
-        return ANYTHING
-    return turn.block.wake if len(classes) <= 1 or not turn.failed else ANYTHING
