@@ -1,7 +1,9 @@
 # Tidegate. `make demo` and `make test` set up by themselves what they need.
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
-PYTHON3 ?= $(shell command -v python3.13 || command -v python3.12 || command -v python3.11 || command -v python3)
+# The first interpreter that really runs and is new enough: the name alone may be a shim that points nowhere.
+PYTHON3 ?= $(shell for name in python3.13 python3.12 python3.11 python3 python; do \
+  $$name -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && { echo $$name; break; }; done)
 VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
@@ -14,8 +16,7 @@ help: ## What there is to make
 setup: $(STAMP) ## A virtual environment in .venv with everything, and .venv/bin/tidegate
 
 $(STAMP): requirements.lock pyproject.toml
-	@$(PYTHON3) -c 'import sys; sys.exit(sys.version_info < (3, 11))' \
-	  || { echo "Tidegate needs Python 3.11 or later; found $$($(PYTHON3) --version). Set PYTHON3=/path/to/python"; exit 1; }
+	@test -n "$(PYTHON3)" || { echo "Tidegate needs Python 3.11 or later on the PATH, or PYTHON3=/path/to/python"; exit 1; }
 	@test -x $(BIN)/python || $(PYTHON3) -m venv $(VENV)
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements.lock
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation -e .

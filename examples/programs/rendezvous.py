@@ -1,8 +1,9 @@
 """Data-parallel training: every rank has a part of the data, and after each step all of them share one gradient.
 
-Runs in the pods of a PyTorchJob and meets by what the job injects: MASTER_ADDR, MASTER_PORT, RANK, WORLD_SIZE. With torch
-installed torch.distributed adds up the gradients; without it the same contract is kept with sockets, and the standard
-library is enough. The data lie on y = 3x, so every rank knows what has to come out.
+Runs in the pods of a PyTorchJob and meets by what the job injects: MASTER_ADDR, MASTER_PORT, RANK, WORLD_SIZE; in those of a
+TrainJob by torchrun's names for the same. With torch installed torch.distributed adds up the gradients; without it the same
+contract is kept with sockets, and the standard library is enough. The data lie on y = 3x, so every rank knows what has to
+come out.
 
 STEPS and PAUSE_SECONDS may be set in the manifest.
 """
@@ -55,6 +56,11 @@ class Sockets:
             print(json.dumps(total), file=stream, flush=True)
         return total
 
+    def leave(self):
+        """Give the connections up."""
+        for connection in (*self.streams, *self.peers):
+            connection.close()
+
     def _send_and_hear(self, value):
         print(json.dumps(value), file=self.streams[0], flush=True)
         return json.loads(self.streams[0].readline())
@@ -77,11 +83,21 @@ class Torch:
         self.torch.distributed.all_reduce(tensor)
         return float(tensor[0])
 
+    def leave(self):
+        """End the threads of the group, which would else be cut off with the program."""
+        self.torch.distributed.destroy_process_group()
+
+
+def injected(name, torchruns_name):
+    """What the job injected into this pod, under either name."""
+    return os.environ.get(name) or os.environ[torchruns_name]
+
 
 def meet():
-    """The group of all ranks, by what the job injected into this pod."""
-    rank, size, port = (int(os.environ[name]) for name in ("RANK", "WORLD_SIZE", "MASTER_PORT"))
-    address = until_peers_answer(lambda: socket.gethostbyname(os.environ["MASTER_ADDR"]))
+    """The group of all ranks."""
+    rank, size = int(injected("RANK", "PET_NODE_RANK")), int(injected("WORLD_SIZE", "PET_NNODES"))
+    host, port = injected("MASTER_ADDR", "PET_MASTER_ADDR"), int(injected("MASTER_PORT", "PET_MASTER_PORT"))
+    address = until_peers_answer(lambda: socket.gethostbyname(host))
     try:
         import torch
         import torch.distributed
@@ -94,7 +110,7 @@ def main():
     """Gradient descent on this rank's part of the data, with the gradient of all."""
     steps, pause = int(os.environ.get("STEPS", "20")), float(os.environ.get("PAUSE_SECONDS", "0.2"))
     rank, size, group = meet()
-    print(f"rank {rank} of {size} met the others at {os.environ['MASTER_ADDR']} by {group.name}")
+    print(f"rank {rank} of {size} met the others at {injected('MASTER_ADDR', 'PET_MASTER_ADDR')} by {group.name}")
     total = size * SAMPLES_PER_RANK
     xs = [(rank * SAMPLES_PER_RANK + index + 1) / total for index in range(SAMPLES_PER_RANK)]
     weight = 0.0
@@ -108,6 +124,7 @@ def main():
     everybody = group.all_reduce(weight)
     if abs(everybody - size * weight) > 1e-9:
         sys.exit("the ranks do not have the same weight")
+    group.leave()
     print(f"checked: weight {weight:.3f} on {size} ranks after {steps} steps, by {group.name}")
 
 

@@ -140,3 +140,83 @@ async def test_a_lease_is_held_by_one_at_a_time(bus: Bus) -> None:
 async def test_parked_messages_keep_their_error(bus: Bus) -> None:
     await bus.park(Parked(5, "gang_scheduler", "fact/7", "cannot decode", b"\x00\x01"))
     assert await bus.parked() == [Parked(5, "gang_scheduler", "fact/7", "cannot decode", b"\x00\x01")]
+
+
+async def test_of_two_writers_at_once_one_is_refused(bus: Bus) -> None:
+    log = bus.log("fact")
+    tries = [log.append(b"%d" % number, expected=0, message_id=f"m{number}") for number in range(5)]
+    results = await asyncio.gather(*tries, return_exceptions=True)
+    assert sorted(isinstance(result, StaleWriter) for result in results) == [False] + [True] * 4
+    assert await log.last() == 1
+
+
+async def test_every_reader_gets_everything(bus: Bus) -> None:
+    log = bus.log("fact")
+    readers = [asyncio.ensure_future(take(log.read(after), 200 - after)) for after in (0, 0, 50)]
+    for number in range(200):
+        await log.append(b"%d" % number, expected=number, message_id=f"m{number}")
+    for reader, after in zip(readers, (0, 0, 50), strict=True):
+        assert [entry.sequence for entry in await reader] == list(range(after + 1, 201))
+
+
+async def test_what_a_trim_leaves_of_a_large_message_is_not_read(bus: Bus) -> None:
+    """A reader sees it whole or not at all."""
+    log = bus.log("fact")
+    large = bytes(range(256)) * 8192
+    last = await log.append(large, expected=0, message_id="large")
+    small = await log.append(b"small", expected=last, message_id="small")
+    await log.trim(last)
+    reader = log.read(0)
+    payloads = [entry.payload for entry in await take(reader, 1)]
+    while payloads[-1] != b"small":
+        payloads += [entry.payload for entry in await take(reader, 1)]
+    assert payloads in ([b"small"], [large, b"small"])
+    assert await log.last() == small
+
+
+async def test_only_the_newest_snapshots_are_kept(bus: Bus) -> None:
+    log = bus.log("fact")
+    for sequence in range(1, 9):
+        await log.put_snapshot(sequence, b"%d" % sequence)
+    assert await log.snapshot() == (8, b"8")
+    assert await log.snapshot(at_most=3) is None
+    assert await bus.log("decision.gang_scheduler").snapshot() is None
+
+
+async def test_what_is_told_reaches_all_who_listen(bus: Bus) -> None:
+    heard: list[tuple[str, bytes]] = []
+    everyone = await bus.listen("tidegate.heartbeat.*", lambda payload: heard.append(("all", payload)))
+    await bus.listen("tidegate.heartbeat.n1", lambda payload: heard.append(("n1", payload)))
+    await asyncio.sleep(0.05)
+    await bus.publish("tidegate.heartbeat.n1", b"1")
+    await bus.publish("tidegate.heartbeat.n2", b"2")
+    await asyncio.sleep(0.1)
+    assert sorted(heard) == [("all", b"1"), ("all", b"2"), ("n1", b"1")]
+    await everyone.stop()
+    await asyncio.sleep(0.05)
+    await bus.publish("tidegate.heartbeat.n1", b"3")
+    await asyncio.sleep(0.1)
+    assert sorted(heard)[-1] == ("n1", b"3") and ("all", b"3") not in heard
+
+
+async def test_a_value_that_was_taken_away_is_none(bus: Bus) -> None:
+    await bus.set_value("tidegate.assignment.n1", b"1")
+    await bus.set_value("tidegate.assignment.n1", b"")
+    values = bus.values("tidegate.assignment.n1")
+    waiting = asyncio.ensure_future(anext(values))
+    await asyncio.sleep(0.2)
+    assert not waiting.done()
+    await bus.set_value("tidegate.assignment.n1", b"2")
+    async with asyncio.timeout(10):
+        assert await waiting == b"2"
+
+
+async def test_who_asks_too_long_is_told_so(bus: Bus) -> None:
+    async def sleep(payload: bytes) -> bytes:
+        await asyncio.sleep(60)
+        return payload
+
+    serving = await bus.serve("tidegate.request.a.slow", sleep)
+    with pytest.raises(RequestFailed, match="no answer"):
+        await bus.request("tidegate.request.a.slow", b"", timeout=0.2)
+    await serving.stop()

@@ -29,6 +29,7 @@ class ServerDouble(api_pb2_grpc.TidegateServiceServicer):
         self.warnings: dict[str, str] = {}
         self.failures: dict[str, tuple[grpc.StatusCode, str]] = {}
         self.broken_watches = 0
+        self.ends_watches = False
         self.lingering_seconds = 0.0
         self.logs: dict[str, list[bytes]] = {}
         self.lines: dict[str, list[str]] = {}
@@ -82,9 +83,7 @@ class ServerDouble(api_pb2_grpc.TidegateServiceServicer):
         for request in request_iterator:
             self._begin("ApplyStream", request, context)
             results = [self._applied(json.loads(manifest), request.apply) for manifest in request.apply.manifests]
-            yield api_pb2.ApplyStreamResponse(
-                applied=api_pb2.ApplyResponse(results=results, revision=self.revision)
-            )
+            yield api_pb2.ApplyStreamResponse(applied=api_pb2.ApplyResponse(results=results, revision=self.revision))
 
     def _applied(self, manifest: Manifest, request: Any) -> Any:
         key = key_of(manifest)
@@ -110,9 +109,7 @@ class ServerDouble(api_pb2_grpc.TidegateServiceServicer):
         for name in request.names:
             key = Key(find_kind(name.kind).id, name.namespace, name.name)
             if key not in self.objects:
-                results.append(
-                    api_pb2.ApplyResult(name=_name(key), outcome="refused", message=f"{key} not found")
-                )
+                results.append(api_pb2.ApplyResult(name=_name(key), outcome="refused", message=f"{key} not found"))
                 continue
             uid = self.objects[key]["metadata"]["uid"]
             results.append(api_pb2.ApplyResult(name=_name(key), outcome="deleted", uid=uid))
@@ -168,6 +165,8 @@ class ServerDouble(api_pb2_grpc.TidegateServiceServicer):
             context.abort(grpc.StatusCode.UNAVAILABLE, "the server goes down")
         kind = find_kind(request.kind).id
         while context.is_active():
+            if self.ends_watches:
+                context.abort(grpc.StatusCode.PERMISSION_DENIED, "enough")
             with self._changed:
                 fresh = [one for one in self._changes if one[2] > position]
                 if not fresh:

@@ -32,6 +32,19 @@ async def test_a_container_without_command_fails_and_names_the_field(bench: Any)
     assert "spec.containers[0].command" in status["message"] and "busybox" in status["message"]
 
 
+async def test_a_pod_that_is_to_run_for_ever_waits_where_one_that_is_to_end_fails(bench: Any) -> None:
+    """Failed, its Deployment would make another one at once, and so on without end."""
+    bench.assign(bench.pod("web", restartPolicy="Always"))
+
+    def waiting() -> dict[str, Any]:
+        states = [one["state"] for one in bench.upstream.statuses.get("uid-web", {}).get("containerStatuses", ())]
+        return next((state["waiting"] for state in states if "waiting" in state), {})
+
+    await bench.upstream.until(lambda: waiting().get("reason") == "ImageNotRunnable")
+    assert "spec.containers[0].command" in waiting()["message"]
+    assert bench.upstream.statuses["uid-web"]["phase"] == "Pending"
+
+
 async def test_a_program_that_is_not_there_is_a_start_error(bench: Any) -> None:
     await bench.run(bench.pod("none", "no-such-program"), "Failed")
     ended = bench.upstream.container("uid-none")["state"]["terminated"]
@@ -108,7 +121,7 @@ async def test_init_containers_run_in_order_and_a_sidecar_beside_and_longer_than
     shared = bench.pod("init", "sh", "-c", "echo main >> $HOME/order; cat $HOME/order", initContainers=init)
     status = await bench.run(shared, "Succeeded")
     assert (await bench.log("uid-init")).split() == ["one", "side", "two", "main"]
-    order = bench.settings.data_dir / "pods/uid-init/work/order"
+    order = bench.settings.data_dir / "pods/uid-init/home/order"
     assert order.read_text().split() == ["one", "side", "two", "main", "side-end"]
     assert [one["restartCount"] for one in status["initContainerStatuses"]] == [0, 0, 0]
 
@@ -272,3 +285,17 @@ async def test_logs_are_rotated_tailed_and_followed(bench_with: Any) -> None:
         assert "main.log.1" in files and len(files) <= 3
         with pytest.raises(LookupError, match="no log of container 'none'"):
             await anext(bench.running.logs("uid-log", "none", None, False))
+
+
+async def test_a_pod_that_ends_with_its_node_has_failed_for_that_reason(bench: Any) -> None:
+    """Whatever its restart policy: the next agent does not start it again, its owner makes another."""
+    asked = bench.pod("served", "sleep", "60", restartPolicy="Always")
+    await bench.run(asked, "Running")
+    await bench.agent.drain()
+    status = await bench.upstream.phase("uid-served", "Failed")
+    assert status["reason"] == "NodeShutdown"
+    await bench.stop()
+    await bench.start()
+    bench.assign(asked)
+    status = await bench.upstream.phase("uid-served", "Failed")
+    assert status["reason"] == "NodeShutdown" and not bench.leftovers("sleep 60")

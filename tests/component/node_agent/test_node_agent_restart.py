@@ -66,7 +66,7 @@ async def test_a_killed_agents_pods_go_on_and_its_successor_finds_them(bench: An
     asked = bench.pod("live", "sh", "-c", script)
     async with killed_agent(bench, asked, until="uid-live Running"):
         pass
-    work = bench.settings.data_dir / "pods/uid-live/work"
+    work = bench.settings.data_dir / "pods/uid-live/home"
     await bench.start()
     bench.assign(asked)
     await bench.upstream.phase("uid-live", "Running")
@@ -81,7 +81,7 @@ async def test_an_end_that_nobody_saw_is_reported_with_its_exit_code(bench: Any)
     asked = bench.pod("unseen", "sh", "-c", script)
     async with killed_agent(bench, asked, until="uid-unseen Running"):
         pass
-    (bench.settings.data_dir / "pods/uid-unseen/work/stop").touch()
+    (bench.settings.data_dir / "pods/uid-unseen/home/stop").touch()
     while any("uid-unseen" in line for line in bench.leftovers()):
         await asyncio.sleep(0.01)
     await bench.start()
@@ -97,7 +97,7 @@ async def test_an_agent_killed_while_it_starts_pods_starts_each_of_them_once(ben
     bench.assign(*pods)
     for number in range(6):
         await bench.upstream.phase(f"uid-k{number}", "Running")
-    starts = [bench.settings.data_dir / f"pods/uid-k{number}/work/starts" for number in range(6)]
+    starts = [bench.settings.data_dir / f"pods/uid-k{number}/home/starts" for number in range(6)]
     while not all(file.exists() for file in starts):
         await asyncio.sleep(0.01)
     assert [file.read_text() for file in starts] == ["start\n"] * 6

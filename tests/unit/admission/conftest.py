@@ -14,7 +14,7 @@ from admission.domain.errors import Rejected
 from kube import KINDS, Key, Manifest, Object, Store, from_manifest, key_of
 from kube.kinds import PREFERRED
 
-CASES = Path(__file__).resolve().parents[4] / "shared" / "cases"
+CASES = Path(__file__).resolve().parents[2] / "scenarios" / "cases"
 BY_KIND = {info.kind: info for info in reversed(KINDS.values())} | {
     kind: KINDS[full] for kind, full in PREFERRED.items()
 }

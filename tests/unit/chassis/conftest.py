@@ -80,7 +80,9 @@ class Rig:
         self.cores.append(ToyCore())
         return self.cores[-1]
 
-    def start(self, holder: str = "a", *, inputs: tuple[str, ...] = (), core: Callable[[], ToyCore] | None = None) -> Decider:
+    def start(
+        self, holder: str = "a", *, inputs: tuple[str, ...] = (), core: Callable[[], ToyCore] | None = None
+    ) -> Decider:
         decider = Decider("toy", core or self.make_core, self.bus, self.clock, inputs=inputs, holder=holder)
         self.tasks.append(self.loop.create_task(decider.run(), name=holder))
         self.loop.settle()
@@ -120,7 +122,9 @@ class Rig:
         """The outcome of a decision, and what it changed."""
         done = [Changed(config_map(name), f"u-{name}", {"labels": {"done": "yes"}})] if applied else []
         outcome = Outcome(decision_id, "MapLabelled", config_map(name), applied, {} if applied else {"": "not now"})
-        holding = (number for number, commit in enumerate(self.commits(), 1) if decision_id in map(_id, commit.decisions))
+        holding = (
+            number for number, commit in enumerate(self.commits(), 1) if decision_id in map(_id, commit.decisions)
+        )
         return self.fact(*done, outcomes=[outcome], position=next(holding))
 
     def do(self, work: object) -> int:

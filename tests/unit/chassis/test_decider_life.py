@@ -176,7 +176,7 @@ def test_a_fact_that_cannot_be_read_is_parked_and_the_rest_goes_on(rig: Rig, cap
     rig.raw_fact(b"\xff\xff not a message")
     rig.make("x")
     (parked,) = rig.do(rig.bus.parked())
-    assert (parked.service, parked.source, parked.payload) == ("toy", "facts/1", b"\xff\xff not a message")
+    assert (parked.service, parked.source, parked.payload) == ("toy", "fact/1", b"\xff\xff not a message")
     assert rig.decisions() == [("toy/1/1", "x")]
 
 
@@ -209,7 +209,7 @@ def test_a_commit_of_another_service_that_cannot_be_read_is_parked(rig: Rig) -> 
     payload = encode_commit(CommitHead("other", 1, 0, 0), [("other/1/1", heard)])
     rig.do(other.append(payload, expected=2, message_id="c"))
     assert rig.cores[0].heard == ["hello"]
-    assert [item.source for item in rig.do(rig.bus.parked())] == ["other/2"]
+    assert [item.source for item in rig.do(rig.bus.parked())] == ["decision.other/2"]
 
 
 def test_the_newest_entitlements_are_heard_by_who_starts_later(rig: Rig) -> None:

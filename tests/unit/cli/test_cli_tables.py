@@ -185,3 +185,13 @@ def test_a_pod_that_is_being_deleted_is_terminating() -> None:
 def test_a_path_may_count_from_the_end() -> None:
     assert dig({"a": [{"b": 1}, {"b": 2}]}, "a[-1].b") == 2
     assert dig({"a": []}, "a[-1].b") is None
+
+
+def test_the_state_of_a_job_is_the_last_condition_that_holds() -> None:
+    """A resumed job keeps its condition Suspended, which says False now."""
+    said = [("Created", "True"), ("Running", "True"), ("Suspended", "False")]
+    status = {"conditions": [{"type": kind, "status": holds} for kind, holds in said]}
+    for api, kind in (("kubeflow.org/v1", "PyTorchJob"), ("batch/v1", "Job")):
+        job = {"apiVersion": api, "kind": kind, "metadata": {"name": "j"}, "spec": {}, "status": status}
+        column = next(one for one in COLUMNS[f"{kind}.{api.partition('/')[0]}"] if one.title in ("STATE", "STATUS"))
+        assert column.read(job, NOW) == "Running"

@@ -76,7 +76,11 @@ def test_a_commit_says_what_it_was_decided_on() -> None:
     head = CommitHead("gang_scheduler", 3, 5, 7_000, {"queue_manager": 9}, leader_started=True)
     commit = decision_pb2.Commit.FromString(encode_commit(head, (), b"\x00state"))
     assert (commit.service, commit.epoch, commit.decided_on, commit.now_ms) == ("gang_scheduler", 3, 5, 7_000)
-    assert (dict(commit.inputs), commit.leader_started, commit.private_state) == ({"queue_manager": 9}, True, b"\x00state")
+    assert (dict(commit.inputs), commit.leader_started, commit.private_state) == (
+        {"queue_manager": 9},
+        True,
+        b"\x00state",
+    )
 
 
 def test_a_created_object_loses_the_identity_that_only_the_cluster_gives() -> None:
@@ -86,7 +90,10 @@ def test_a_created_object_loses_the_identity_that_only_the_cluster_gives() -> No
         "metadata": {"name": "p", "namespace": "team", "uid": "mine", "resourceVersion": "4", "labels": {"a": "b"}},
     }
     key = Key("Pod", "team", "p")
-    payload = encode_commit(CommitHead("s", 1, 1, 1), [("s/1/1", Decision("X", key, mutations=(Mutation(Verb.CREATE, key, manifest=manifest),)))])
+    payload = encode_commit(
+        CommitHead("s", 1, 1, 1),
+        [("s/1/1", Decision("X", key, mutations=(Mutation(Verb.CREATE, key, manifest=manifest),)))],
+    )
     ((_, decision),) = decode_commit(decision_pb2.Commit.FromString(payload))
     (mutation,) = decision.mutations
     assert mutation.manifest is not None
@@ -99,7 +106,12 @@ def test_the_pods_of_a_gang_share_their_template() -> None:
         Mutation(
             Verb.CREATE,
             Key("Pod", "team", f"p{n}"),
-            manifest={"apiVersion": "v1", "kind": "Pod", "metadata": {"name": f"p{n}", "namespace": "team"}, "spec": body},
+            manifest={
+                "apiVersion": "v1",
+                "kind": "Pod",
+                "metadata": {"name": f"p{n}", "namespace": "team"},
+                "spec": body,
+            },
         )
         for n in range(100)
     ]

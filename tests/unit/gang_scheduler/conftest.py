@@ -1,5 +1,6 @@
 """A toy cluster: facts are made by hand, decisions of the core under test are carried out at once, as a gateway would."""
 
+import json
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -7,6 +8,7 @@ import pytest
 
 from gang_scheduler.domain.core import SchedulerCore
 from kube import Decision, Event, Key, Manifest, Object, Outcome, Store, Verb, from_manifest, merge
+from kube.devices import annotations_of
 from resources import parse_amounts
 
 START_MS = 1_767_225_600_000
@@ -27,6 +29,10 @@ class Toy:
     log: list[Decision] = field(default_factory=list)
     queues: dict[str, Manifest] = field(default_factory=lambda: {"default": {}})
     heard: bool = False
+    lingering: bool = False
+    """Whether evicted pods stay until ``gone`` says that they have left."""
+
+    evicted: list[str] = field(default_factory=list)
     _made: int = 0
 
     def put(self, *manifests: Manifest) -> None:
@@ -50,16 +56,25 @@ class Toy:
         """Objects are gone."""
         self.fold([event for key in keys if (event := self.store.remove(key))])
 
-    def node(self, name: str, *, labels: dict[str, str] | None = None, spec: Any = None, **allocatable: Any) -> None:
-        """A node is there; ``gpu`` stands for example.com/gpu."""
+    def node(
+        self,
+        name: str,
+        *,
+        labels: dict[str, str] | None = None,
+        spec: Any = None,
+        inventory: Any = None,
+        **allocatable: Any,
+    ) -> None:
+        """A node is there; ``gpu`` stands for example.com/gpu, ``inventory`` is what its agent reports."""
         if "gpu" in allocatable:
             allocatable["example.com/gpu"] = allocatable.pop("gpu")
         labels = {"kubernetes.io/hostname": name, **(labels or {})}
+        annotations = {"tidegate.dev/inventory": json.dumps(inventory)} if inventory else {}
         self.put(
             {
                 "apiVersion": "v1",
                 "kind": "Node",
-                "metadata": {"name": name, "labels": labels},
+                "metadata": {"name": name, "labels": labels, "annotations": annotations},
                 "spec": spec or {},
                 "status": {"allocatable": {"pods": 110, **allocatable}},
             }
@@ -121,10 +136,24 @@ class Toy:
             if mutation.verb is Verb.BIND:
                 spec = {**old.spec, "nodeName": mutation.node}
                 status = merge(old.status, {"phase": self.phase, "conditions": [BOUND]})
-                events.append(self.store.put(old.changed(body={**old.body, "spec": spec}, status=status)))
+                told = annotations_of(mutation.devices or {})
+                metadata = {**old.metadata, "annotations": {**old.annotations, **told}} if told else old.metadata
+                bound = old.changed(metadata=metadata, body={**old.body, "spec": spec}, status=status)
+                events.append(self.store.put(bound))
+            elif mutation.verb is Verb.EVICT:
+                self.evicted.append(old.name)
+                if self.lingering:
+                    metadata = {**old.metadata, "deletionTimestamp": "2026-01-01T00:00:00Z"}
+                    events.append(self.store.put(old.changed(metadata=metadata)))
+                else:
+                    events += [event for event in [self.store.remove(old.key)] if event]
             elif mutation.verb is Verb.STATUS:
                 events.append(self.store.put(old.changed(status=merge(old.status, mutation.patch or {}))))
         self.fold(events)
+
+    def gone(self, *names: str) -> None:
+        """Pods have left their nodes."""
+        self.delete(*(Key("Pod", "default", name) for name in names))
 
     def finish(self, *names: str, phase: str = "Succeeded") -> None:
         """The node reports a phase of pods."""
@@ -159,8 +188,8 @@ class Toy:
 def pod_manifest(
     name: str, *, group: str = "", role: str = "", queue: str = "", node: str = "", **parts: Any
 ) -> Manifest:
-    """A pod: amounts (``cpu``, ``memory``, ``gpu``) are requests, ``labels`` and ``annotations`` metadata, all else its spec."""
-    requests = {key: parts.pop(key) for key in ("cpu", "memory") if key in parts}
+    """A pod: ``cpu``, ``memory``, ``gpu`` and ``requests`` are asked for, ``labels`` and ``annotations`` metadata, all else its spec."""
+    requests = {key: parts.pop(key) for key in ("cpu", "memory") if key in parts} | parts.pop("requests", {})
     if "gpu" in parts:
         requests["example.com/gpu"] = parts.pop("gpu")
     annotations = dict(parts.pop("annotations", {}))

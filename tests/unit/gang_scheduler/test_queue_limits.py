@@ -113,7 +113,7 @@ def test_the_queue_of_higher_priority_goes_first(toy: Any) -> None:
 
 def test_in_a_queue_priority_then_age_then_name_decide(toy: Any) -> None:
     toy.node("n", cpu=1)
-    toy.pods("busy", cpu=1, node="n")
+    toy.pods("busy", cpu=1, priority=10, node="n")
     toy.pods("z-old", cpu=1, created="2025-12-31T00:00:00Z", priority=1)
     toy.pods("b-new", cpu=1, priority=1)
     toy.pods("a-new", cpu=1, priority=1)

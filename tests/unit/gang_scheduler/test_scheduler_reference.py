@@ -241,8 +241,11 @@ def change(toy: Any, step: int, nodes: list[Any]) -> None:
 
 
 def restart(toy: Any) -> None:
-    """The scheduler starts with nothing in memory and reads the facts."""
+    """The scheduler starts with nothing in memory but its private state and reads the facts."""
+    remembered = toy.core.remember()
     toy.core = type(toy.core)()
+    if remembered is not None:
+        toy.core.restore(remembered)
     toy.fold([Event(None, item) for item in toy.store.objects.values()])
     toy.entitle()
 

@@ -148,3 +148,20 @@ def test_a_job_of_no_sense_says_so_and_stops_no_other(cluster: Any, job: Job) ->
     key = Key("Job.batch.volcano.sh", "default", "bad")
     answer = cluster.core.query("explain", dict(zip(("kind", "namespace", "name"), key, strict=True)))
     assert "soon" in answer["message"]
+
+
+def test_a_job_of_no_sense_stops_no_other_job_and_says_what_is_wrong() -> None:
+    class Stumbling(Recorder):
+        def reconcile(self, job: Object, view: View, now: int) -> Actions:
+            if job.name == "bad":
+                raise AttributeError("'int' object has no attribute 'get'")
+            return super().reconcile(job, view, now)
+
+    kind = Stumbling(MIDDLE)
+    core = JobCore([kind])
+    bad, good = made("batch/v1", "Job", "bad"), made("batch/v1", "Job", "good")
+    core.fold([Event(None, bad), Event(None, good)], 1)
+    core.decide(1, frozenset())
+    assert kind.looks == [1]
+    answer = core.query("explain", {"kind": MIDDLE, "namespace": "default", "name": "bad"})
+    assert answer["message"] == "AttributeError: 'int' object has no attribute 'get'"

@@ -71,7 +71,9 @@ def test_the_key_of_a_manifest() -> None:
     assert str(key_of(pod)) == "Pod/default/p" and str(key_of(node)) == "Node/n"
 
 
-@pytest.mark.parametrize("manifest", [{}, {"kind": "Pod"}, {"apiVersion": "v1"}, {"apiVersion": "apps/v1", "kind": "Pod"}])
+@pytest.mark.parametrize(
+    "manifest", [{}, {"kind": "Pod"}, {"apiVersion": "v1"}, {"apiVersion": "apps/v1", "kind": "Pod"}]
+)
 def test_a_manifest_of_no_kind_is_refused(manifest: dict[str, object]) -> None:
     if manifest == {"kind": "Pod"}:
         assert key_of(manifest).kind == "Pod"

@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
+from kube.devices import device_variables, visible_devices
 from kube.environment import Missing, Sources
-from node_agent.domain.devices import device_variables, visible_devices
 from node_agent.domain.identity import IdentityRefused, RunAs, free_user_id, host_name, hosts_file, run_as
 from node_agent.domain.limits import Limits, container_limits, pod_limits
 from node_agent.domain.volumes import Mount, Origin, UnsupportedVolume, mounts, variable_name, volumes

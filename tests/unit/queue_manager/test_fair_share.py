@@ -177,3 +177,9 @@ def test_ten_thousand_queues(capsys: pytest.CaptureFixture[str]) -> None:
         times.append(time.perf_counter() - start)
     with capsys.disabled():
         print(f"\n10,000 queues: {min(times) * 1000:.1f} ms")
+
+
+def test_a_supply_without_measure_is_as_much_as_can_be_counted() -> None:
+    """Nodes that are added up may pass 64 bits."""
+    found = shares([Queue("q", parent=ROOT)], {"q": {"cpu": 4}}, {"cpu": 1 << 70})
+    assert found["q"]["cpu"] == 4

@@ -4,14 +4,14 @@ import asyncio
 import time
 from collections.abc import AsyncIterator, Callable
 from contextlib import suppress
+from typing import Any
 
-import nats
 import orjson
 from nats.aio.client import Client
 from nats.aio.msg import Msg
 from nats.aio.subscription import Subscription as NatsSubscription
+from nats.errors import ConnectionReconnectingError, NoRespondersError
 from nats.errors import Error as NatsError
-from nats.errors import NoRespondersError
 from nats.js import JetStreamContext
 from nats.js.api import KeyValueConfig
 from nats.js.errors import BucketNotFoundError, NotFoundError
@@ -25,6 +25,21 @@ from bus.ports import Handler, NoResponder, Parked, Ping, RequestFailed
 from bus.topology import DEAD, LEASES, SHARED_STREAMS, SNAPSHOTS, VALUES
 
 FAILED = "Tidegate-Error"
+
+
+class HonestClient(Client):
+    """A client whose requests can be cancelled at any moment.
+
+    In Python before 3.12 a ``wait_for`` whose result comes in the same moment takes the cancellation for its own: the
+    task would go on as if nothing had been said.
+    """
+
+    async def request(self, *arguments: Any, **options: Any) -> Msg:
+        answer = await super().request(*arguments, **options)
+        task = asyncio.current_task()
+        if task is not None and task.cancelling():
+            raise asyncio.CancelledError
+        return answer
 
 
 class JetStreamBus:
@@ -44,18 +59,19 @@ class JetStreamBus:
         bus: JetStreamBus | None = None
 
         async def reconnected() -> None:
-            for reader in list(bus._readers if bus else ()):
-                reader.reconnected()
+            if bus is not None:
+                bus._reconnected()
 
         async def quiet(_: Exception) -> None:
             """Errors of the connection show as its state; the default would print a stack trace for each try."""
 
-        client = await nats.connect(
+        client = HonestClient()
+        await client.connect(
             url,
             name=name,
             token=token,
             max_reconnect_attempts=-1,
-            reconnect_time_wait=0.2,
+            reconnect_time_wait=0.2,  # type: ignore[arg-type]  # declared as a whole number, used in a sleep
             ping_interval=20,
             allow_reconnect=True,
             reconnected_cb=reconnected,
@@ -65,6 +81,14 @@ class JetStreamBus:
         for stream in SHARED_STREAMS:
             await ensure_stream(bus._js, stream.config())
         return bus
+
+    def _reconnected(self) -> None:
+        """What the server knew of readers may be gone, and the answers to what was asked before will not come."""
+        for reader in list(self._readers):
+            reader.reconnected()
+        for waiting in list(self._client._resp_map.values()):
+            if not waiting.done():
+                waiting.set_exception(ConnectionReconnectingError())
 
     def log(self, name: str) -> JetStreamLog:
         if name not in self._logs:
@@ -84,6 +108,8 @@ class JetStreamBus:
             answer = await self._client.request(subject, payload, timeout=timeout)
         except NoRespondersError:
             raise NoResponder(f"nobody answers on {subject}") from None
+        except ConnectionReconnectingError:
+            raise RequestFailed(f"no answer on {subject}: the connection to the bus was lost meanwhile") from None
         except (TimeoutError, NatsError):
             raise RequestFailed(f"no answer on {subject} within {timeout:g} s") from None
         if answer.headers and FAILED in answer.headers:
@@ -162,7 +188,7 @@ class JetStreamBus:
     async def parked(self, limit: int = 100) -> list[Parked]:
         state = (await self._js.stream_info(DEAD)).state
         found: list[Parked] = []
-        for sequence in range(max(state.first_seq, state.last_seq - limit + 1), state.last_seq + 1):
+        for sequence in range(max(1, state.first_seq, state.last_seq - limit + 1), state.last_seq + 1):
             with suppress(NotFoundError):
                 found.append(_unpack((await self._js.get_msg(DEAD, sequence)).data or b""))
         return [item for item in found if item.service]

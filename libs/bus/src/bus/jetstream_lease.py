@@ -5,17 +5,25 @@ from contextlib import suppress
 
 from nats.errors import Error as NatsError
 from nats.js import JetStreamContext
-from nats.js.errors import APIError, KeyNotFoundError
+from nats.js.errors import APIError, NotFoundError
 from nats.js.kv import KeyValue
 
 from bus.topology import LEASES
 
+_OVER = {"KV-Operation", "Nats-Marker-Reason"}
+"""Headers of what stands in the place of a key that was deleted, or that has expired."""
+
 
 class JetStreamLease:
-    """One process's claim to a lease. A renewal is a raw publish: an update through the bucket would drop the expiry."""
+    """One process's claim to a lease.
+
+    What is written is a raw publish: an update through the bucket would drop the expiry, and to the bucket's client the
+    marker that the server leaves of an expired key looks like a key that somebody holds.
+    """
 
     def __init__(self, js: JetStreamContext, bucket: KeyValue, name: str, holder: str, ttl_seconds: float) -> None:
         self._js, self._bucket, self._name, self._holder, self._ttl = js, bucket, name, holder, ttl_seconds
+        self._subject = f"$KV.{LEASES}.{name}"
         self._revision = 0
         self._lost = asyncio.Event()
         self._renewing: asyncio.Task[None] | None = None
@@ -38,33 +46,38 @@ class JetStreamLease:
         self._lost.set()
 
     async def _try(self) -> bool:
+        """Take the lease if nobody else holds it: it is free, has expired, or is held under this name already (by a
+        predecessor that was killed, for instance).
+        """
         try:
-            self._revision = await self._bucket.create(self._name, self._holder.encode(), msg_ttl=self._ttl)
-            return True
-        except (TimeoutError, NatsError):
-            return await self._is_mine()
-
-    async def _is_mine(self) -> bool:
-        """Whether the lease is held under this name already: by a predecessor that was killed, for instance."""
-        with suppress(KeyNotFoundError, NatsError, asyncio.TimeoutError):
-            entry = await self._bucket.get(self._name)
-            if entry.value == self._holder.encode():
-                self._revision = entry.revision or 0
+            before, holder = await self._newest()
+            if holder in (b"", self._holder.encode()):
+                self._revision = await self._write(before)
                 return True
+        except (TimeoutError, NatsError):
+            pass
         return False
+
+    async def _newest(self) -> tuple[int, bytes]:
+        """The last revision of the key, and who holds it: nobody after a deletion or the marker of an expiry."""
+        try:
+            message = await self._js.get_last_msg(f"KV_{LEASES}", self._subject)
+        except NotFoundError:
+            return 0, b""
+        over = message.headers and (message.headers.keys() & _OVER)
+        return message.seq or 0, b"" if over else message.data or b""
+
+    async def _write(self, expected: int) -> int:
+        headers = {"Nats-Expected-Last-Subject-Sequence": str(expected), "Nats-TTL": f"{self._ttl:g}s"}
+        publish = self._js.publish(self._subject, self._holder.encode(), timeout=self._ttl / 3, headers=headers)
+        return (await publish).seq
 
     async def _renew(self) -> None:
         missed = 0.0
         while missed < self._ttl:
             await asyncio.sleep(self._ttl / 3)
             try:
-                ack = await self._js.publish(
-                    f"$KV.{LEASES}.{self._name}",
-                    self._holder.encode(),
-                    timeout=self._ttl / 3,
-                    headers={"Nats-Expected-Last-Subject-Sequence": str(self._revision), "Nats-TTL": f"{self._ttl:g}s"},
-                )
-                self._revision, missed = ack.seq, 0.0
+                self._revision, missed = await self._write(self._revision), 0.0
             except APIError:
                 if not await self._try():
                     break

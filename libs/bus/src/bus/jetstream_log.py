@@ -1,7 +1,9 @@
 """A log as a JetStream stream with one subject, guarded by its last sequence."""
 
 import asyncio
+import io
 import uuid
+import zlib
 from collections.abc import AsyncGenerator, Callable, Mapping
 from contextlib import suppress
 
@@ -9,6 +11,7 @@ from nats.aio.client import Client
 from nats.errors import Error as NatsError
 from nats.errors import NoRespondersError
 from nats.js import JetStreamContext
+from nats.js.api import ObjectMeta, ObjectMetaOptions
 from nats.js.errors import APIError, NotFoundError, ObjectNotFoundError
 from nats.js.object_store import ObjectStore
 
@@ -19,6 +22,7 @@ from bus.topology import MAX_PART_BYTES, stream_of_log
 MESSAGE_ID = "Nats-Msg-Id"
 EXPECTED = "Nats-Expected-Last-Sequence"
 SNAPSHOTS_KEPT = 5
+SNAPSHOT_CHUNK_BYTES = 1 << 20
 _STALE_CODES = {10071, 10164}
 _LOST_BATCH = 10176
 """The server was started again between the parts of a message: none of it was stored."""
@@ -136,7 +140,8 @@ class JetStreamLog:
 
     async def put_snapshot(self, sequence: int, content: bytes) -> None:
         store = await self._snapshots()
-        await store.put(self._snapshot_name(sequence), content)
+        meta = ObjectMeta(options=ObjectMetaOptions(max_chunk_size=SNAPSHOT_CHUNK_BYTES))
+        await store.put(self._snapshot_name(sequence), zlib.compress(content, 1), meta)
         for old in (await self._snapshot_sequences(store))[:-SNAPSHOTS_KEPT]:
             with suppress(NotFoundError):
                 await store.delete(self._snapshot_name(old))
@@ -146,8 +151,10 @@ class JetStreamLog:
         for sequence in reversed(await self._snapshot_sequences(store)):
             if at_most is None or sequence <= at_most:
                 with suppress(ObjectNotFoundError):
-                    found = await store.get(self._snapshot_name(sequence))
-                    return sequence, found.data or b""
+                    # Written chunk by chunk: what the client gathers by itself costs the square of the size.
+                    content = io.BytesIO()
+                    await store.get(self._snapshot_name(sequence), writeinto=content)
+                    return sequence, zlib.decompress(content.getvalue())
         return None
 
     async def trim(self, before: int) -> None:

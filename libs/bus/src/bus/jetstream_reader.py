@@ -2,6 +2,7 @@
 
 import asyncio
 from collections import deque
+from collections.abc import Mapping
 from contextlib import suppress
 
 from nats.aio.client import Client
@@ -38,6 +39,7 @@ class StreamReader:
         self._lost = True
         self._flow_reply = ""
         self._consumer = ""
+        self._heard_at = 0.0
 
     async def batch(self) -> list[Entry]:
         """What has come since the last call; waits for one entry at least."""
@@ -49,9 +51,10 @@ class StreamReader:
                 continue
             self._wake.clear()
             try:
-                await asyncio.wait_for(self._wake.wait(), 3 * HEARTBEAT_SECONDS)
+                async with asyncio.timeout(3 * HEARTBEAT_SECONDS):
+                    await self._wake.wait()
             except TimeoutError:
-                self._lost = True
+                self._lost = self._heard_at + 2 * HEARTBEAT_SECONDS < asyncio.get_running_loop().time()
         entries = list(self._inbox)
         self._inbox.clear()
         return entries
@@ -97,14 +100,9 @@ class StreamReader:
 
     async def _take(self, message: Msg) -> None:
         headers = message.headers
+        self._heard_at = asyncio.get_running_loop().time()
         if headers and headers.get("Status") == "100":
-            if message.reply:
-                self._flow_reply = message.reply
-                if not self._inbox:
-                    await self._answer_flow_control()
-            elif stalled := headers.get("Nats-Consumer-Stalled"):
-                self._flow_reply = stalled
-                self._wake.set()
+            await self._take_control(message.reply, headers)
             return
         # $JS.ACK.<stream>.<consumer>.<deliveries>.<stream sequence>.<consumer sequence>.<time>.<pending>
         tokens = message.reply.split(".")
@@ -115,6 +113,20 @@ class StreamReader:
             return
         self._expected += 1
         self._accept(Entry(sequence, message.data, headers or {}, nanoseconds // 1_000_000))
+
+    async def _take_control(self, reply: str, headers: Mapping[str, str]) -> None:
+        """The server asks whether it may go on sending, or says that it lives and what it sent last."""
+        if reply:
+            self._flow_reply = reply
+            if not self._inbox:
+                await self._answer_flow_control()
+            return
+        if stalled := headers.get("Nats-Consumer-Stalled"):
+            self._flow_reply = stalled
+            self._wake.set()
+        if int(headers.get("Nats-Last-Consumer") or 0) >= self._expected:
+            self._lost = True
+            self._wake.set()
 
     def _accept(self, entry: Entry) -> None:
         part = entry.headers.get(PART, "")

@@ -8,8 +8,11 @@ from dataclasses import dataclass, field
 from bus import Bus, StaleWriter
 from chassis.clock import Clock
 from chassis.core import Core
+from chassis.endings import end
 from chassis.measures import Measures
 from chassis.term import Term
+from chassis.tracing import Tracer
+from tidegate.codec.facts import Interest
 
 log = logging.getLogger(__name__)
 
@@ -26,7 +29,8 @@ class Decider:
     """Runs the cores that ``make_core`` makes, one for each term of leadership.
 
     ``inputs`` are the services whose decisions the core hears. ``queries`` are the questions that the core answers on
-    the bus. While ``gate`` is not set nothing is decided. The lease says who should try to lead; the guard of the service's own log decides who does.
+    the bus. Objects that do not meet ``interest`` when they are born are never shown to the core. While ``gate`` is not
+    set nothing is decided. The lease says who should try to lead; the guard of the service's own log decides who does.
     """
 
     service: str
@@ -35,6 +39,8 @@ class Decider:
     clock: Clock
     inputs: tuple[str, ...] = ()
     queries: tuple[str, ...] = ("explain",)
+    interest: Interest | None = None
+    tracer: Tracer | None = None
     holder: str = "only"
     measures: Measures | None = None
     ready: asyncio.Event = field(default_factory=asyncio.Event)
@@ -57,6 +63,8 @@ class Decider:
                 self.holder,
                 measures,
                 self.gate,
+                interest=self.interest,
+                tracer=self.tracer,
             )
             leading = asyncio.create_task(self._lead(self.term), name=f"{self.service} term")
             lost = asyncio.create_task(lease.lost(), name=f"{self.service} lease")
@@ -66,9 +74,7 @@ class Decider:
                     leading.result()
             finally:
                 self.ready.clear()
-                leading.cancel()
-                lost.cancel()
-                await asyncio.gather(leading, lost, return_exceptions=True)
+                await end(leading, lost)
                 await lease.release()
 
     async def _lead(self, term: Term) -> None:

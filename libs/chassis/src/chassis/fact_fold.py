@@ -23,6 +23,7 @@ class Folded:
 class FactFold:
     """State as of ``revision``. ``positions`` say how far each service's decisions have been carried out."""
 
+    interest: facts.Interest | None = None
     store: Store = field(default_factory=Store)
     revision: int = 0
     at_ms: int = 0
@@ -35,7 +36,7 @@ class FactFold:
         # An entry that cannot be read is behind us as well: it will not be readable the next time either.
         self.revision = entry.sequence
         message = fact_pb2.ChangeSet.FromString(entry.payload)
-        events = facts.fold(self.store, message, entry.sequence)
+        events = facts.fold(self.store, message, entry.sequence, self.interest)
         self.at_ms = message.at_ms
         self.positions.update(message.positions)
         return Folded(entry.sequence, message.at_ms, events, list(facts.outcomes(message)))
@@ -43,18 +44,20 @@ class FactFold:
     def start_from(self, content: bytes) -> list[Event]:
         """Fill the empty fold from a snapshot."""
         snapshot = fact_pb2.Snapshot.FromString(content)
-        events = facts.fold_snapshot(self.store, snapshot)
+        events = facts.fold_snapshot(self.store, snapshot, self.interest)
         self.revision, self.at_ms = snapshot.revision, snapshot.at_ms
         self.positions = dict(snapshot.positions)
         return events
 
 
-async def load(log: Log, at_most: int | None = None) -> tuple[FactFold, list[Event]]:
+async def load(
+    log: Log, at_most: int | None = None, interest: facts.Interest | None = None
+) -> tuple[FactFold, list[Event]]:
     """A fold from the newest snapshot, one at or before ``at_most`` if the log reaches back to it.
 
     Where no snapshot is that old and the log is whole, the fold begins empty: all is to be read from the log.
     """
-    fold = FactFold()
+    fold = FactFold(interest)
     found = await log.snapshot(at_most)
     first = await log.first()
     if found is None and at_most is not None and first == 1:

@@ -1,6 +1,7 @@
-"""The life of a service's process: connect, start its parts in one task group, say when it is ready, stop in order."""
+"""The life of a service's process: connect, start its parts, say when it is ready, stop in order."""
 
 import asyncio
+import gc
 import logging
 import os
 import signal
@@ -14,13 +15,16 @@ from prometheus_client import start_http_server
 from bus.jetstream import JetStreamBus
 from chassis import logs
 from chassis.clock import Clock, SystemClock
+from chassis.endings import end
 from chassis.measures import Measures
 from chassis.rpc_server import Add, RpcServer
-from chassis.settings import ServiceSettings, SettingsError, read
+from chassis.settings import ServiceSettings, SettingsError, read, shown
 from chassis.tracing import Tracer, make_tracer
+from tidegate.codec.garbage import keep_all
 
 log = logging.getLogger(__name__)
 S = TypeVar("S", bound=ServiceSettings)
+R = TypeVar("R")
 
 
 @dataclass(slots=True)
@@ -53,17 +57,24 @@ def run(service: str, settings_class: type[S], build: Callable[[S, Context], Awa
         settings = read(settings_class, sys.argv[1:], os.environ)
     except SettingsError as error:
         raise SystemExit(f"{service}: {error}") from None
+    # State here is large and lives long, and nearly none of it is in cycles: look for those seldom.
+    gc.set_threshold(100_000, 50, 100)
     logs.configure(service, settings.log_level)
+    log.info("settings", extra={"settings": shown(settings)})
     try:
         asyncio.run(_serve(service, settings, build))
-    except* _Stopped:
+    except _Stopped:
         log.info("stopped")
-    except* SystemExit as group:
-        raise SystemExit(str(group.exceptions[0])) from None
+    except _Failed as failed:
+        raise SystemExit(str(failed)) from None
 
 
 class _Stopped(Exception):
     """A signal asked the process to stop."""
+
+
+class _Failed(Exception):
+    """A part said that the process cannot go on; the text says why."""
 
 
 async def _serve(service: str, settings: S, build: Callable[[S, Context], Awaitable[Parts]]) -> None:
@@ -72,7 +83,7 @@ async def _serve(service: str, settings: S, build: Callable[[S, Context], Awaita
         loop.add_signal_handler(number, stop.set)
     measures = Measures(service)
     tracer = make_tracer(service, settings.trace, settings.data_dir)
-    bus = await JetStreamBus.connect(settings.nats_url, service, token=settings.nats_token or None)
+    bus = await _unless(stop, JetStreamBus.connect(settings.nats_url, service, token=settings.nats_token or None))
     parts = await build(settings, Context(bus, SystemClock(), measures, tracer))
     server = RpcServer(f"127.0.0.1:{settings.health_port}", parts.rpc_names, parts.rpc)
     await server.start()
@@ -80,19 +91,43 @@ async def _serve(service: str, settings: S, build: Callable[[S, Context], Awaita
         start_http_server(settings.metrics_port, "127.0.0.1", measures.registry)
     log.info("started", extra={"pid": os.getpid(), "port": server.port})
     try:
-        async with asyncio.TaskGroup() as tasks:
-            for name, work in parts.tasks.items():
-                tasks.create_task(_endless(name, work), name=name)
-            tasks.create_task(_watch_readiness(parts.ready, bus, server), name="readiness")
-            tasks.create_task(_until(stop, parts), name="signals")
+        await _work(stop, parts, _watch_readiness(parts.ready, bus, server))
     finally:
         await server.stop()
         await bus.close()
         tracer.close()
 
 
+async def _unless(stop: asyncio.Event, work: Coroutine[object, object, R]) -> R:
+    """What ``work`` returns, if the process is not told to stop before."""
+    working, stopping = asyncio.ensure_future(work), asyncio.ensure_future(stop.wait())
+    try:
+        await asyncio.wait({working, stopping}, return_when=asyncio.FIRST_COMPLETED)
+        if working.done():
+            return working.result()
+        raise _Stopped
+    finally:
+        await end(working, stopping)
+
+
+async def _work(stop: asyncio.Event, parts: Parts, readiness: Coroutine[object, object, None]) -> None:
+    """Run every part until one of them fails, or the process is told to stop; then end them all."""
+    endless = {**parts.tasks, "readiness": readiness}
+    tasks = [asyncio.create_task(_endless(name, work), name=name) for name, work in endless.items()]
+    stopping = asyncio.create_task(_until(stop, parts), name="signals")
+    try:
+        done, _ = await asyncio.wait({*tasks, stopping}, return_when=asyncio.FIRST_COMPLETED)
+    finally:
+        await end(*tasks, stopping)
+    for task in done:
+        task.result()
+
+
 async def _endless(name: str, work: Coroutine[object, object, None]) -> None:
-    await work
+    try:
+        await work
+    except SystemExit as end_of_all:  # asyncio would let it through at once, past everything that is still to be ended
+        raise _Failed(str(end_of_all)) from end_of_all
     raise RuntimeError(f"{name} ended though it should go on for ever")
 
 
@@ -108,6 +143,7 @@ async def _watch_readiness(ready: Sequence[asyncio.Event], bus: JetStreamBus, se
     shown = False
     for event in ready:
         await event.wait()
+    keep_all()
     while True:
         now = bus.ping().connected and all(event.is_set() for event in ready)
         if now != shown:

@@ -56,16 +56,11 @@ def read(cls: type[T], arguments: Sequence[str], environment: Mapping[str, str],
     return cls(**given)
 
 
-def as_flags(settings: object) -> list[str]:
-    """The settings as the flags that would give them, secrets left out (they go by the environment)."""
+def shown(settings: object) -> dict[str, str]:
+    """The settings by name as they can be shown to anybody: of a token only whether there is one."""
     assert dataclasses.is_dataclass(settings) and not isinstance(settings, type)
-    flags: list[str] = []
-    for field in dataclasses.fields(settings):
-        value = getattr(settings, field.name)
-        if "token" not in field.name and value is not None:
-            text = ",".join(map(str, value)) if isinstance(value, tuple) else str(value)
-            flags += [f"--{field.name.replace('_', '-')}", text]
-    return flags
+    values = {field.name: getattr(settings, field.name) for field in dataclasses.fields(settings)}
+    return {name: ("given" if value else "") if "token" in name else str(value) for name, value in values.items()}
 
 
 def _from_environment(

@@ -8,21 +8,27 @@ import asyncio
 import logging
 import time
 import uuid
+from collections.abc import Mapping
 from contextlib import aclosing
 
 import orjson
+from google.protobuf.message import DecodeError
 
 from bus import Bus, Entry, Log, Parked, Subscription
 from bus.ports import Handler
 from chassis.clock import Clock
 from chassis.core import Core, Remembering
+from chassis.endings import end
 from chassis.fact_fold import FactFold, load, relevant
 from chassis.in_flight import InFlight
 from chassis.log_reader import Inbox, follow
 from chassis.measures import Measures
+from chassis.topics import BY_DECISION, STATE, newest, topic_of, trim
+from chassis.tracing import TRACEPARENT, NoTracer, Tracer
 from kube import Decision
 from tidegate import subjects
 from tidegate.codec.decisions import CommitHead, decode_commit, encode_commit
+from tidegate.codec.facts import Interest
 from tidegate.decision.v1 import decision_pb2
 
 log = logging.getLogger(__name__)
@@ -31,11 +37,9 @@ FACTS = "facts"
 LONGEST_SLEEP_MS = 60_000
 """A deadline is looked at again after this long at most: the machine's clock may have jumped meanwhile."""
 
-TOPICS = {"EntitlementsComputed": "entitlements"}
-"""Decisions of which a reader that starts later needs only the newest, with the topic that finds it."""
-
-STATE = "state"
-"""The topic of commits that carry private state."""
+HISTORY = 50_000
+"""How many commits of its own a service keeps behind those that were carried out, to be explained and replayed."""
+TRIM_EVERY = 1_000
 
 
 class Term:
@@ -52,6 +56,8 @@ class Term:
         holder: str,
         measures: Measures,
         gate: asyncio.Event,
+        interest: Interest | None = None,
+        tracer: Tracer | None = None,
     ) -> None:
         self.service, self.core, self.measures, self._gate = service, core, measures, gate
         self._bus, self._clock, self._inputs, self._queries = bus, clock, inputs, queries
@@ -61,7 +67,11 @@ class Term:
         self._readers: list[asyncio.Task[None]] = []
         self._serving: list[Subscription] = []
         self._timer: asyncio.TimerHandle | None = None
-        self.fold = FactFold()
+        self._interest = interest
+        self._tracer = tracer or NoTracer()
+        self._cause: Mapping[str, str] = {}
+        """The trace of the newest fact that had one: what is decided next goes on with it."""
+        self.fold = FactFold(interest)
         self.in_flight = InFlight()
         self.heard: dict[str, int] = {}
         self._goals: dict[str, int] = {}
@@ -73,7 +83,7 @@ class Term:
         """Claim the log, then read everything: snapshot, facts, other services, own decisions without outcome."""
         decided_on = await self._claim()
         await self._restore()
-        self.fold, events = await load(self._facts, decided_on)
+        self.fold, events = await load(self._facts, decided_on, self._interest)
         self.core.fold(events, self.fold.at_ms)
         for service in self._inputs:
             await self._listen_to(service)
@@ -100,9 +110,7 @@ class Term:
 
     async def end(self) -> None:
         """Stop reading and answering."""
-        for reader in self._readers:
-            reader.cancel()
-        await asyncio.gather(*self._readers, return_exceptions=True)
+        await end(*self._readers)
         for serving in self._serving:
             await serving.stop()
         if self._timer is not None:
@@ -116,11 +124,7 @@ class Term:
     async def _claim(self) -> int | None:
         """Start the term in the log; what the predecessor had read when it decided last, if there was one."""
         self._last = await self._log.last()
-        decided_on = None
-        if self._last >= await self._log.first():
-            async with aclosing(self._log.read(self._last - 1)) as reader:
-                (*_, newest) = await anext(reader)
-            decided_on = decision_pb2.Commit.FromString(newest.payload).decided_on
+        decided_on = await self._decided_on()
         self._epoch = self._last + 1
         # The first term of all begins at the present: who comes after it need not go back further.
         begun_on = await self._facts.last() if decided_on is None else decided_on
@@ -129,17 +133,29 @@ class Term:
         self._last = await self._log.append(encode_commit(head, ()), expected=self._last, message_id=message_id)
         return decided_on
 
+    async def _decided_on(self) -> int | None:
+        """What the newest commit that can be read was decided on; None where there is none."""
+        sequence, first = self._last, await self._log.first()
+        while sequence >= first:
+            async with aclosing(self._log.read(sequence - 1)) as reader:
+                (entry, *_) = await anext(reader)
+            try:
+                return decision_pb2.Commit.FromString(entry.payload).decided_on
+            except DecodeError:
+                sequence -= 1
+        return None
+
     async def _restore(self) -> None:
         if isinstance(self.core, Remembering):
-            entry = await self._log.last_of(STATE)
+            entry = await newest(self._log, STATE)
             if entry is not None:
                 self.core.restore(decision_pb2.Commit.FromString(entry.payload).private_state)
 
     async def _listen_to(self, service: str) -> None:
         source = self._bus.log(subjects.decisions(service))
         after = self._goals[service] = await source.last()
-        for topic in TOPICS.values():
-            entry = await source.last_of(topic)
+        for topic in sorted(set(BY_DECISION.values())):
+            entry = await newest(source, topic)
             if entry is not None:
                 after = min(after, entry.sequence - 1)
         self.heard[service] = after
@@ -158,8 +174,16 @@ class Term:
             while position < self._last:
                 for entry in await anext(reader):
                     position = entry.sequence
-                    for decision_id, decision in decode_commit(decision_pb2.Commit.FromString(entry.payload)):
-                        self._assume(decision_id, decision)
+                    self._recall_commit(entry)
+
+    def _recall_commit(self, entry: Entry) -> None:
+        try:
+            decided = list(decode_commit(decision_pb2.Commit.FromString(entry.payload)))
+        except Exception as error:
+            self._park(self.service, entry, error)
+            return
+        for decision_id, decision in decided:
+            self._assume(decision_id, decision)
 
     def _assume(self, decision_id: str, decision: Decision) -> None:
         self.in_flight.add(decision_id, decision)
@@ -180,6 +204,7 @@ class Term:
         if folded is None:
             return
         self.measures.facts.inc()
+        self._cause = entry.headers if TRACEPARENT in entry.headers else self._cause
         outcomes = relevant(folded.outcomes, self.service)
         for outcome in outcomes:
             # Before the core is asked: a fact that it stumbles over must not leave a subject in flight for ever.
@@ -198,9 +223,10 @@ class Term:
             self.core.hear(source, decision)
 
     def _park(self, source: str, entry: Entry, error: Exception) -> None:
-        log.exception("message_parked", extra={"service": self.service, "source": f"{source}/{entry.sequence}"})
+        name = subjects.FACTS if source == FACTS else subjects.decisions(source)
+        where, text = f"{name}/{entry.sequence}", f"{type(error).__name__}: {error}"
+        log.exception("message_parked", extra={"service": self.service, "source": where})
         self.measures.parked.inc()
-        where, text = f"{source}/{entry.sequence}", f"{type(error).__name__}: {error}"
         parked = Parked(self._clock.now(), self.service, where, text, entry.payload)
         self._readers.append(asyncio.create_task(self._bus.park(parked), name=f"{self.service} parks {where}"))
 
@@ -212,7 +238,8 @@ class Term:
         private = self.core.remember() if isinstance(self.core, Remembering) else None
         self.measures.decide_seconds.observe(time.perf_counter() - started)
         if decisions or private is not None:
-            await self._commit(decisions, private, now)
+            with self._tracer.span(f"{self.service} decides", self._cause, decisions=len(decisions)):
+                await self._commit(decisions, private, now)
         self.measures.revision.set(self.fold.revision)
         self.measures.in_flight.set(len(self.in_flight))
 
@@ -226,12 +253,15 @@ class Term:
         payload = encode_commit(head, numbered, private or b"")
         for decision_id, decision in numbered:
             self._assume(decision_id, decision)
-        topics = [TOPICS[decision.name] for decision in decisions if decision.name in TOPICS]
-        topic = STATE if private is not None else (topics[0] if topics else "")
+        topic = topic_of((decision.name for decision in decisions), with_state=private is not None)
         message_id = f"{self._writer}/{self._epoch}/commit/{self._last + 1}"
         started = time.perf_counter()
-        self._last = await self._log.append(payload, expected=self._last, message_id=message_id, topic=topic)
+        self._last = await self._log.append(
+            payload, expected=self._last, message_id=message_id, headers=self._tracer.carrier(), topic=topic
+        )
         self.measures.commit_seconds.observe(time.perf_counter() - started)
+        if self._last % TRIM_EVERY == 0:
+            await trim(self._log, self.fold.positions.get(self.service, 0) - HISTORY)
 
     def _arm(self) -> None:
         """Set the alarm for the next time something is due without a fact."""

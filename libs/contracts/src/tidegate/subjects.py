@@ -47,8 +47,3 @@ def question(service: str, name: str) -> str:
 def node_logs(node: str) -> str:
     """Requests for container logs to the agent of ``node``."""
     return f"tidegate.request.node_agent.{token(node)}.logs"
-
-
-def node_usage(node: str) -> str:
-    """What the pods of ``node`` use just now, from its agent: for display."""
-    return f"tidegate.metric.node_agent.{token(node)}"

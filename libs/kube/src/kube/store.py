@@ -2,28 +2,45 @@
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
+from typing import Any, Final
 
-from kube.keys import Key
+from kube.keys import Key, Manifest
 from kube.objects import Object
 
 
-@dataclass(frozen=True, slots=True)
 class Event:
-    """One object changed: ``old`` is None when it is new, ``new`` is None when it is gone."""
+    """One object changed: ``old`` is None when it is new, ``new`` is None when it is gone. Immutable.
 
-    old: Object | None
-    new: Object | None
+    A plain class for the same reason as `kube.objects.Object`; ``key`` is asked for by everybody, many times.
+    """
 
-    @property
-    def key(self) -> Key:
-        return self.object.key
+    __slots__ = ("key", "new", "old")
+
+    def __init__(self, old: Object | None, new: Object | None) -> None:
+        found = new or old
+        assert found is not None, "an event has an old or a new object"
+        self.old: Final = old
+        self.new: Final = new
+        self.key: Final = found.key
 
     @property
     def object(self) -> Object:
         """The newest version that there is."""
         found = self.new or self.old
-        assert found is not None, "an event has an old or a new object"
+        assert found is not None
         return found
+
+    def __eq__(self, other: Any) -> bool:
+        return isinstance(other, Event) and self.old is other.old and self.new is other.new
+
+    def __hash__(self) -> int:
+        return hash((id(self.old), id(self.new)))
+
+    def __repr__(self) -> str:
+        return f"<{self.old} → {self.new}>"
+
+
+_NOTHING: Manifest = {}
 
 
 @dataclass(slots=True)
@@ -50,10 +67,15 @@ class Store:
 
     def put(self, new: Object) -> Event:
         """Store a new version; returns what changed."""
-        old = self.objects.get(new.key)
-        self.objects[new.key] = new
-        self._kinds.setdefault(new.key.kind, {})[new.key] = new
-        if old is None or old.metadata is not new.metadata:
+        key = new.key
+        old = self.objects.get(key)
+        self.objects[key] = new
+        kind = self._kinds.get(key.kind)
+        if kind is None:
+            kind = self._kinds[key.kind] = {}
+        kind[key] = new
+        before = old.metadata if old is not None else _NOTHING
+        if before is not new.metadata and ("ownerReferences" in before or "ownerReferences" in new.metadata):
             self._index_owners(old, new)
         return Event(old, new)
 

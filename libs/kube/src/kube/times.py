@@ -2,18 +2,30 @@
 
 import re
 from datetime import UTC, datetime, timedelta
+from functools import lru_cache
 
 _EPOCH = datetime.fromtimestamp(0, UTC)
 _UNITS_NS = {
-    **{"ns": 1, "us": 1000, "µs": 1000, "μs": 1000, "ms": 1_000_000},
-    **{"s": 1_000_000_000, "m": 60_000_000_000, "h": 3_600_000_000_000},
+    "ns": 1,
+    "us": 1000,
+    "µs": 1000,
+    "μs": 1000,
+    "ms": 1_000_000,
+    "s": 1_000_000_000,
+    "m": 60_000_000_000,
+    "h": 3_600_000_000_000,
 }
 _DURATION = re.compile(r"([0-9]*)(?:\.([0-9]*))?(ns|us|µs|μs|ms|s|m|h)")
 
 
 def rfc3339(now_ms: int) -> str:
     """``now_ms`` as Kubernetes prints times, to the second, in UTC."""
-    return datetime.fromtimestamp(now_ms // 1000, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+    return _second(now_ms // 1000)
+
+
+@lru_cache(maxsize=1024)
+def _second(seconds: int) -> str:
+    return datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
 def rfc3339_micro(now_ms: int) -> str:

@@ -16,9 +16,10 @@ from resources.amounts import (
     subtract,
     times,
 )
-from resources.quantity import QuantityError, format_quantity, parse_milli, parse_nano, parse_quantity
+from resources.quantity import LARGEST, QuantityError, format_quantity, parse_milli, parse_nano, parse_quantity
 
 __all__ = [
+    "LARGEST",
     "Amounts",
     "QuantityError",
     "add",

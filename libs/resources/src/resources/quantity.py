@@ -2,13 +2,15 @@
 
 The grammar is that of ``k8s.io/apimachinery/pkg/api/resource``: a signed decimal number followed by a binary suffix
 (Ki … Ei), a decimal suffix (n, u, m, k, M, G, T, P, E) or a decimal exponent (e3, E3). What is finer than the unit asked
-for is rounded up, away from zero, as Kubernetes does.
+for is rounded up, away from zero, and what is larger than 64 bits can tell is capped, as Kubernetes does.
 """
 
 import re
 from functools import lru_cache
 
 NANO = 1_000_000_000
+LARGEST = (1 << 63) - 1
+"""The largest amount that there is, of whole units and of thousandths."""
 
 _BINARY = {"Ki": 1 << 10, "Mi": 1 << 20, "Gi": 1 << 30, "Ti": 1 << 40, "Pi": 1 << 50, "Ei": 1 << 60}
 _DECIMAL = {"n": -9, "u": -6, "m": -3, "": 0, "k": 3, "M": 6, "G": 9, "T": 12, "P": 15, "E": 18}
@@ -24,16 +26,16 @@ class QuantityError(ValueError):
 
 
 def parse_quantity(value: str | int | float) -> int:
-    """Whole units of ``value``, rounded up: ``"1.5Gi"`` → 1610612736, ``"100m"`` → 1.
+    """Whole units of ``value``, rounded up: ``"1.5Gi"`` → 1610612736, ``"100m"`` → 1. At most LARGEST.
 
     Raises QuantityError when ``value`` is no quantity.
     """
-    return _scaled(value, 0)
+    return _capped(_scaled(value, 0))
 
 
 def parse_milli(value: str | int | float) -> int:
     """Thousandths of ``value``, rounded up: ``"100m"`` → 100, ``0.5`` → 500, ``2`` → 2000."""
-    return _scaled(value, 3)
+    return _capped(_scaled(value, 3))
 
 
 def parse_nano(value: str | int | float) -> int:
@@ -50,6 +52,10 @@ def format_quantity(amount: int, *, milli: bool = False, binary: bool = False) -
             if amount % factor == 0:
                 return f"{amount // factor}{suffix}"
     return str(amount)
+
+
+def _capped(amount: int) -> int:
+    return max(-LARGEST, min(amount, LARGEST))
 
 
 def _scaled(value: str | int | float, power: int) -> int:

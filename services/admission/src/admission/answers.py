@@ -1,15 +1,21 @@
 """Answers of the API from what the parts of admission found."""
 
+import asyncio
 from collections import Counter
 from dataclasses import dataclass
 
 from admission.applier import Result
+from admission.container_logs import SIMULATED
 from admission.history import Happening
 from admission.view import View
 from bus import Bus, BusError
 from kube import KINDS, Key
 from tidegate import subjects
 from tidegate.api.v1 import api_pb2
+from tidegate.gateway.v1 import gateway_pb2
+
+ASK_SECONDS = 2.0
+"""How long a service may take to answer that it is there."""
 
 
 def object_name(key: Key) -> api_pb2.ObjectName:
@@ -47,6 +53,7 @@ def happened(item: Happening) -> api_pb2.Event:
         message=item.message,
         about=object_name(item.about),
         applied=bool(item.applied),
+        outcome={True: "applied", False: "refused", None: "pending"}[item.applied],
         revision=item.revision,
     )
 
@@ -63,14 +70,47 @@ class MyStatus:
     async def answer(self) -> api_pb2.StatusResponse:
         counts = Counter(key.kind for key in self.view.store.objects)
         known = {KINDS[kind].id: count for kind, count in sorted(counts.items()) if kind in KINDS}
-        states = [await self._service(service) for service in self.services]
-        return api_pb2.StatusResponse(revision=self.view.revision, version=self.version, objects=known, services=states)
+        states = await asyncio.gather(self._gateway(), *map(self._service, self.services))
+        myself = api_pb2.ServiceStatus(name="admission", ready=True, position=self.view.revision)
+        return api_pb2.StatusResponse(
+            revision=self.view.revision,
+            version=self.version,
+            objects=known,
+            services=[*states[:1], myself, *states[1:], *self._agents()],
+        )
+
+    async def _gateway(self) -> api_pb2.ServiceStatus:
+        """The writer of facts, asked to write nothing."""
+        nothing = gateway_pb2.WriteRequest().SerializeToString()
+        try:
+            answer = await self.bus.request(subjects.WRITE, nothing, timeout=ASK_SECONDS)
+        except BusError as error:
+            return api_pb2.ServiceStatus(
+                name="cluster_gateway", message=f"nothing can change: {error}", position=self.view.revision
+            )
+        position = gateway_pb2.WriteReply.FromString(answer).revision
+        return api_pb2.ServiceStatus(name="cluster_gateway", ready=True, position=position)
+
+    def _agents(self) -> list[api_pb2.ServiceStatus]:
+        """The agents of the nodes, all in one line; there is none where no node has said how it is."""
+        store, silent, heard = self.view.store, [], 0
+        for node in (store.objects[key] for key in sorted(store.of_kind("Node"))):
+            ready = next((one for one in node.status.get("conditions") or () if one.get("type") == "Ready"), None)
+            if ready is None or SIMULATED in node.annotations:
+                continue
+            heard += 1
+            if ready.get("status") != "True":
+                silent.append(f"{node.name}: {ready.get('message') or ready.get('reason') or 'not ready'}")
+        if not heard:
+            return []
+        message = "; ".join(silent) or f"{heard} {'node' if heard == 1 else 'nodes'}"
+        return [api_pb2.ServiceStatus(name="node_agent", ready=not silent, message=message)]
 
     async def _service(self, service: str) -> api_pb2.ServiceStatus:
         position = self.view.positions.get(service, 0)
         subject = subjects.question(service, "explain")
         try:
-            await self.bus.request(subject, b'{"kind":"","namespace":"","name":""}', timeout=2.0)
+            await self.bus.request(subject, b'{"kind":"","namespace":"","name":""}', timeout=ASK_SECONDS)
         except BusError as error:
             answers = "nobody answers" not in str(error) and "no answer" not in str(error)
             return api_pb2.ServiceStatus(

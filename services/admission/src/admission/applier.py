@@ -1,30 +1,42 @@
 """Writing for users: complete, check, and hand to the cluster gateway; what came together goes together."""
 
 import asyncio
+import logging
 import uuid
 from collections import deque
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-import orjson
-
-from admission.domain.admit import admit, admit_delete
+from admission.domain.admit import KEPT_METADATA, admit, admit_delete, read_key
 from admission.domain.errors import FieldError, Rejected
 from admission.domain.overlay import Overlay
+from admission.domain.templates import Templates
 from admission.domain.updating import updated
 from admission.view import View
+from admission.write_draft import WriteDraft
 from bus import Bus, BusError
-from kube import Key, Manifest, Object, UnknownKind, from_manifest, key_of
+from chassis.tracing import TRACEPARENT, NoTracer, Tracer
+from kube import Key, Manifest, Object, from_manifest
 from tidegate import subjects
 from tidegate.gateway.v1 import gateway_pb2
 
+log = logging.getLogger(__name__)
+
 TRIES = 20
+ANSWER_SECONDS = 3.0
+"""How long an answer is waited for: one that has not come by then is likely lost, and is asked for again."""
+PATIENCE_SECONDS = 20.0
+"""How long the gateway may be away: less than the time that clients give to a call."""
 MOST_OBJECTS = 2_000
 """Objects in one write: more that wait go into the next."""
 
 
 class Unavailable(Exception):
     """The cluster gateway did not answer; whether it was done is unknown. Asking again is safe."""
+
+
+class NotStored(Exception):
+    """The cluster gateway refuses what was asked; the text says why. Nothing of it was done."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,6 +47,8 @@ class Change:
     delete: Key | None = None
     grace_seconds: int | None = None
     create_only: bool = False
+    replace: bool = False
+    """Labels and annotations that the manifest leaves out are taken away, not kept."""
 
 
 @dataclass(slots=True)
@@ -62,8 +76,8 @@ class Job:
 class Applier:
     """Takes requests one batch after the other; while one is on its way the next gathers."""
 
-    def __init__(self, bus: Bus, view: View) -> None:
-        self._bus, self._view = bus, view
+    def __init__(self, bus: Bus, view: View, tracer: Tracer | None = None) -> None:
+        self._bus, self._view, self._tracer = bus, view, tracer or NoTracer()
         self._waiting: deque[Job] = deque()
         self._wake = asyncio.Event()
 
@@ -103,14 +117,18 @@ class Applier:
         request_id = uuid.uuid4().hex
         try:
             for _ in range(TRIES):
-                writes = self._prepare(jobs)
-                if not writes:
+                draft = self._prepare(jobs)
+                if not draft.request.writes:
                     return self._answer(jobs, self._view.revision)
-                request = gateway_pb2.WriteRequest(id=request_id, actor=jobs[0].actor, writes=writes)
-                reply = await self._send(request)
+                draft.request.id, draft.request.actor = request_id, jobs[0].actor
+                with self._tracer.span("apply", objects=len(draft.request.writes)):
+                    draft.request.traceparent = self._tracer.carrier().get(TRACEPARENT, "")
+                    reply = await self._send(draft.request)
                 if not reply.error:
                     await self._view.reach(reply.revision)
                     return self._answer(jobs, reply.revision)
+                if not reply.conflict_revision:
+                    return await self._serve_apart(jobs, reply.error)
                 await self._view.reach(reply.conflict_revision)
             raise Unavailable("the objects kept changing while they were written; try again")
         except Exception as error:
@@ -119,16 +137,26 @@ class Applier:
                     job.done.set_exception(error)
         return None
 
+    async def _serve_apart(self, jobs: list[Job], error: str) -> None:
+        """Something in the batch cannot be stored: of several requests each is tried alone, so that the others go through."""
+        if len(jobs) == 1:
+            raise NotStored(error)
+        for job in jobs:
+            await self._serve([job])
+
     async def _send(self, request: gateway_pb2.WriteRequest) -> gateway_pb2.WriteReply:
-        payload = request.SerializeToString()
-        for attempt in range(TRIES):
+        """The gateway's answer; the same request is sent again where one is lost, for the gateway does it once."""
+        payload, clock = request.SerializeToString(), asyncio.get_running_loop().time
+        until, pause = clock() + PATIENCE_SECONDS, 0.05
+        while True:
             try:
-                answer = await self._bus.request(subjects.WRITE, payload, timeout=10.0)
+                answer = await self._bus.request(subjects.WRITE, payload, timeout=ANSWER_SECONDS)
                 return gateway_pb2.WriteReply.FromString(answer)
             except BusError as error:
-                last = error
-                await asyncio.sleep(min(1.0, 0.05 * 2**attempt))
-        raise Unavailable(f"the cluster gateway does not answer: {last}")
+                if clock() > until:
+                    raise Unavailable(f"the cluster gateway does not answer: {error}") from error
+            await asyncio.sleep(pause)
+            pause = min(1.0, 2 * pause)
 
     def _answer(self, jobs: list[Job], revision: int) -> None:
         for job in jobs:
@@ -138,70 +166,63 @@ class Applier:
             if not job.done.done():
                 job.done.set_result((job.results, revision))
 
-    def _prepare(self, jobs: list[Job]) -> list[gateway_pb2.Write]:
+    def _prepare(self, jobs: list[Job]) -> WriteDraft:
         """Check everything against the present state and what came before it in the batch."""
-        world = Overlay(self._view.store)
-        writes: list[gateway_pb2.Write] = []
+        world, draft, templates = Overlay(self._view.store), WriteDraft(), Templates()
         for job in jobs:
-            job.results = [self._prepare_one(change, world, writes) for change in job.changes]
-        return writes
+            job.results = [_prepare(change, world, draft, templates) for change in job.changes]
+        return draft
 
-    def _prepare_one(self, change: Change, world: Overlay, writes: list[gateway_pb2.Write]) -> Result:
-        key = change.delete or Key("", "", "")
-        try:
-            if change.delete is not None:
-                return self._prepare_delete(change, change.delete, world, writes)
-            manifest = _named(change.manifest or {})
-            key = key_of(manifest)
-            return self._prepare_write(key, manifest, change, world, writes)
-        except UnknownKind as error:
-            return Result(key, "refused", (FieldError("kind", manifest.get("kind"), str(error)),), message=str(error))
-        except Rejected as rejected:
-            return Result(key, "refused", rejected.errors, message=str(rejected))
 
-    def _prepare_delete(self, change: Change, key: Key, world: Overlay, writes: list[gateway_pb2.Write]) -> Result:
-        old = world.get(key)
-        if old is None:
-            return Result(key, "refused", message=f"{key} not found")
-        admit_delete(old, world)
-        writes.append(
-            gateway_pb2.Write(
-                delete=True,
-                kind=key.kind,
-                namespace=key.namespace,
-                name=key.name,
-                force=True,
-                grace_seconds=change.grace_seconds,
-            )
-        )
-        world.remove(key)
-        return Result(key, "deleted")
+def _prepare(change: Change, world: Overlay, draft: WriteDraft, templates: Templates) -> Result:
+    key = change.delete or Key("", "", "")
+    try:
+        if change.delete is not None:
+            return _prepare_delete(change, change.delete, world, draft)
+        manifest = _named(change.manifest or {})
+        key = read_key(manifest)
+        return _prepare_write(key, manifest, change, world, draft, templates)
+    except Rejected as rejected:
+        return Result(key, "refused", rejected.errors, message=str(rejected))
+    except Exception as error:  # what one asks for must not fail those that came with it
+        log.exception("object_refused", extra={"object": str(key)})
+        return Result(key, "refused", message=f"{key} cannot be checked: {type(error).__name__}: {error}")
 
-    def _prepare_write(
-        self, key: Key, manifest: Manifest, change: Change, world: Overlay, writes: list[gateway_pb2.Write]
-    ) -> Result:
-        old = world.get(key)
-        if old is not None and change.create_only:
-            raise Rejected(str(key), (FieldError("metadata.name", key.name, "exists already"),))
-        admitted = admit(updated(manifest, old), old, world)
-        new = from_manifest(admitted.manifest, uid=old.uid if old else "")
-        if old is not None and new.body == old.body and _same_metadata(new, old):
-            return Result(key, "unchanged", warnings=admitted.warnings)
-        writes.append(
-            gateway_pb2.Write(
-                kind=key.kind,
-                namespace=key.namespace,
-                name=key.name,
-                manifest=orjson.dumps(admitted.manifest),
-                expected_revision=world.base_revision(key),
-            )
-        )
+
+def _prepare_delete(change: Change, key: Key, world: Overlay, draft: WriteDraft) -> Result:
+    old = world.get(key)
+    if old is None:
+        return Result(key, "refused", message=f"{key} not found")
+    admit_delete(old, world)
+    draft.delete(key, change.grace_seconds)
+    world.remove(key)
+    return Result(key, "deleted")
+
+
+def _prepare_write(
+    key: Key, manifest: Manifest, change: Change, world: Overlay, draft: WriteDraft, templates: Templates
+) -> Result:
+    old = world.get(key)
+    if old is None:
+        new, warnings = templates.admitted(key, manifest, world)
+        draft.store(new, world.base_revision(key))
         world.put(new)
-        return Result(key, "configured" if old is not None else "created", warnings=admitted.warnings)
+        return Result(key, "created", warnings=warnings)
+    if change.create_only:
+        raise Rejected(str(key), (FieldError("metadata.name", key.name, "exists already"),))
+    admitted = admit(manifest if change.replace else updated(manifest, old), old, world)
+    new = from_manifest(admitted.manifest, uid=old.uid)
+    if new.body == old.body and _same_metadata(new, old):
+        return Result(key, "unchanged", warnings=admitted.warnings)
+    draft.store(new, world.base_revision(key))
+    world.put(new)
+    return Result(key, "configured", warnings=admitted.warnings)
 
 
 def _same_metadata(new: Object, old: Object) -> bool:
-    return all(new.metadata.get(name) == old.metadata.get(name) for name in new.metadata)
+    """Whether all that a user may decide is the same; what was left out is not there any more."""
+    names = (new.metadata.keys() | old.metadata.keys()).difference(KEPT_METADATA)
+    return all((new.metadata.get(name) or None) == (old.metadata.get(name) or None) for name in names)
 
 
 def _named(manifest: Manifest) -> Manifest:

@@ -10,6 +10,7 @@ from tidegate import subjects
 from tidegate.node.v1 import node_pb2
 
 PAUSE_SECONDS = 0.2
+SIMULATED = "tidegate.dev/simulated"
 
 
 class NoLogs(Exception):
@@ -32,6 +33,9 @@ class ContainerLogs:
         node = pod.spec.get("nodeName")
         if not node:
             raise NoLogs(f"{key} has not been placed on a node yet; `tidegate explain pod/{key.name}` says why")
+        found = self._view.store.get(Key("Node", "", str(node)))
+        if found is not None and SIMULATED in found.annotations:
+            raise NoLogs(f"{key} runs on the simulated node {node}, which runs no containers and writes no logs")
         offset = -1
         while True:
             request = node_pb2.LogRequest(pod_uid=pod.uid, container=name, tail=tail or -1, offset=offset)

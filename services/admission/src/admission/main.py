@@ -22,7 +22,7 @@ class Settings(ServiceSettings):
 async def build(settings: Settings, context: Context) -> Parts:
     """The parts of the service."""
     view = View(context.bus)
-    applier = Applier(context.bus, view)
+    applier = Applier(context.bus, view, context.tracer)
     history = History(context.bus, DECIDING)
     users = Users.load(settings.data_dir / "users.yaml")
     servicer = Servicer(context.bus, view, applier, users, history)

@@ -61,7 +61,8 @@ def _scaled_job(item: Object, task: str, replicas: int) -> Manifest:
     chosen = _chosen(item, task, [one["name"] for one in tasks])
     scaled = [_scaled_task(one, replicas) if one["name"] == chosen else one for one in tasks]
     before, after = (sum(int(one.get("minAvailable", 0)) for one in some) for some in (tasks, scaled))
-    least = min(int(item.spec.get("minAvailable", 0)) + after - before, sum(int(one["replicas"]) for one in scaled))
+    least = max(1, int(item.spec.get("minAvailable", 0)) + after - before)
+    least = min(least, sum(int(one["replicas"]) for one in scaled))
     return _patched(item, {"tasks": scaled, "minAvailable": least})
 
 

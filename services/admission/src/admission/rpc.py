@@ -8,13 +8,13 @@ import grpc
 import orjson
 
 from admission.answers import MyStatus, applied, happened, key_text
-from admission.applier import Applier, Change, Result, Unavailable
+from admission.applier import Applier, Change, NotStored, Result, Unavailable
 from admission.container_logs import ContainerLogs, NoLogs
 from admission.history import History
 from admission.operations import NotPossible, key_of_name, scale, suspend
 from admission.questions import Questions
 from admission.reads import Filter, Reads
-from admission.users import Denied, User, Users
+from admission.users import Denied, User, Users, places
 from admission.view import GoneRevision, View
 from bus import Bus
 from kube import Key, Manifest, Object, UnknownKind, find_kind
@@ -24,13 +24,19 @@ from tidegate.api.v1 import api_pb2, api_pb2_grpc
 R = TypeVar("R")
 VERSION = "0.1.0"
 
+
+class BadManifest(ValueError):
+    """What was sent is no manifest."""
+
+
 _CODES: dict[type[Exception], grpc.StatusCode] = {
     Denied: grpc.StatusCode.PERMISSION_DENIED,
     UnknownKind: grpc.StatusCode.INVALID_ARGUMENT,
     SelectorError: grpc.StatusCode.INVALID_ARGUMENT,
     NotPossible: grpc.StatusCode.INVALID_ARGUMENT,
-    orjson.JSONDecodeError: grpc.StatusCode.INVALID_ARGUMENT,
+    BadManifest: grpc.StatusCode.INVALID_ARGUMENT,
     Unavailable: grpc.StatusCode.UNAVAILABLE,
+    NotStored: grpc.StatusCode.FAILED_PRECONDITION,
     GoneRevision: grpc.StatusCode.OUT_OF_RANGE,
     LookupError: grpc.StatusCode.NOT_FOUND,
     NoLogs: grpc.StatusCode.FAILED_PRECONDITION,
@@ -52,11 +58,14 @@ class Servicer(api_pb2_grpc.TidegateServiceServicer):
         self, request_iterator: AsyncIterator[api_pb2.ApplyStreamRequest], context: Any
     ) -> AsyncIterator[api_pb2.ApplyStreamResponse]:
         user = await self._user(context)
-        async for response in pipelined(request_iterator, lambda request: self._apply(user, request.apply)):
-            yield api_pb2.ApplyStreamResponse(applied=response)
+        try:
+            async for response in pipelined(request_iterator, lambda request: self._apply(user, request.apply)):
+                yield api_pb2.ApplyStreamResponse(applied=response)
+        except tuple(_CODES) as error:
+            await context.abort(_code(error), _text(error))
 
     async def _apply(self, user: User, request: api_pb2.ApplyRequest) -> api_pb2.ApplyResponse:
-        changes = [Change(orjson.loads(manifest), create_only=request.create_only) for manifest in request.manifests]
+        changes = [Change(read_manifest(manifest), create_only=request.create_only) for manifest in request.manifests]
         for change in changes:
             _check_may_write(user, change.manifest or {})
         if request.dry_run:
@@ -137,7 +146,7 @@ class Servicer(api_pb2_grpc.TidegateServiceServicer):
             async for change in self._reads.watch(wanted, request.from_revision):
                 yield api_pb2.WatchResponse(type=change.type, manifest=change.manifest, revision=change.revision)
         except tuple(_CODES) as error:
-            await context.abort(_code(error), str(error))
+            await context.abort(_code(error), _text(error))
 
     async def Explain(self, request: api_pb2.ExplainRequest, context: Any) -> api_pb2.ExplainResponse:
         async def explain(user: User) -> api_pb2.ExplainResponse:
@@ -153,7 +162,7 @@ class Servicer(api_pb2_grpc.TidegateServiceServicer):
             async for data in self._logs.read(key, request.container, tail=request.tail, follow=request.follow):
                 yield api_pb2.LogsResponse(data=data)
         except tuple(_CODES) as error:
-            await context.abort(_code(error), str(error))
+            await context.abort(_code(error), _text(error))
 
     async def Events(self, request: api_pb2.EventsRequest, context: Any) -> api_pb2.EventsResponse:
         async def events(user: User) -> api_pb2.EventsResponse:
@@ -202,7 +211,7 @@ class Servicer(api_pb2_grpc.TidegateServiceServicer):
         try:
             return await answer(user)
         except tuple(_CODES) as error:
-            await context.abort(_code(error), str(error.args[0] if error.args else error))
+            await context.abort(_code(error), _text(error))
             raise
 
     def _find(self, name: api_pb2.ObjectName) -> Object:
@@ -236,6 +245,21 @@ async def pipelined(
         taking.cancel()
 
 
+def read_manifest(content: bytes) -> Manifest:
+    """A manifest from JSON; raises BadManifest."""
+    try:
+        manifest = orjson.loads(content)
+    except orjson.JSONDecodeError as error:
+        raise BadManifest(f"a manifest is no JSON: {error}") from None
+    if not isinstance(manifest, dict):
+        raise BadManifest("a manifest is a JSON object")
+    return manifest
+
+
+def _text(error: Exception) -> str:
+    return str(error.args[0] if error.args else error)
+
+
 def _code(error: Exception) -> grpc.StatusCode:
     return next((code for kind, code in _CODES.items() if isinstance(error, kind)), grpc.StatusCode.INTERNAL)
 
@@ -247,12 +271,9 @@ def _raise_refused(results: Iterable[Result]) -> None:
 
 
 def _check_may_write(user: User, manifest: Manifest) -> None:
-    metadata = manifest.get("metadata") or {}
-    try:
-        namespaced = find_kind(f"{manifest.get('kind')}").namespaced
-    except UnknownKind:
-        return
-    _check(user, str(metadata.get("namespace") or "default") if namespaced else "")
+    """Denied unless the user may write the object itself and, of a Command, what it commands."""
+    for namespace in places(manifest):
+        _check(user, namespace)
 
 
 def _check_may_write_key(user: User, key: Key) -> None:

@@ -3,11 +3,13 @@
 import hmac
 import os
 import secrets
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
 import yaml
+
+from kube import Manifest, UnknownKind, find_kind
 
 EVERYWHERE = "*"
 
@@ -42,7 +44,7 @@ class Users:
         entries = yaml.safe_load(file.read_text()) or []
         try:
             return cls(
-                User(str(entry["name"]), str(entry["token"]), tuple(entry.get("namespaces", (EVERYWHERE,))))
+                User(str(entry["name"]), str(entry["token"]), _listed(entry.get("namespaces", [EVERYWHERE])))
                 for entry in entries
             )
         except (KeyError, TypeError, AttributeError) as error:
@@ -57,6 +59,29 @@ class Users:
             if token and hmac.compare_digest(user.token.encode(), token.encode()):
                 return user
         raise Denied("the token is missing or unknown; `tidegate` reads it from the data folder, or pass --token")
+
+
+def _listed(namespaces: object) -> tuple[str, ...]:
+    """The names in a list; a bare text is no list, and its letters are no namespaces."""
+    if not isinstance(namespaces, list):
+        raise TypeError(f"namespaces: {namespaces!r} is no list")
+    return tuple(str(name) for name in namespaces)
+
+
+def places(manifest: Manifest) -> Iterator[str]:
+    """The namespaces that one has to be allowed to write for ``manifest``; "" for what has none.
+
+    A Command is carried out for whoever wrote it, so what it is meant for counts as well.
+    """
+    metadata = manifest.get("metadata")
+    given = metadata.get("namespace") if isinstance(metadata, dict) else None
+    own = str(given or "default")
+    target = manifest.get("target")
+    for meant in (manifest, target if isinstance(target, dict) else {}):
+        try:
+            yield own if find_kind(f"{meant.get('kind')}").namespaced else ""
+        except UnknownKind:
+            continue
 
 
 def _write_new(file: Path) -> None:

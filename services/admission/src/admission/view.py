@@ -1,13 +1,17 @@
 """Admission's own fold of the facts: what reads and watches are answered from, and what writes are checked against."""
 
 import asyncio
+import logging
 from collections import deque
 from collections.abc import AsyncIterator
+from itertools import takewhile
 
-from bus import Bus
+from bus import Bus, Entry, Parked
 from chassis.fact_fold import FactFold, load
 from kube import Event, Store
 from tidegate import subjects
+
+_log = logging.getLogger(__name__)
 
 KEPT_CHANGES = 20_000
 """How many change sets are kept in memory for watches that begin at an older revision."""
@@ -21,9 +25,11 @@ class View:
     """The state as of ``revision``, and the changes that led to it."""
 
     def __init__(self, bus: Bus) -> None:
-        self._log = bus.log(subjects.FACTS)
+        self._bus, self._log = bus, bus.log(subjects.FACTS)
         self._fold = FactFold()
         self._changes: deque[tuple[int, list[Event]]] = deque(maxlen=KEPT_CHANGES)
+        self._kept_from = 0
+        """The revision behind which all changes are kept."""
         self._grown = asyncio.Event()
         self.ready = asyncio.Event()
 
@@ -42,18 +48,30 @@ class View:
     async def run(self) -> None:
         """Follow the log for ever."""
         self._fold, _ = await load(self._log)
+        self._kept_from = self.revision
         goal = await self._log.last()
         if self.revision >= goal:
             self.ready.set()
         async for entries in self._log.read(self.revision):
             for entry in entries:
-                folded = self._fold.take(entry)
-                if folded is not None:
-                    self._changes.append((folded.revision, folded.events))
+                await self._take(entry)
             grown, self._grown = self._grown, asyncio.Event()
             grown.set()
             if self.revision >= goal:
                 self.ready.set()
+
+    async def _take(self, entry: Entry) -> None:
+        try:
+            folded = self._fold.take(entry)
+        except Exception as error:  # one message that nobody can read must not hide all that comes after it
+            _log.exception("message_parked", extra={"source": f"{subjects.FACTS}/{entry.sequence}"})
+            where, text = f"{subjects.FACTS}/{entry.sequence}", f"{type(error).__name__}: {error}"
+            await self._bus.park(Parked(entry.at_ms, "admission", where, text, entry.payload))
+        else:
+            if folded is not None:
+                if len(self._changes) == self._changes.maxlen:
+                    self._kept_from = self._changes[0][0]
+                self._changes.append((folded.revision, folded.events))
 
     async def reach(self, revision: int) -> None:
         """Return once the state holds ``revision``."""
@@ -64,12 +82,15 @@ class View:
         """Every change set behind revision ``after``, then new ones. Raises GoneRevision."""
         position = after
         while True:
-            oldest = self._changes[0][0] if self._changes else self.revision + 1
-            if position + 1 < oldest and position < self.revision:
-                raise GoneRevision(f"revision {position} is no longer kept; the oldest is {oldest}")
-            fresh = [item for item in self._changes if item[0] > position] if position < self.revision else []
+            if position < self._kept_from:
+                raise GoneRevision(f"changes behind revision {position} are no longer kept; list again")
+            fresh = self._behind(position)
             for revision, events in fresh:
                 yield revision, events
                 position = revision
             if not fresh:
                 await self._grown.wait()
+
+    def _behind(self, revision: int) -> list[tuple[int, list[Event]]]:
+        fresh = list(takewhile(lambda item: item[0] > revision, reversed(self._changes)))
+        return fresh[::-1]

@@ -88,6 +88,12 @@ def condition(manifest: Manifest, kind: str) -> Manifest:
     return next((one for one in conditions if one.get("type") == kind), {})
 
 
+def newest_true(manifest: Manifest) -> str:
+    """The type of the last condition that holds: the state of kinds without a phase. Empty where none holds."""
+    conditions = dig(manifest, "status.conditions") or []
+    return str(next((one.get("type") for one in reversed(conditions) if one.get("status", "True") == "True"), ""))
+
+
 def pod_status(pod: Manifest) -> str:
     """Why a pod is in its state, in one word: what kubectl shows as STATUS."""
     status = pod.get("status") or {}

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from functools import partial
 
 from kube import Manifest
-from tidegate_cli.cells import NONE, age, condition, dig, pairs, since, text
+from tidegate_cli.cells import NONE, age, condition, dig, newest_true, pairs, since, text
 
 Read = Callable[[Manifest, int], str]
 
@@ -17,6 +17,11 @@ class Column:
     title: str
     read: Read
     wide: bool = False
+
+
+def newest(default: str = "") -> Read:
+    """The last condition that holds."""
+    return lambda manifest, now: newest_true(manifest) or default
 
 
 def at(path: str, empty: str = "") -> Read:

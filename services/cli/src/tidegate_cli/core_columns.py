@@ -13,7 +13,7 @@ from tidegate_cli.cells import (
     since,
     text,
 )
-from tidegate_cli.column import AGE, Column, ago, at, count, names, number, of, ready_of, selector, wide
+from tidegate_cli.column import AGE, Column, ago, at, count, names, newest, number, of, ready_of, selector, wide
 
 
 def _ports(service: Manifest, now: int) -> str:
@@ -128,7 +128,7 @@ CORE_COLUMNS: dict[str, tuple[Column, ...]] = {
         *_CONTAINERS,
     ),
     "Job.batch": (
-        Column("STATUS", at("status.conditions[-1].type", "Running")),
+        Column("STATUS", newest("Running")),
         Column("COMPLETIONS", ready_of("status.succeeded", "spec.completions")),
         AGE,
         *_CONTAINERS,

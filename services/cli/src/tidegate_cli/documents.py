@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+import orjson
 import yaml
 
 from kube import Manifest
@@ -170,8 +171,6 @@ def _problem(document: Document) -> str:
 
 
 def _unsendable(document: Document) -> str:
-    import orjson
-
     try:
         orjson.dumps(document.manifest)
     except TypeError as error:

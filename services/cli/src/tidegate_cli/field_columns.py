@@ -2,7 +2,7 @@
 
 from kube import Manifest
 from tidegate_cli.cells import dig, text
-from tidegate_cli.column import AGE, Column, ago, at, count, names, number, selector, state_of, wide
+from tidegate_cli.column import AGE, Column, ago, at, count, names, newest, number, selector, state_of, wide
 
 
 def _previous(service: Manifest, now: int) -> str:
@@ -15,7 +15,7 @@ def _latest(service: Manifest, now: int) -> str:
     return text(next((one.get("percent") for one in split if one.get("latestRevision")), None))
 
 
-_KUBEFLOW = (Column("STATE", at("status.conditions[-1].type")), AGE)
+_KUBEFLOW = (Column("STATE", newest()), AGE)
 _TUNING = (
     Column("TYPE", at("status.conditions[-1].type")),
     Column("STATUS", at("status.conditions[-1].status")),

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from kube import Manifest
-from tidegate_cli.cells import condition, dig, text
+from tidegate_cli.cells import condition, dig, newest_true, text
 from tidegate_cli.sorting import BadPath, field_path
 
 
@@ -78,8 +78,7 @@ def phase(manifest: Manifest) -> str:
     found = dig(manifest, "status.phase") or dig(manifest, "status.state.phase")
     if found:
         return str(found)
-    conditions = dig(manifest, "status.conditions") or []
-    return str(next((one.get("type") for one in reversed(conditions) if one.get("status") == "True"), ""))
+    return newest_true(manifest)
 
 
 def _status(manifest: Manifest, kind: str) -> str:

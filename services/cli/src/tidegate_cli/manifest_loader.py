@@ -24,7 +24,9 @@ class ManifestLoader(yaml.CSafeLoader):
             if key.value in seen and key.tag != _MERGE:
                 raise yaml.constructor.ConstructorError(None, None, f"key {key.value!r} is given twice", key.start_mark)
             seen.add(key.value)
-        return {_text(key): value for key, value in super().construct_mapping(node, deep).items()}
+        self.flatten_mapping(node)
+        # The keys are made texts one by one: as Python sees it, 1 and true are the same key.
+        return {_text(self.construct_object(key)): self.construct_object(value, deep) for key, value in node.value}
 
 
 ManifestLoader.yaml_implicit_resolvers = {

@@ -3,6 +3,7 @@
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from typing import TYPE_CHECKING
 
 import click
@@ -50,7 +51,7 @@ def watch_objects(session: Session, wanted: Sequence[Wanted], selection: Selecti
 
 def _show(kind: str, present: list[Manifest], later: Iterator[Manifest], watching: Watching) -> None:
     if watching.output not in ("", "wide"):
-        for manifest in (*present, *later):
+        for manifest in chain(present, later):
             _document(manifest, watching.output)
         return
     wide = watching.output == "wide"

@@ -6,14 +6,18 @@ rebuilt from the log: a gateway that is killed at any moment has promised nothin
 
 import asyncio
 import logging
+import uuid
 from collections.abc import Callable
+from contextlib import aclosing
 
 import orjson
 
-from bus import Bus, Parked, StaleWriter, Subscription
+from bus import Bus, Entry, Parked, StaleWriter, Subscription
 from chassis.clock import Clock
-from chassis.fact_fold import load
+from chassis.endings import end
+from chassis.fact_fold import FactFold, load
 from chassis.measures import Measures
+from chassis.tracing import TRACEPARENT, NoTracer, Tracer
 from cluster_gateway.batch import Batch
 from cluster_gateway.domain.cluster import Cluster
 from cluster_gateway.inbox import Decided, Enactment, NodeReport, Request, WorkInbox
@@ -22,11 +26,26 @@ from cluster_gateway.secrets import Secrets
 from cluster_gateway.settings import GatewaySettings
 from tidegate import subjects
 from tidegate.codec import facts
+from tidegate.codec.garbage import no_collection
 from tidegate.decision.v1 import decision_pb2
 from tidegate.gateway.v1 import gateway_pb2
 from tidegate.node.v1 import node_pb2
 
 log = logging.getLogger(__name__)
+
+REQUESTS = "Tidegate-Requests"
+"""The header of a change set that names the requests done with it, so that a successor does none of them again."""
+
+REMEMBERED_ENTRIES = 20
+"""How far back a gateway that starts looks for requests that are done. Each is answered before the next entry is
+written, so that those who did not hear of it are in the last few."""
+
+MOST_REQUESTS = 1_000
+"""Requests in one change set: their names have to fit into its header."""
+
+
+class GatewayStopped(Exception):
+    """The gateway stops. Whether it was done is unknown: asked again with the same id, it is done once."""
 
 
 class Gateway:
@@ -42,19 +61,25 @@ class Gateway:
         *,
         holder: str = "only",
         measures: Measures | None = None,
+        tracer: Tracer | None = None,
     ) -> None:
         self._bus, self._clock, self._settings, self._holder = bus, clock, settings, holder
         self._facts = bus.log(subjects.FACTS)
         self._inbox = WorkInbox()
         self._measures = measures or Measures("cluster_gateway")
+        self._tracer = tracer or NoTracer()
         self.local = LocalCluster(settings, secrets, new_uid)
         self._positions: dict[str, int] = {}
         self._epochs: dict[str, int] = {}
-        self._last = self._snapshot_at = self._count = 0
+        self._last = self._snapshot_at = 0
         self._tasks: list[asyncio.Task[None]] = []
         self._serving: list[Subscription] = []
         self._timer: asyncio.TimerHandle | None = None
         self._seen: dict[str, int] = {}
+        self._turn = asyncio.Lock()
+        self._batch = Batch()
+        # Two processes may have one name: what either of them appends must never pass for the other's.
+        self._writer = f"fact/{holder}/{uuid.uuid4().hex}"
         self.ready = asyncio.Event()
 
     async def run(self) -> None:
@@ -66,7 +91,8 @@ class Gateway:
             self.ready.set()
             while True:
                 await self._inbox.wait()
-                await self._cycle()
+                async with self._turn:
+                    await self._cycle()
         except StaleWriter as stale:
             raise SystemExit(f"another gateway writes the facts: {stale}") from stale
         finally:
@@ -76,15 +102,12 @@ class Gateway:
 
     async def _begin(self) -> None:
         fold, _ = await load(self._facts)
-        goal = await self._facts.last()
-        if fold.revision < goal:
-            async for entries in self._facts.read(fold.revision):
-                for entry in entries:
-                    fold.take(entry)
-                if fold.revision >= goal:
-                    break
-        self._last, self._positions, self._snapshot_at = goal, dict(fold.positions), fold.revision
-        self.local.start(fold.store, self._clock.now(), self._last + 1)
+        self._snapshot_at, done = fold.revision, await self._catch_up(fold)
+        self._last, self._positions = fold.revision, await self._positions_that_hold(fold)
+        with no_collection():
+            self.local.start(fold.store, self._clock.now(), self._last + 1)
+        for request_id in done:
+            self.local.remember(request_id)
         self._seen = self.local.agents(self._clock.now())
         await self._write(Batch())
         for service in self._settings.services:
@@ -98,6 +121,46 @@ class Gateway:
         ]
         self._arm()
 
+    async def _positions_that_hold(self, fold: FactFold) -> dict[str, int]:
+        """How far each service's log was carried out; never behind its end, which a power cut may have taken back."""
+        positions = dict(fold.positions)
+        for service in self._settings.services:
+            last = await self._bus.log(subjects.decisions(service)).last()
+            if positions.get(service, 0) > last:
+                log.error("decisions_lost", extra={"service": service, "carried_out": positions[service], "last": last})
+                positions[service] = last
+        return positions
+
+    async def _catch_up(self, fold: FactFold) -> list[str]:
+        """Read the log to its end; the requests that were done of late."""
+        goal, first = await self._facts.last(), await self._facts.first()
+        after = min(fold.revision, max(goal - REMEMBERED_ENTRIES, first - 1))
+        done: list[str] = []
+        if after >= goal:
+            return done
+        async with aclosing(self._facts.read(after)) as reader:
+            async for entries in reader:
+                for entry in entries:
+                    await self._fold(fold, entry)
+                    done += filter(None, entry.headers.get(REQUESTS, "").split(","))
+                if entries[-1].sequence >= goal:
+                    break
+        return done
+
+    async def _fold(self, fold: FactFold, entry: Entry) -> None:
+        try:
+            fold.take(entry)
+        except Exception as error:  # the cluster goes on without what nobody can read
+            await self._park(f"{subjects.FACTS}/{entry.sequence}", entry, error)
+
+    async def _park(self, source: str, entry: Entry, error: Exception) -> str:
+        """Keep a message that cannot be read, with its error; returns the error as text."""
+        log.exception("message_parked", extra={"source": source})
+        self._measures.parked.inc()
+        text = f"{type(error).__name__}: {error}"
+        await self._bus.park(Parked(self._clock.now(), "cluster_gateway", source, text, entry.payload))
+        return text
+
     async def enact(self, action: Callable[[Cluster], None]) -> None:
         """Let the cluster side bring something about; returns once it is a fact."""
         reply: asyncio.Future[None] = asyncio.get_running_loop().create_future()
@@ -109,13 +172,15 @@ class Gateway:
         self._inbox.wake()
 
     async def _end(self) -> None:
-        for task in self._tasks:
-            task.cancel()
-        await asyncio.gather(*self._tasks, return_exceptions=True)
+        await end(*self._tasks)
         for serving in self._serving:
             await serving.stop()
         if self._timer is not None:
             self._timer.cancel()
+        self._batch.fail(GatewayStopped("the gateway stops; ask again"))
+        while (work := self._inbox.next()) is not None:
+            if not isinstance(work, Decided) and not work.reply.done():
+                work.reply.set_exception(GatewayStopped("the gateway stops; ask again"))
 
     def _follow(self, service: str) -> None:
         async def follow() -> None:
@@ -153,21 +218,20 @@ class Gateway:
         for task in self._tasks:
             if task.done():
                 task.result()
-        batch = Batch()
+        batch = self._batch = Batch()
         self.local.begin(self._clock.now(), self._last + 1)
-        while self.local.edits < self._settings.most_edits:
+        while self.local.edits < self._settings.most_edits and len(batch.replies) < MOST_REQUESTS:
             work = self._inbox.next()
             if work is None:
                 break
             match work:
                 case Request():
-                    batch.replies.append((work.reply, self.local.write(work.message)))
+                    self._take_request(work, batch)
                 case NodeReport():
                     self._seen[work.message.node] = self._clock.now()
                     batch.reports.append((work.reply, self.local.report(work.message)))
                 case Enactment():
-                    work.action(self.local.cluster)
-                    batch.enacted.append(work.reply)
+                    self._take_enactment(work, batch)
                 case Decided():
                     await self._take_commit(work, batch)
         else:
@@ -176,23 +240,40 @@ class Gateway:
         await self._write(batch)
         self._arm()
 
+    def _take_request(self, work: Request, batch: Batch) -> None:
+        written = self.local.write(work.message)
+        batch.cause = {TRACEPARENT: work.message.traceparent} if work.message.traceparent else batch.cause
+        batch.replies.append((work.reply, written))
+        if not written.error and work.message.id:
+            batch.requests.append(work.message.id)
+        elif written.error and not written.conflict_revision:
+            log.error("request_refused", extra={"actor": work.message.actor, "detail": written.error})
+
+    def _take_enactment(self, work: Enactment, batch: Batch) -> None:
+        try:
+            with self.local.cluster.whole():
+                work.action(self.local.cluster)
+        except Exception as error:
+            if not work.reply.done():
+                work.reply.set_exception(error)
+        else:
+            batch.enacted.append(work.reply)
+
     async def _take_commit(self, work: Decided, batch: Batch) -> None:
         service, entry = work.service, work.entry
         if entry.sequence <= self._positions.get(service, 0):
             return
+        commit = decision_pb2.Commit()
+        batch.cause = entry.headers if TRACEPARENT in entry.headers else batch.cause
         try:
-            commit = decision_pb2.Commit.FromString(entry.payload)
+            commit.ParseFromString(entry.payload)
             if commit.leader_started:
                 self._epochs[service] = commit.epoch
             batch.outcomes += self.local.carry_out(service, commit, stale=commit.epoch < self._epochs.get(service, 0))
         except Exception as error:
-            log.exception("message_parked", extra={"service": service, "sequence": entry.sequence})
-            self._measures.parked.inc()
-            text = f"{type(error).__name__}: {error}"
-            where = f"decision.{service}/{entry.sequence}"
-            await self._bus.park(Parked(self._clock.now(), "cluster_gateway", where, text, entry.payload))
+            text = await self._park(f"{subjects.decisions(service)}/{entry.sequence}", entry, error)
+            batch.outcomes += self.local.refuse(commit, f"cannot be read: {text}")
         self._positions[service] = entry.sequence
-        batch.positions[service] = entry.sequence
 
     async def _write(self, batch: Batch) -> None:
         """Let the cluster react, store what happened, answer, and tell the nodes."""
@@ -215,25 +296,29 @@ class Gateway:
             payload = facts.encode(
                 facts.FactSet(self._clock.now(), changes, tuple(batch.outcomes), dict(self._positions))
             )
-            self._count += 1
-            message_id = f"fact/{self._holder}/{self._last + 1}/{self._count}"
-            self._last = await self._facts.append(payload, expected=self._last, message_id=message_id)
+            headers = {REQUESTS: ",".join(batch.requests)} if batch.requests else {}
+            message_id = f"{self._writer}/{self._last + 1}"
+            with self._tracer.span("facts stored", batch.cause, changes=len(changes), outcomes=len(batch.outcomes)):
+                self._last = await self._facts.append(
+                    payload, expected=self._last, message_id=message_id, headers=headers | self._tracer.carrier()
+                )
+            self.local.stored()
             self._measures.facts.inc()
             self._measures.revision.set(self._last)
-        for write_reply, written in batch.replies:
-            written.revision = self._last if not written.error else 0
-            if not write_reply.done():
-                write_reply.set_result(written)
-        for report_reply, stored in batch.reports:
-            stored.revision = self._last
-            if not report_reply.done():
-                report_reply.set_result(stored)
-        for enacted in batch.enacted:
-            if not enacted.done():
-                enacted.set_result(None)
+        batch.answer(self._last)
+        await self._park_failures()
         await self._assign()
         if self._last - self._snapshot_at >= self._settings.snapshot_entries:
-            await self.snapshot()
+            await self._keep_snapshot()
+
+    async def _park_failures(self) -> None:
+        """Put aside the objects that no controller could make sense of, as they are now."""
+        for key, text in self.local.take_failures().items():
+            log.error("object_parked", extra={"object": str(key), "detail": text})
+            self._measures.parked.inc()
+            item = self.local.store.get(key)
+            content = orjson.dumps(item.manifest()) if item is not None else b""
+            await self._bus.park(Parked(self._clock.now(), "cluster_gateway", str(key), text, content))
 
     async def _assign(self) -> None:
         for assignment in self.local.changed_assignments():
@@ -251,6 +336,11 @@ class Gateway:
 
     async def snapshot(self) -> None:
         """Keep the whole state as of the last change set, and drop history that is older than anybody needs."""
+        async with self._turn:
+            if self.ready.is_set():
+                await self._keep_snapshot()
+
+    async def _keep_snapshot(self) -> None:
         objects = list(self.local.store.objects.values())
         content = facts.encode_snapshot(objects, self._last, self._clock.now(), self._positions)
         await self._facts.put_snapshot(self._last, content)

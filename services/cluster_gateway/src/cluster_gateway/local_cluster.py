@@ -3,9 +3,8 @@
 It is the port's side for the drivers `local` and `simulated`: messages in, edits out; it knows no bus and no clock.
 """
 
-import base64
-import binascii
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
 
 import orjson
 
@@ -17,19 +16,18 @@ from cluster_gateway.domain.cluster import Cluster
 from cluster_gateway.domain.controllers import Controllers
 from cluster_gateway.domain.draft import Edit
 from cluster_gateway.domain.node_life import NodeLife
-from cluster_gateway.domain.reports import node_state, pod_gone, pod_status
+from cluster_gateway.domain.reports import node_state, node_usage, pod_gone, pod_status
 from cluster_gateway.domain.simulated_nodes import SimulatedNodes
-from cluster_gateway.domain.writing import Conflict, Write, check, store
-from cluster_gateway.secrets import GENERATE, SSH_KEYPAIR, Secrets, ssh_keypair
+from cluster_gateway.domain.writing import Conflict, Parts, Write, check, store
+from cluster_gateway.hiding import Hiding
+from cluster_gateway.secrets import Secrets
 from cluster_gateway.settings import GatewaySettings
-from kube import Event, Key, Object, Outcome, Store
-from tidegate.codec.decisions import decode_commit
+from kube import Event, Key, Outcome, Store
+from tidegate.codec.blobs import BlobReader
+from tidegate.codec.decisions import decode_commit, key_of_ref
 from tidegate.decision.v1 import decision_pb2
 from tidegate.gateway.v1 import gateway_pb2
 from tidegate.node.v1 import node_pb2
-
-HIDDEN = ""
-"""What stands in the facts for a value of a Secret."""
 
 MOST_TURNS = 10_000
 """Built-in controllers that still find work after this many turns at one instant are taken to go in a circle."""
@@ -40,6 +38,7 @@ class LocalCluster:
 
     def __init__(self, settings: GatewaySettings, secrets: Secrets, new_uid: Callable[[], str]) -> None:
         self._settings, self._secrets, self._new_uid = settings, secrets, new_uid
+        self._hiding = Hiding(secrets)
         self.held = False
         """While set, facts are stored but nothing in the cluster reacts to them."""
         self.start(Store(), 0, 1)
@@ -58,12 +57,14 @@ class LocalCluster:
         self.cluster = Cluster(self._new_uid, loaded)
         self._controllers = Controllers(loaded)
         self._simulated = SimulatedNodes(self.cluster, self._settings.simulation)
-        self._addresses, self._assignments = Addresses(), Assignments(loaded)
+        self._addresses = Addresses()
+        self._assignments = Assignments(loaded, lambda node: not self._simulated.is_simulated(node))
         self._nodes = NodeLife(self._settings.node_silence_seconds * 1000, self._simulated.is_simulated)
         self._uids: dict[str, Key] = {}
         self._done: dict[str, None] = {}
         self.begin(now, revision)
         self._fold([Event(None, item) for item in loaded.objects.values()])
+        self._simulated.begin(now)
         if now:
             bootstrap(self.cluster)
 
@@ -75,41 +76,63 @@ class LocalCluster:
         """A user's write, all or nothing of it."""
         if request.id and request.id in self._done:
             return gateway_pb2.WriteReply()
-        writes = [_write(item) for item in request.writes]
         try:
+            blobs = BlobReader(request.blobs)
+            writes = [_write(item, blobs) for item in request.writes]
             for write in writes:
                 check(self.cluster, write)
+            with self.cluster.whole():
+                for write in writes:
+                    store(self.cluster, write, request.actor)
         except Conflict as conflict:
             return gateway_pb2.WriteReply(error=str(conflict), conflict_revision=conflict.revision)
-        for write in writes:
-            store(self.cluster, write, request.actor)
-        self._remember(request.id)
+        except Exception as error:  # what one asks for must not end the cluster for all
+            return gateway_pb2.WriteReply(error=f"cannot be stored: {type(error).__name__}: {error}")
+        self.remember(request.id)
         return gateway_pb2.WriteReply()
 
-    def _remember(self, request_id: str) -> None:
+    def remember(self, request_id: str) -> None:
+        """The request was done: asked again it is not done again."""
+        if not request_id:
+            return
         self._done[request_id] = None
         if len(self._done) > 10_000:
             del self._done[next(iter(self._done))]
 
     def report(self, message: node_pb2.Report) -> node_pb2.ReportReply:
-        """What a node says."""
-        if message.node_status or message.node_metadata:
-            metadata = orjson.loads(message.node_metadata) if message.node_metadata else {}
-            status = orjson.loads(message.node_status) if message.node_status else {}
-            node_state(self.cluster, message.node, metadata, status)
-        for pod in message.pods:
-            key = Key("Pod", pod.namespace, pod.name)
-            pod_status(self.cluster, message.node, key, pod.uid, orjson.loads(pod.status))
+        """What a node says; what of it cannot be read is told back, and the rest is taken."""
+        steps = [partial(self._report_node, message)] if message.node_status or message.node_metadata else []
+        steps += [partial(self._report_pod, message.node, pod) for pod in message.pods]
+        if message.usage:
+            steps.append(partial(self._report_usage, message))
+        errors: list[str] = []
+        for step in steps:
+            try:
+                with self.cluster.whole():
+                    step()
+            except Exception as error:  # what one node says must not end the cluster for all
+                errors.append(f"{type(error).__name__}: {error}")
         for uid in message.gone:
             gone = self.store.get(self._uids.get(uid, Key("", "", "")))
             if gone is not None and gone.uid == uid:
                 pod_gone(self.cluster, message.node, gone)
-        return node_pb2.ReportReply()
+        return node_pb2.ReportReply(error="; ".join(errors))
+
+    def _report_node(self, message: node_pb2.Report) -> None:
+        metadata = orjson.loads(message.node_metadata) if message.node_metadata else {}
+        status = orjson.loads(message.node_status) if message.node_status else {}
+        node_state(self.cluster, message.node, metadata, status)
+
+    def _report_usage(self, message: node_pb2.Report) -> None:
+        node_usage(self.cluster, message.node, orjson.loads(message.usage), self._uids)
+
+    def _report_pod(self, node: str, pod: node_pb2.PodReport) -> None:
+        pod_status(self.cluster, node, Key("Pod", pod.namespace, pod.name), pod.uid, orjson.loads(pod.status))
 
     def carry_out(self, service: str, commit: decision_pb2.Commit, *, stale: bool) -> list[Outcome]:
-        """The decisions of one commit, each whole or refused."""
+        """The decisions of one commit, each whole or refused. Raises what is wrong with a commit that cannot be read."""
         outcomes = []
-        for decision_id, decision in decode_commit(commit):
+        for decision_id, decision in list(decode_commit(commit)):
             if stale:
                 reasons = {"": f"epoch {commit.epoch} of {service} is over"}
                 outcomes.append(Outcome(decision_id, decision.name, decision.subject, False, reasons))
@@ -117,12 +140,17 @@ class LocalCluster:
                 outcomes.append(carry_out(self.cluster, service, decision_id, decision, commit.decided_on))
         return outcomes
 
+    def refuse(self, commit: decision_pb2.Commit, reason: str) -> list[Outcome]:
+        """The outcomes of a commit that cannot be read: none of its decisions was carried out."""
+        return [Outcome(item.id, item.name, key_of_ref(item.subject), False, {"": reason}) for item in commit.decisions]
+
     def react(self) -> Sequence[Edit]:
         """Let all that lives in the cluster react until nothing is left to do at this instant; the edits of it all."""
         for _ in range(MOST_TURNS):
             events = self.cluster.take_events()
             self._fold(events)
-            self._hide_secrets(events)
+            self._simulated.fold(events, self.cluster.now)
+            self._hiding.hide(self.cluster, events)
             self._give_addresses(events)
             if not self.held:
                 self._simulated.act(self.cluster.now)
@@ -131,6 +159,14 @@ class LocalCluster:
             if not self.cluster.events:
                 return self.cluster.draft.take()
         raise RuntimeError(f"the cluster's controllers found work {MOST_TURNS} times at one instant")
+
+    def take_failures(self) -> dict[Key, str]:
+        """The objects that nothing could be made of since the last call, each with the error."""
+        return self._controllers.take_failures()
+
+    def stored(self) -> None:
+        """The last edits are in the log."""
+        self._hiding.stored()
 
     def watch_nodes(self, seen: Mapping[str, int], now: int) -> None:
         """Mark nodes whose agent is silent, and those that are heard again."""
@@ -154,8 +190,7 @@ class LocalCluster:
     def changed_assignments(self) -> Iterator[NodeAssignment]:
         """The assignments that agents have to hear of."""
         for node in self._assignments.take():
-            if not self._simulated.is_simulated(node):
-                yield self._assignments.of(node)
+            yield self._assignments.of(node)
 
     def secret_for(self, node: str, namespace: str, name: str) -> Mapping[str, bytes] | None:
         """A Secret's values, for a node that runs a pod of its namespace."""
@@ -167,7 +202,6 @@ class LocalCluster:
         if not events:
             return
         self._controllers.fold(events, self.cluster.now)
-        self._simulated.fold(events, self.cluster.now)
         self._addresses.fold(events)
         self._assignments.fold(events)
         for event in events:
@@ -187,43 +221,9 @@ class LocalCluster:
                 address = self._addresses.give(pod.uid)
                 self.cluster.set_status(current, {"podIP": address, "podIPs": [{"ip": address}]})
 
-    def _hide_secrets(self, events: Sequence[Event]) -> None:
-        """Take the values out of Secrets before they become facts."""
-        for event in events:
-            if event.key.kind != "Secret":
-                continue
-            if event.new is None:
-                self._secrets.drop(event.key)
-                continue
-            current = self.store.get(event.key)
-            known = self._secrets.get(event.key) or {}
-            data = _values(current, known) if current is not None else {}
-            if current is not None and current.annotations.get(GENERATE) == SSH_KEYPAIR:
-                fresh = {} if known else ssh_keypair(str(current.body.get("type", "")))
-                data |= fresh
-            if current is not None and data:
-                self._secrets.put(event.key, data)
-                names = dict.fromkeys(sorted({*(current.body.get("data") or {}), *data}), HIDDEN)
-                body = {name: part for name, part in current.body.items() if name != "stringData"}
-                self.cluster.replace(current, current.metadata, {**body, "data": names})
 
-
-def _values(secret: Object, known: Mapping[str, bytes]) -> dict[str, bytes]:
-    """The values that a Secret's manifest brings; a hidden one that is known already stays as it is."""
-    values: dict[str, bytes] = {}
-    for name, text in (secret.body.get("data") or {}).items():
-        if isinstance(text, str) and not (text == HIDDEN and name in known):
-            try:
-                values[name] = base64.b64decode(text, validate=True)
-            except binascii.Error:
-                values[name] = text.encode()
-    for name, text in (secret.body.get("stringData") or {}).items():
-        values[name] = str(text).encode()
-    return values
-
-
-def _write(item: gateway_pb2.Write) -> Write:
+def _write(item: gateway_pb2.Write, blobs: BlobReader) -> Write:
     key = Key(item.kind, item.namespace, item.name)
-    manifest = None if item.delete else orjson.loads(item.manifest)
     grace = item.grace_seconds if item.HasField("grace_seconds") else None
-    return Write(key, manifest, None if item.force else item.expected_revision, grace)
+    parts = None if item.delete else Parts(*map(blobs.get, (item.metadata, item.body, item.status)))
+    return Write(key, parts, None if item.force else item.expected_revision, grace)

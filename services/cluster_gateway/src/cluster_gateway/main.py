@@ -1,6 +1,6 @@
 """Wiring: settings → gateway → process."""
 
-import uuid
+import os
 from dataclasses import dataclass, replace
 
 from chassis.process import Context, Parts, run
@@ -24,6 +24,12 @@ class Settings(ServiceSettings):
     snapshot_entries: int = 5_000
 
 
+def new_uid() -> str:
+    """A random UUID (version 4), written out directly: `uuid.uuid4` takes three times as long."""
+    digits = f"{int.from_bytes(os.urandom(16)) & ~(0xF << 76) & ~(0x3 << 62) | (4 << 76) | (2 << 62):032x}"
+    return f"{digits[:8]}-{digits[8:12]}-{digits[12:16]}-{digits[16:20]}-{digits[20:]}"
+
+
 async def build(settings: Settings, context: Context) -> Parts:
     """The parts of the service."""
     base = GatewaySettings(snapshot_entries=settings.snapshot_entries)
@@ -33,9 +39,10 @@ async def build(settings: Settings, context: Context) -> Parts:
         context.clock,
         replace(base, simulation=simulation),
         FileSecrets(settings.data_dir / "secrets"),
-        lambda: str(uuid.uuid4()),
+        new_uid,
         holder=settings.holder,
         measures=context.measures,
+        tracer=context.tracer,
     )
     fleet = Fleet(settings.sim_nodes, settings.sim_cpu, settings.sim_memory, settings.sim_gpus)
     return Parts(

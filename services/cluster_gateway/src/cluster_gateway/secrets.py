@@ -20,7 +20,8 @@ class Secrets(Protocol):
 
     def get(self, key: Key) -> Mapping[str, bytes] | None: ...
 
-    def put(self, key: Key, data: Mapping[str, bytes]) -> None: ...
+    def put(self, key: Key, data: Mapping[str, bytes]) -> None:
+        """Keep ``data`` in the place of what was kept."""
 
     def drop(self, key: Key) -> None: ...
 
@@ -35,7 +36,7 @@ class MemorySecrets:
         return self._data.get(key)
 
     def put(self, key: Key, data: Mapping[str, bytes]) -> None:
-        self._data[key] = {**self._data.get(key, {}), **data}
+        self._data[key] = dict(data)
 
     def drop(self, key: Key) -> None:
         self._data.pop(key, None)
@@ -55,11 +56,10 @@ class FileSecrets:
         return {name: base64.b64decode(value) for name, value in orjson.loads(file.read_bytes()).items()}
 
     def put(self, key: Key, data: Mapping[str, bytes]) -> None:
-        whole = {**(self.get(key) or {}), **data}
         file = self._file(key)
         fresh = file.with_suffix(".new")
         fresh.touch(mode=0o600)
-        fresh.write_bytes(orjson.dumps({name: base64.b64encode(value).decode() for name, value in whole.items()}))
+        fresh.write_bytes(orjson.dumps({name: base64.b64encode(value).decode() for name, value in data.items()}))
         fresh.replace(file)
 
     def drop(self, key: Key) -> None:
@@ -69,11 +69,19 @@ class FileSecrets:
         return self._folder / f"{key.namespace}_{key.name}.json"
 
 
+SSH_AUTH = "kubernetes.io/ssh-auth"
+
+
+def private_key_name(secret_type: str) -> str:
+    """Under which key a Secret of this type holds its private key."""
+    return "ssh-privatekey" if secret_type == SSH_AUTH else "id_rsa"
+
+
 def ssh_keypair(secret_type: str = "") -> dict[str, bytes]:
     """A fresh RSA key pair (2048 bits): in the files that ssh expects, or under the names of the ssh-auth type."""
     key = rsa.generate_private_key(public_exponent=65537, key_size=2048)
     private = key.private_bytes(Encoding.PEM, PrivateFormat.TraditionalOpenSSL, NoEncryption())
     public = key.public_key().public_bytes(Encoding.OpenSSH, PublicFormat.OpenSSH) + b"\n"
-    if secret_type == "kubernetes.io/ssh-auth":
+    if secret_type == SSH_AUTH:
         return {"ssh-privatekey": private, "ssh-publickey": public}
     return {"id_rsa": private, "id_rsa.pub": public, "authorized_keys": public}

@@ -10,12 +10,20 @@ async def build(settings: Settings, context: Context) -> Parts:
     """The parts of the service."""
     decider = Decider(
         "gang_scheduler",
-        lambda: SchedulerCore(placement=settings.placement),
+        lambda: SchedulerCore(
+            placement=settings.placement,
+            preemption=settings.preemption,
+            reclaim=settings.reclaim,
+            backfill=settings.backfill,
+            gang_eviction=settings.gang_eviction,
+            strict_fifo=settings.strict_fifo,
+        ),
         context.bus,
         context.clock,
         inputs=("queue_manager",),
         holder=settings.holder,
         measures=context.measures,
+        tracer=context.tracer,
     )
     return Parts(tasks={"decider": decider.run()}, ready=(decider.ready,))
 

@@ -7,6 +7,11 @@ from chassis.settings import ServiceSettings
 
 @dataclass(frozen=True, slots=True)
 class Settings(ServiceSettings):
-    """How pods are placed: ``binpack`` or ``spread``."""
+    """How pods are placed (``binpack`` or ``spread``), and who may take whose room, as in the policy of a scenario."""
 
     placement: str = "binpack"
+    preemption: bool = True
+    reclaim: bool = True
+    backfill: bool = True
+    gang_eviction: str = "whole"
+    strict_fifo: bool = False

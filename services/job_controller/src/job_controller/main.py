@@ -2,7 +2,7 @@
 
 from chassis import Decider
 from chassis.process import Context, Parts, run
-from job_controller.domain.core import JobCore
+from job_controller.domain.core import JobCore, concerns
 from job_controller.settings import Settings
 
 
@@ -13,8 +13,10 @@ async def build(settings: Settings, context: Context) -> Parts:
         JobCore,
         context.bus,
         context.clock,
+        interest=concerns,
         holder=settings.holder,
         measures=context.measures,
+        tracer=context.tracer,
     )
     return Parts(tasks={"decider": decider.run()}, ready=(decider.ready,))
 

@@ -49,7 +49,8 @@ class Agent:
         self._reporter = Reporter(settings, upstream, self._look_up, self._stored)
         self._node: Node | None = None
         self._usage: tuple[UsageSample, ...] = ()
-        self._calm = asyncio.Event()
+        self._calm, self._found = asyncio.Event(), asyncio.Event()
+        self._draining = False
 
     async def run(self) -> None:
         """Work until cancelled. Pods go on without the agent, and the next one finds them again.
@@ -74,8 +75,11 @@ class Agent:
                 self._node = None
 
     def assign(self, assignment: Assignment) -> None:
-        """Run what ``assignment`` names, and nothing else; the same one again changes nothing."""
-        old, self._assignment = self._assignment, assignment
+        """Run what ``assignment`` names, and nothing else; the same one again changes nothing, an older one neither."""
+        old = self._assignment
+        if old is not None and assignment.revision < old.revision:
+            return  # from a gateway that hung while its successor went on
+        self._assignment = assignment
         node = self._node
         if node is None:  # run() takes it up once it knows what is left from before
             return
@@ -86,7 +90,8 @@ class Agent:
         for uid, manifest in pods.items():
             worker = self._workers.get(uid)
             if worker is None:
-                if _is_over(manifest):  # it ended here before this data folder was made: it is not run a second time
+                # One that is over has ended here before this data folder was made: it is not run a second time.
+                if self._draining or _is_over(manifest):
                     continue
                 worker = self._workers[uid] = PodWorker(node, manifest, None, self._free_user_id())
                 worker.begin()
@@ -101,9 +106,14 @@ class Agent:
         self._tidy()
 
     async def drain(self) -> None:
-        """End every pod within its grace, and wait until nothing runs: for a node that goes for good."""
+        """End every pod within its grace, and wait until nothing runs: for a node that goes for good.
+
+        Pods that are assigned from now on are not begun; what a predecessor has left is found first, to be ended too.
+        """
+        self._draining = True
+        await self._found.wait()
         for worker in list(self._workers.values()):
-            worker.stop(worker.pod.grace_seconds)
+            worker.shut_down()
         while any(worker.record.alive for worker in self._workers.values()):
             self._calm.clear()
             await self._calm.wait()
@@ -151,6 +161,7 @@ class Agent:
             allocatable=self.inventory.allocatable,
         )  # fmt: skip
         self._find_pods(self._node)
+        self._found.set()
         tasks.create_task(self._reporter.run())
         tasks.create_task(self._keep_house(UsageMeter(isolation.cgroups)))
         if self._assignment is not None:

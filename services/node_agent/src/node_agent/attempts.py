@@ -46,7 +46,7 @@ class Attempts:
             retry_at = soon if error.again else NOT_BEFORE_NEWS
             state.set(name, records.blocked(state.get(name), error.reason, str(error), retry_at))
         except NeverPossible as error:
-            self._refuse(name, error.reason, str(error))
+            self._give_up(name, error)
         except OSError as error:
             state.set(name, records.ended(state.get(name), self._unstarted("StartError", str(error))))
         except (ValueError, TypeError, KeyError, AttributeError) as error:
@@ -130,6 +130,16 @@ class Attempts:
     def _wants_log(self, name: str) -> bool:
         manifest = self._state.preparation.container_manifest(name)
         return bool(manifest.get("terminationMessagePolicy") == "FallbackToLogsOnError")
+
+    def _give_up(self, name: str, error: NeverPossible) -> None:
+        """A pod that is to run for ever waits, as for an image that cannot be had: failed, its owner would only make the next.
+
+        One that is to end has failed.
+        """
+        if self._state.preparation.restart_policy == "Always":
+            self._state.set(name, records.blocked(self._state.get(name), error.reason, str(error), NOT_BEFORE_NEWS))
+        else:
+            self._refuse(name, error.reason, str(error))
 
     def _refuse(self, name: str, reason: str, message: str) -> None:
         """The container, and with it the pod, cannot be run on this node."""

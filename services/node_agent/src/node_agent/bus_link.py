@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Mapping
+from dataclasses import asdict
 
 import orjson
 
@@ -15,6 +16,8 @@ from tidegate import subjects
 from tidegate.node.v1 import node_pb2
 
 HEARTBEAT_SECONDS = 5.0
+ANSWER_SECONDS = 3.0
+"""How long the gateway's answer is waited for: one that has not come by then is likely lost, and the report is sent again."""
 MOST_BYTES = 1 << 20
 """A first piece of a log is cut to its end."""
 
@@ -34,9 +37,11 @@ class BusUpstream:
             message.node_status = orjson.dumps(_node_status(report.inventory))
             message.node_metadata = orjson.dumps(_node_metadata(report.inventory))
         if report.usage:
-            await self._tell_usage(report)
-        if message.pods or message.gone or message.node_status:
-            answer = await self._bus.request(subjects.report(self._node), message.SerializeToString(), timeout=10.0)
+            message.usage = orjson.dumps([asdict(sample) for sample in report.usage])
+        if message.pods or message.gone or message.node_status or message.usage:
+            answer = await self._bus.request(
+                subjects.report(self._node), message.SerializeToString(), timeout=ANSWER_SECONDS
+            )
             reply = node_pb2.ReportReply.FromString(answer)
             if reply.error:
                 raise BusError(reply.error)
@@ -48,14 +53,6 @@ class BusUpstream:
         if not reply.found:
             raise LookupError(f"Secret {namespace}/{name} not found")
         return dict(reply.data)
-
-    async def _tell_usage(self, report: Report) -> None:
-        samples = [
-            {"uid": one.uid, "at": one.at, "cpu_milli": one.cpu_milli, "memory_bytes": one.memory_bytes}
-            for one in report.usage
-        ]
-        payload = orjson.dumps({"node": self._node, "samples": samples})
-        await self._bus.publish(subjects.node_usage(self._node), payload)
 
 
 async def follow_assignments(bus: Bus, agent: Agent) -> None:

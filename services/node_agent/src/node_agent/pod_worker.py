@@ -8,9 +8,9 @@ from typing import Any
 from kube import Manifest
 from node_agent.attempts import NOT_BEFORE_NEWS, Attempts
 from node_agent.commands import Commands
-from node_agent.domain import archive, stopping
+from node_agent.domain import archive, records, stopping
 from node_agent.domain.containers import InvalidPod, Pod, read_pod
-from node_agent.domain.lifecycle import Action, RestartRule, Verb, decide
+from node_agent.domain.lifecycle import Action, Plan, RestartRule, Verb, decide
 from node_agent.domain.records import ContainerRecord, PodRecord, Stop
 from node_agent.domain.status import pod_status, with_conditions
 from node_agent.needs import NotYet, fetch_secrets
@@ -22,6 +22,7 @@ from node_agent.runtime import ending
 
 _log = logging.getLogger(__name__)
 
+_SAVE_AGAIN_MS = 1_000
 _VERSIONS = ("resourceVersion", "generation", "managedFields")
 
 
@@ -40,6 +41,7 @@ class PodWorker:
         self._notes: dict[str, str] = {}
         self._attempts, self._commands = Attempts(self._state, self._notes), Commands(self._state)
         self._saved: dict[str, Any] | None = None
+        self._kept = False
         self._timer: asyncio.TimerHandle | None = None
         self._status: Manifest = {}
 
@@ -55,8 +57,6 @@ class PodWorker:
 
     def begin(self, rebooted: bool = False) -> None:
         """Take the pod up: a new one, or one that a predecessor of this agent has left, maybe ``rebooted`` since."""
-        self.preparation.create_folder()
-        self._state.folder.save("pod.json", self._state.manifest)
         for name, record in self.record.containers.items():
             if record.alive:
                 self._attempts.find_again(name, rebooted)
@@ -66,8 +66,7 @@ class PodWorker:
         """The assignment names the pod again: with a deletion, or other labels and annotations."""
         manifest = _own_part(manifest, self.node)
         if manifest != self._state.manifest:
-            self.preparation.manifest = manifest
-            self._state.folder.save("pod.json", manifest)
+            self.preparation.manifest, self._kept = manifest, False
             self.refresh_files()
         metadata = manifest["metadata"]
         if "deletionTimestamp" in metadata:
@@ -76,8 +75,13 @@ class PodWorker:
 
     def refresh_names(self) -> None:
         """The names of the pod's peers may have changed."""
-        if self.record.alive:
+        if not self.record.alive:
+            return
+        try:
             self.preparation.write_hosts()
+        except OSError as error:
+            _log.warning("names_not_refreshed", extra={"uid": self.uid, "error": str(error)})
+            asyncio.get_running_loop().call_later(_SAVE_AGAIN_MS / 1000, self.refresh_names)
 
     def refresh_files(self) -> None:
         """What the pod's volumes are made of may have changed, and what a container waits for may have come."""
@@ -86,6 +90,11 @@ class PodWorker:
         for name, record in self.record.containers.items():
             if record.retry_at == NOT_BEFORE_NEWS:
                 self._state.set(name, replace(record, retry_at=0))
+        self.step()
+
+    def shut_down(self) -> None:
+        """End it because the node ends, within its own grace."""
+        self._state.record = stopping.shut_down(self.record, self.pod.grace_seconds, self.node.clock())
         self.step()
 
     def stop(self, grace_seconds: int) -> None:
@@ -111,13 +120,17 @@ class PodWorker:
         """Do what is to be done now."""
         now, settings = self.node.clock(), self.node.settings
         plan = decide(self.pod, self.record, RestartRule(settings.backoff_ms, settings.backoff_limit_ms), now)
-        self._state.record = with_conditions(self.pod, plan.record, now)
-        self._save()  # before anything is done that must not be done twice
+        self._state.record, wake_at = with_conditions(self.pod, plan.record, now), plan.wake_at
+        try:
+            self._save()  # before anything is done that must not be done twice
+        except OSError as error:
+            wake_at = min(now + _SAVE_AGAIN_MS, wake_at or now + _SAVE_AGAIN_MS)
+            plan = self._hold_back(plan, error, wake_at)
         for action in plan.actions:
             self._perform(action)
         if not self.record.alive:
             self._remove_groups()
-        self._wake_at(plan.wake_at, now)
+        self._wake_at(wake_at, now)
         status = pod_status(self.pod, self.record, self._state.manifest, self._notes)
         if status != self._status or self.record.gone:
             self._status = status
@@ -139,10 +152,23 @@ class PodWorker:
                 ending.send(action.verb is Verb.KILL, record.process, cgroups, group)
 
     def _save(self) -> None:
+        if not self._kept:
+            self.preparation.create_folder()
+            self._state.folder.save("pod.json", self._state.manifest)
+            self._kept = True
         data = archive.encode(self.record)
         if data != self._saved:
             self._state.folder.save("record.json", data)
             self._saved = data
+
+    def _hold_back(self, plan: Plan, error: OSError, until: int) -> Plan:
+        """Nothing is begun that cannot be remembered. What runs is ended all the same: its shims write how it ended."""
+        message = f"the node cannot write to its data folder: {error.strerror}"
+        for action in plan.actions:
+            if action.verb is Verb.START:
+                record = self._state.get(action.container)
+                self._state.set(action.container, records.blocked(record, "DataFolderFailed", message, until))
+        return replace(plan, actions=tuple(action for action in plan.actions if action.verb is not Verb.START))
 
     def _wake_at(self, at: int | None, now: int) -> None:
         if self._timer is not None:

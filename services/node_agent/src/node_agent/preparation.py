@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import Any
 
 from kube import Manifest
+from kube.devices import device_variables
 from kube.environment import containers, environment, expand_all
 from node_agent.domain.containers import Container, Pod
-from node_agent.domain.devices import device_variables
 from node_agent.domain.identity import RunAs, host_name, hosts_file, run_as
 from node_agent.domain.limits import Limits, container_limits, pod_limits
 from node_agent.domain.volumes import Mount, Origin, UnsupportedVolume, Volume, mounts, variable_name, volumes
@@ -40,6 +40,11 @@ class PodPreparation:
         self.node, self.pod, self.manifest, self.folder, self.user_id = node, pod, manifest, folder, user_id
         self.namespaces = node.isolation.namespaces
         self.log_folder = node.data.logs(pod.namespace, pod.name, pod.uid)
+
+    @property
+    def restart_policy(self) -> str:
+        """Always, OnFailure or Never, as it holds for the pod."""
+        return str(self.manifest["spec"].get("restartPolicy") or "Always")
 
     def create_folder(self) -> None:
         """Make the pod's folder with its hosts file."""
@@ -107,7 +112,7 @@ class PodPreparation:
         return {
             "argv": expand_all(words, variables),
             "env": variables,
-            "cwd": str(manifest.get("workingDir") or self.folder.work),
+            "cwd": str(manifest.get("workingDir") or self.folder.home),
             "cgroups": self.node.isolation.cgroups.process_files(self._group(container.name)),
             "identity": None if identity is None
             else {"user": identity.user_id, "group": identity.group_id, "groups": list(identity.groups)},
@@ -140,7 +145,7 @@ class PodPreparation:
         return {
             "PATH": f"{_PYTHON.parent}:{SYSTEM_PATH}",
             "HOSTNAME": host_name(self.manifest),
-            "HOME": str(self.folder.work),
+            "HOME": str(self.folder.home),
             "TMPDIR": str(self.folder.tmp),
             "USER": name,
             "LOGNAME": name,
@@ -198,11 +203,11 @@ class PodPreparation:
     ) -> dict[str, Any]:
         seen = [_mounted(self.folder.hosts, "/etc/hosts", read_only=True)]
         if manifest.get("workingDir") and not Path(request["cwd"]).exists():
-            seen.append(_mounted(self.folder.work, request["cwd"], read_only=False))
+            seen.append(_mounted(self.folder.home, request["cwd"], read_only=False))
         for mount in found:
             source = self._source(mount, placed)
             seen.append(_mounted(source, mount.path, mount.read_only, placed[mount.volume]))
-        own = [self.folder.work, self.folder.tmp, _PYTHON, _PYTHON.resolve(), Path(sys.prefix), Path(sys.base_prefix)]
+        own = [self.folder.home, self.folder.tmp, _PYTHON, _PYTHON.resolve(), Path(sys.prefix), Path(sys.base_prefix)]
         return {
             "stage": str(self.folder.stage),
             "host_name": host_name(self.manifest),

@@ -56,6 +56,8 @@ class Reporter:
         uids, self._pods = list(self._pods), {}
         inventory, self._inventory = self._inventory, None
         usage, self._usage = self._usage, ()
+        if not uids and inventory is None and not usage:  # it went out with a report that was said again
+            return
         pause_ms = self._settings.report_retry_ms
         while True:
             report = self._report(uids, inventory, usage)

@@ -15,8 +15,10 @@ async def build(settings: Settings, context: Context) -> Parts:
         lambda: QueueCore(policy),
         context.bus,
         context.clock,
+        queries=("explain", "queue"),
         holder=settings.holder,
         measures=context.measures,
+        tracer=context.tracer,
     )
     return Parts(tasks={"decider": decider.run()}, ready=(decider.ready,))
 

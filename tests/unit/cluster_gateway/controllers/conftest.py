@@ -10,7 +10,7 @@ from cluster_gateway.domain.cluster import Cluster
 from cluster_gateway.domain.controllers import Controllers
 from cluster_gateway.domain.controllers.daemon_set import node_of
 from cluster_gateway.domain.simulated_nodes import ended_status, running_status
-from cluster_gateway.domain.writing import Write, store
+from cluster_gateway.domain.writing import Parts, Write, store
 from kube import Event, Key, Mutation, Object, key_of, rfc3339
 
 START = 1_767_225_600_000
@@ -75,7 +75,7 @@ class Town:
             "metadata": {"name": name, "namespace": "default", **metadata},
             "spec": spec,
         }
-        store(self.cluster, Write(key_of(manifest), manifest), "user")
+        store(self.cluster, Write(key_of(manifest), Parts(metadata, {"spec": spec}, {})), "user")
         self.react()
         return self.read(kind, name)
 

@@ -15,8 +15,11 @@ class BlobWriter:
         self._by_identity: dict[int, tuple[int, Manifest]] = {}
         self._by_content: dict[bytes, int] = {}
 
-    def put(self, part: Manifest | None) -> int:
-        """The reference of ``part``; 0 for None. A part seen before, by identity, is not serialised again."""
+    def put(self, part: Manifest | None, *, passing: bool = False) -> int:
+        """The reference of ``part``; 0 for None. A part seen before, by identity, is not serialised again.
+
+        A ``passing`` part was made for this call alone and will not come again.
+        """
         if part is None:
             return 0
         known = self._by_identity.get(id(part))
@@ -27,6 +30,8 @@ class BlobWriter:
         if reference is None:
             self._blobs.append(content)
             reference = self._by_content[content] = len(self._by_content) + 1
+        if passing:
+            return reference
         # The part is kept so that its id cannot be given to another one while this writer lives.
         self._by_identity[id(part)] = (reference, part)
         return reference

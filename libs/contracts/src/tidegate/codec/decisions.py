@@ -88,6 +88,12 @@ def decode_commit(message: decision_pb2.Commit) -> Iterator[tuple[str, Decision]
         )
 
 
+def decision_heads(message: decision_pb2.Commit) -> Iterator[tuple[str, Decision]]:
+    """The decisions of a commit without their mutations and payloads: for those who only tell of them."""
+    for item in message.decisions:
+        yield item.id, Decision(item.name, key_of_ref(item.subject), item.subject.uid, item.reason, item.message)
+
+
 def _mutation(item: decision_pb2.Mutation, blobs: BlobReader) -> Mutation:
     key, verb = key_of_ref(item.ref), Verb(item.verb)
     grace = item.grace_seconds if item.HasField("grace_seconds") else None

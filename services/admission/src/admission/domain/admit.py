@@ -4,6 +4,7 @@ A manifest is read by the shape of its kind, filled in, and checked; it comes ou
 wrong with it. The rules of each kind are in ``rules.RULES``.
 """
 
+import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 
@@ -11,10 +12,13 @@ from admission.domain.errors import FieldError, Rejected
 from admission.domain.object_meta import check_metadata, default_namespace
 from admission.domain.rules import RULES, UNRULED, Rules
 from admission.domain.shapes import Reading, copied
+from admission.domain.unattended import unattended
 from admission.domain.world import Review, World
 from kube import KINDS, Key, Manifest, Object, UnknownKind, key_of
 
-__all__ = ["Admitted", "World", "admit", "admit_delete"]
+__all__ = ["Admitted", "World", "admit", "admit_delete", "read_key"]
+
+_VERSION = re.compile(r"v[0-9]+((alpha|beta)[0-9]+)?")
 
 # What the cluster says about an object, which a user's update neither changes nor drops.
 KEPT_METADATA = ("creationTimestamp", "deletionTimestamp", "deletionGracePeriodSeconds", "generation")
@@ -34,7 +38,7 @@ def admit(manifest: Manifest, old: Object | None, world: World) -> Admitted:
 
     Raises Rejected with every wrong field.
     """
-    key = _key(manifest)
+    key = read_key(manifest)
     rules = RULES.get(key.kind, UNRULED)
     reading = Reading()
     review = Review(
@@ -45,7 +49,7 @@ def admit(manifest: Manifest, old: Object | None, world: World) -> Admitted:
     for fill_in in rules.defaults:
         fill_in(review)
     _refuse(key, [*check_metadata(review, rules.name), *(error for check in rules.checks for error in check(review))])
-    warnings = [*_unknown(reading.unknown), *_version(manifest, key)]
+    warnings = [*_unknown(reading.unknown), *_version(manifest, key), *unattended(key.kind)]
     for warn in rules.warnings:
         warnings += warn(review)
     return Admitted(review.manifest, tuple(warnings))
@@ -59,13 +63,31 @@ def admit_delete(old: Object, world: World) -> None:
         raise Rejected(f"the deletion of {old.key}", errors)
 
 
-def _key(manifest: Manifest) -> Key:
-    if not isinstance(manifest.get("metadata") or {}, dict):
-        raise Rejected("the object", [FieldError("metadata", manifest["metadata"], "must be a mapping of fields")])
+def read_key(manifest: Manifest) -> Key:
+    """The key of the object that ``manifest`` describes, whatever else is wrong with it.
+
+    Raises Rejected where that cannot be told: no kind that is served, or a name or namespace that is no text.
+    """
+    errors = list(_unnamed(manifest))
+    if errors:
+        raise Rejected("the object", errors)
     try:
         return key_of(manifest)
     except UnknownKind as error:
         raise Rejected("the object", [FieldError("kind", manifest.get("kind"), str(error))]) from None
+
+
+def _unnamed(manifest: Manifest) -> Iterable[FieldError]:
+    given = manifest.get("apiVersion")
+    if given is not None and not (isinstance(given, str) and _VERSION.fullmatch(given.rpartition("/")[2])):
+        yield FieldError("apiVersion", given, "must be a version such as v1 or batch.volcano.sh/v1alpha1")
+    metadata = manifest.get("metadata") or {}
+    if not isinstance(metadata, dict):
+        yield FieldError("metadata", metadata, "must be a mapping of fields")
+        return
+    for name in ("namespace", "name"):
+        if not isinstance(metadata.get(name), str | None):
+            yield FieldError(f"metadata.{name}", metadata[name], "must be a text")
 
 
 def _prepare(review: Review, rules: Rules) -> None:
@@ -73,7 +95,7 @@ def _prepare(review: Review, rules: Rules) -> None:
     default_namespace(review)
     for name in ("resourceVersion", "uid", "managedFields", *KEPT_METADATA):
         review.metadata.pop(name, None)
-    if rules is not UNRULED:
+    if not rules.keeps_status:
         review.manifest.pop("status", None)
     if review.old is not None:
         kept = [*KEPT_METADATA, *(name for name in KEPT_IF_LEFT_OUT if name not in review.metadata)]

@@ -6,27 +6,63 @@ from typing import Any
 from admission.domain import names
 from admission.domain.errors import FieldError
 from admission.domain.quantities import check_amounts, is_whole, same_amount, sound_amounts
-from admission.domain.shapes import AMOUNTS, ANYTHING, EITHER, TEXT, TEXTS, TRUTH, WHOLE, ListOf, entry, fields, one_of
+from admission.domain.shapes import AMOUNT, AMOUNTS, EITHER, TEXT, TEXTS, TRUTH, WHOLE, ListOf, entry, fields, one_of
 from kube import Manifest
 from resources import exceeds
 
 RESOURCES = fields(requests=AMOUNTS, limits=AMOUNTS, claims=ListOf(fields(name=TEXT, request=TEXT)))
+_KEY = fields(name=TEXT, key=TEXT, optional=TRUTH)
+_SOURCE = fields(name=TEXT, optional=TRUTH)
+_PROBE_TIMES = (
+    "initialDelaySeconds", "periodSeconds", "timeoutSeconds", "successThreshold", "failureThreshold",
+    "terminationGracePeriodSeconds",
+)  # fmt: skip
+_ACTION = {
+    "exec": fields(command=TEXTS),
+    "httpGet": fields(
+        path=TEXT, port=EITHER, host=TEXT, scheme=TEXT, httpHeaders=ListOf(fields(name=TEXT, value=TEXT))
+    ),
+    "tcpSocket": fields(port=EITHER, host=TEXT),
+    "grpc": fields(port=WHOLE, service=TEXT),
+}
+PROBE = fields(**_ACTION, **dict.fromkeys(_PROBE_TIMES, WHOLE))
 CONTAINER = fields(
     name=TEXT,
     image=TEXT,
     command=TEXTS,
     args=TEXTS,
     workingDir=TEXT,
-    env=ListOf(fields(name=TEXT, value=TEXT, valueFrom=ANYTHING)),
-    envFrom=ListOf(fields(prefix=TEXT)),
+    env=ListOf(
+        fields(
+            name=TEXT,
+            value=TEXT,
+            valueFrom=fields(
+                fieldRef=fields(fieldPath=TEXT),
+                resourceFieldRef=fields(resource=TEXT, containerName=TEXT, divisor=AMOUNT),
+                configMapKeyRef=_KEY,
+                secretKeyRef=_KEY,
+            ),
+        )
+    ),
+    envFrom=ListOf(fields(prefix=TEXT, configMapRef=_SOURCE, secretRef=_SOURCE)),
     ports=ListOf(fields(name=TEXT, containerPort=WHOLE, hostPort=WHOLE, protocol=TEXT, hostIP=TEXT)),
     resources=RESOURCES,
     volumeMounts=ListOf(fields(name=TEXT, mountPath=TEXT, subPath=TEXT, readOnly=TRUTH)),
     restartPolicy=TEXT,
     imagePullPolicy=TEXT,
-    livenessProbe=fields(httpGet=fields(path=TEXT, port=EITHER)),
+    livenessProbe=PROBE,
+    readinessProbe=PROBE,
+    startupProbe=PROBE,
+    lifecycle=fields(postStart=fields(**_ACTION), preStop=fields(**_ACTION)),
 )
 PORT_MAX = 65_535
+_NEEDED = {
+    "fieldRef": ("fieldPath",),
+    "resourceFieldRef": ("resource",),
+    "configMapKeyRef": ("name", "key"),
+    "secretKeyRef": ("name", "key"),
+}
+"""The sources of a variable's value, and the fields that each has to give."""
 
 
 def is_extended(resource: str) -> bool:
@@ -87,6 +123,19 @@ def _check_variable(path: str, variable: Mapping[str, Any]) -> Iterable[FieldErr
     yield from names.environment_name(f"{path}.name", variable.get("name") or "")
     if variable.get("value") and variable.get("valueFrom"):
         yield FieldError(f"{path}.valueFrom", variable["name"], "give a value or a valueFrom, not both")
+    source = variable.get("valueFrom")
+    if source is not None:
+        yield from _check_source(f"{path}.valueFrom", source)
+
+
+def _check_source(path: str, source: Mapping[str, Any]) -> Iterable[FieldError]:
+    given = [kind for kind in _NEEDED if kind in source]
+    if len(given) != 1:
+        yield FieldError(path, ", ".join(given) or None, f"must hold exactly one of {', '.join(_NEEDED)}")
+        return
+    for field in _NEEDED[given[0]]:
+        if not source[given[0]].get(field):
+            yield FieldError(f"{path}.{given[0]}.{field}", None, "is required; say where the value comes from")
 
 
 def _check_port(path: str, port: Mapping[str, Any]) -> Iterable[FieldError]:

@@ -8,7 +8,20 @@ from admission.domain.changes import fixed
 from admission.domain.errors import FieldError
 from admission.domain.hyper_node import check_pattern
 from admission.domain.object_meta import TEMPLATE_METADATA
-from admission.domain.shapes import ANYTHING, TEXT, TEXTS, TRUTH, WHOLE, ListOf, closed, copied, fields, one_of, within
+from admission.domain.shapes import (
+    ANYTHING,
+    TEXT,
+    TEXTS,
+    TRUTH,
+    WHOLE,
+    ListOf,
+    closed,
+    copied,
+    fields,
+    one_of,
+    pod_count,
+    within,
+)
 from admission.domain.workloads import BATCH_JOB_SPEC, check_batch_job_spec, default_batch_job_spec
 from admission.domain.world import Review
 from kube import Manifest
@@ -128,7 +141,7 @@ def check_job_set_spec(path: str, name: str, spec: Manifest) -> Iterable[FieldEr
 def _check_job(path: str, job_set: str, job: Manifest, earlier: list[str]) -> Iterable[FieldError]:
     name, replicas = job.get("name") or "", job["replicas"]
     yield from names.dns_1035_label(f"{path}.name", name)
-    yield from within(f"{path}.replicas", replicas, 0)
+    yield from pod_count(f"{path}.replicas", replicas)
     spec = (job.get("template") or {}).get("spec")
     if not spec:
         yield FieldError(f"{path}.template.spec", None, "is required; describe the job")

@@ -10,7 +10,7 @@ from admission.domain.job_policies import POLICIES, check_policies
 from admission.domain.network_topology import NETWORK_TOPOLOGY, check_topology, default_topology
 from admission.domain.pod_template import POD_TEMPLATE, check_template, default_template
 from admission.domain.quantities import is_whole
-from admission.domain.shapes import TEXT, TEXTS, WHOLE, ListOf, closed, one_of, within
+from admission.domain.shapes import TEXT, TEXTS, WHOLE, ListOf, closed, one_of, pod_count, within
 from kube import Manifest
 
 TASK = closed(
@@ -71,7 +71,7 @@ def _check_task(path: str, job: str, task: Manifest) -> Iterable[FieldError]:
     last = f"{job}-{name}-{max(replicas - 1, 0)}"
     if len(last) > POD_NAME_MAX:
         yield FieldError(f"{path}.name", name, f"its pod {last} would have a name of over {POD_NAME_MAX}; shorten it")
-    yield from within(f"{path}.replicas", replicas, 0)
+    yield from pod_count(f"{path}.replicas", replicas)
     yield from within(f"{path}.minAvailable", minimum, 0)
     if minimum > replicas:
         rule = f"minAvailable must be at most the task's replicas ({replicas}); lower it or raise replicas"

@@ -8,7 +8,7 @@ from admission.domain.errors import FieldError
 from admission.domain.frameworks import FRAMEWORKS, Framework
 from admission.domain.pod_template import POD_TEMPLATE, check_template, default_template
 from admission.domain.run_policy import RUN_POLICY, TRAINING_OPERATOR, check_run_policy, default_run_policy
-from admission.domain.shapes import EITHER, TEXT, TRUTH, WHOLE, Fields, MapOf, Shape, fields, one_of, within
+from admission.domain.shapes import EITHER, TEXT, TRUTH, WHOLE, Fields, MapOf, Shape, fields, one_of, pod_count
 from admission.domain.world import Review
 from kube import Manifest
 
@@ -89,7 +89,7 @@ def _check_replica(
     path: str, review: Review, kind: str, replica: Manifest, framework: Framework
 ) -> Iterable[FieldError]:
     count = replica["replicas"]
-    yield from within(f"{path}.replicas", count, 0)
+    yield from pod_count(f"{path}.replicas", count)
     yield from one_of(f"{path}.restartPolicy", replica["restartPolicy"], RESTART_POLICIES)
     yield from check_template(f"{path}.template", replica.get("template"), TEMPLATE_RESTART_POLICIES)
     containers = ((replica.get("template") or {}).get("spec") or {}).get("containers") or []

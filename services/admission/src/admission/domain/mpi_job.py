@@ -6,7 +6,7 @@ from admission.domain.errors import FieldError
 from admission.domain.kubeflow_job import REPLICA
 from admission.domain.pod_template import check_template, default_template
 from admission.domain.run_policy import MPI_OPERATOR, RUN_POLICY, check_run_policy, default_run_policy
-from admission.domain.shapes import TEXT, TRUTH, WHOLE, MapOf, closed, one_of, within
+from admission.domain.shapes import TEXT, TRUTH, WHOLE, MapOf, closed, one_of, pod_count, within
 from admission.domain.world import Review
 from kube import Manifest
 
@@ -64,7 +64,7 @@ def _check_replica(path: str, job: str, name: str, replica: Manifest) -> Iterabl
     if name == "Launcher" and count != 1:
         yield FieldError(f"{path}.replicas", count, "there is exactly one Launcher; set it to 1")
     if name == "Worker":
-        yield from within(f"{path}.replicas", count, 1)
+        yield from pod_count(f"{path}.replicas", count, 1)
         last = f"{job}-worker-{max(count - 1, 0)}"
         if len(last) > NAME_MAX:
             yield FieldError("metadata.name", job, f"its pod {last} would have a name of over {NAME_MAX}; shorten it")

@@ -9,13 +9,28 @@ from admission.domain.errors import FieldError
 from admission.domain.object_meta import TEMPLATE_METADATA
 from admission.domain.pod_placement import AFFINITY, SPREAD, TOLERATION, check_placement
 from admission.domain.quantities import check_amounts
-from admission.domain.shapes import AMOUNTS, TEXT, TEXT_MAP, TRUTH, WHOLE, ListOf, fields, one_of, within
+from admission.domain.shapes import AMOUNT, AMOUNTS, TEXT, TEXT_MAP, TRUTH, WHOLE, ListOf, fields, one_of, within
 from kube import Manifest
 
+_ITEMS = ListOf(fields(key=TEXT, path=TEXT, mode=WHOLE))
+_FILES = ListOf(fields(path=TEXT, mode=WHOLE, fieldRef=fields(fieldPath=TEXT)))
+_CONFIG_MAP, _DOWNWARD = fields(name=TEXT, items=_ITEMS, optional=TRUTH, defaultMode=WHOLE), fields(items=_FILES)
+VOLUME = fields(
+    name=TEXT,
+    emptyDir=fields(medium=TEXT, sizeLimit=AMOUNT),
+    configMap=_CONFIG_MAP,
+    secret=fields(secretName=TEXT, items=_ITEMS, optional=TRUTH, defaultMode=WHOLE),
+    downwardAPI=_DOWNWARD,
+    projected=fields(
+        defaultMode=WHOLE, sources=ListOf(fields(configMap=_CONFIG_MAP, secret=_CONFIG_MAP, downwardAPI=_DOWNWARD))
+    ),
+    hostPath=fields(path=TEXT, type=TEXT),
+    persistentVolumeClaim=fields(claimName=TEXT, readOnly=TRUTH),
+)
 POD_SPEC = fields(
     containers=ListOf(CONTAINER),
     initContainers=ListOf(CONTAINER),
-    volumes=ListOf(fields(name=TEXT)),
+    volumes=ListOf(VOLUME),
     restartPolicy=TEXT,
     nodeSelector=TEXT_MAP,
     nodeName=TEXT,

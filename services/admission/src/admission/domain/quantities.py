@@ -9,6 +9,10 @@ from admission.domain.shapes import entry
 from resources import Amounts, QuantityError, exceeds, format_amounts, parse_amounts, parse_nano
 
 _WHOLE_UNIT = 1_000_000_000
+MOST = (1 << 63) - 1
+"""The most that a quantity can be in Kubernetes."""
+MOST_CPUS, MOST_CARDS = 65_536, 4_096
+_MOST = {"cpu": MOST_CPUS, "nvidia.com/gpu": MOST_CARDS, "volcano.sh/vgpu-number": MOST_CARDS * 10}
 
 
 def check_amounts(path: str, given: Mapping[str, Any] | None) -> Iterable[FieldError]:
@@ -27,6 +31,17 @@ def check_amount(path: str, value: Any) -> Iterable[FieldError]:
         return
     if nano < 0:
         yield FieldError(path, value, "must not be negative; write 0 or more")
+
+
+def check_sizes(path: str, given: Mapping[str, Any] | None) -> Iterable[FieldError]:
+    """No amount of the resource list is larger than a machine can be."""
+    for name, value in (given or {}).items():
+        most = _MOST.get(name, MOST)
+        try:
+            if parse_nano(value) > most * _WHOLE_UNIT:
+                yield FieldError(entry(path, name), value, f"must be at most {most}; no machine has more")
+        except QuantityError:
+            continue
 
 
 def sound_amounts(given: Mapping[str, Any] | None) -> Amounts:

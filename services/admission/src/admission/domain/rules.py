@@ -16,6 +16,7 @@ from admission.domain import (
     kubeflow_job,
     mpi_job,
     names,
+    node,
     pod,
     pod_group,
     priority,
@@ -52,6 +53,8 @@ class Rules:
     warnings: tuple[Warn, ...] = ()
     name: NameRule = names.dns_subdomain
     deletes: tuple[CheckDelete, ...] = ()
+    keeps_status: bool = False
+    """Whether users may give a status: of kinds that nobody else speaks for."""
 
 
 def _top(shape: Shape) -> Fields:
@@ -66,7 +69,7 @@ def _mapping() -> Fields:
     return fields(metadata=METADATA)
 
 
-UNRULED = Rules(_mapping())
+UNRULED = Rules(_mapping(), keeps_status=True)
 
 VOLCANO = {
     "Job.batch.volcano.sh": Rules(
@@ -168,6 +171,11 @@ CORE = {
     "Job.batch": Rules(_top(workloads.BATCH_JOB_SPEC), (workloads.default_batch_job,), (workloads.check_batch_job,)),
     "CronJob.batch": Rules(
         _top(cron_job.BATCH_CRON_SPEC), (cron_job.default_batch_cron,), (cron_job.check_batch_cron,)
+    ),
+    "Node": Rules(
+        fields(metadata=METADATA, spec=node.NODE_SPEC, status=node.NODE_STATUS),
+        checks=(node.check_node,),
+        keeps_status=True,
     ),
     "ConfigMap": Rules(_flat(core_kinds.CONFIG_MAP), checks=(core_kinds.check_config_map,)),
     "Secret": Rules(_flat(core_kinds.SECRET), (core_kinds.default_secret,), (core_kinds.check_secret,)),

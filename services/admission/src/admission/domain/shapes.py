@@ -150,6 +150,15 @@ def one_of(path: str, value: Any, allowed: Iterable[str]) -> Iterable[FieldError
         yield FieldError(path, value, f"must be one of {', '.join(words)}")
 
 
+MOST_PODS = 100_000
+"""Pods that one task or workload may ask for: one slip of the finger must not fill a cluster with millions of objects."""
+
+
+def pod_count(path: str, value: Any, least: int = 0) -> Iterable[FieldError]:
+    """An error where ``value`` is given and no number of pods that one task or workload may have."""
+    return within(path, value, least, MOST_PODS)
+
+
 def within(path: str, value: Any, least: int, most: int | None = None) -> Iterable[FieldError]:
     """An error where the whole number ``value`` is given and not from ``least`` to ``most``."""
     if value is None or (value >= least and (most is None or value <= most)):

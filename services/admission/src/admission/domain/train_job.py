@@ -6,7 +6,20 @@ from admission.domain.changes import fixed
 from admission.domain.containers import RESOURCES, check_resources
 from admission.domain.elastic_policy import check_processes
 from admission.domain.errors import FieldError
-from admission.domain.shapes import ANYTHING, EITHER, TEXT, TEXTS, TRUTH, WHOLE, ListOf, closed, fields, one_of, within
+from admission.domain.shapes import (
+    ANYTHING,
+    EITHER,
+    TEXT,
+    TEXTS,
+    TRUTH,
+    WHOLE,
+    ListOf,
+    closed,
+    fields,
+    one_of,
+    pod_count,
+    within,
+)
 from admission.domain.world import Review
 from kube import Key, Object
 
@@ -63,7 +76,7 @@ def check_train_job(review: Review) -> Iterable[FieldError]:
     yield from _check_reference(review, runtime)
     yield from one_of("spec.managedBy", spec["managedBy"], MANAGERS)
     yield from within("spec.activeDeadlineSeconds", spec.get("activeDeadlineSeconds"), 1)
-    yield from within("spec.trainer.numNodes", trainer.get("numNodes"), 1)
+    yield from pod_count("spec.trainer.numNodes", trainer.get("numNodes"), 1)
     if "numProcPerNode" in trainer:
         yield from check_processes("spec.trainer.numProcPerNode", str(trainer["numProcPerNode"]))
     yield from check_resources("spec.trainer.resourcesPerNode", trainer.get("resourcesPerNode") or {})

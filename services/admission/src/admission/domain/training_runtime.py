@@ -6,7 +6,7 @@ from typing import Any
 from admission.domain.errors import FieldError
 from admission.domain.job_set import JOB_SET_SPEC, check_job_set_spec, default_job_set_spec
 from admission.domain.object_meta import TEMPLATE_METADATA
-from admission.domain.shapes import ANYTHING, WHOLE, Fields, closed, fields, one_of, within
+from admission.domain.shapes import ANYTHING, WHOLE, Fields, closed, fields, one_of, pod_count
 from admission.domain.world import Review
 from kube import Manifest
 
@@ -38,7 +38,7 @@ def check_runtime(review: Review) -> Iterable[FieldError]:
     """One framework at most, and a JobSet in which each step is there once, in one replica."""
     spec = review.spec
     policy = spec.get("mlPolicy") or {}
-    yield from within("spec.mlPolicy.numNodes", policy.get("numNodes"), 1)
+    yield from pod_count("spec.mlPolicy.numNodes", policy.get("numNodes"), 1)
     for path, holder, names in (
         ("spec.mlPolicy", policy, FRAMEWORKS),
         ("spec.podGroupPolicy", spec.get("podGroupPolicy") or {}, ("coscheduling", "volcano")),

@@ -6,7 +6,19 @@ from admission.domain.changes import fixed
 from admission.domain.errors import FieldError
 from admission.domain.pod_template import FINISHING, POD_TEMPLATE, check_template, default_template
 from admission.domain.selectors import SELECTOR, check_selector, matches
-from admission.domain.shapes import ANYTHING, EITHER, TEXT, TRUTH, WHOLE, ListOf, copied, fields, one_of, within
+from admission.domain.shapes import (
+    ANYTHING,
+    EITHER,
+    TEXT,
+    TRUTH,
+    WHOLE,
+    ListOf,
+    copied,
+    fields,
+    one_of,
+    pod_count,
+    within,
+)
 from admission.domain.world import Review
 from kube import Manifest
 
@@ -71,7 +83,7 @@ def default_daemon_set(review: Review) -> None:
 def check_workload(review: Review) -> Iterable[FieldError]:
     """The selector is not empty, matches the template, and stays; numbers are not negative."""
     spec = review.spec
-    yield from within("spec.replicas", spec.get("replicas"), 0)
+    yield from pod_count("spec.replicas", spec.get("replicas"))
     yield from within("spec.minReadySeconds", spec.get("minReadySeconds"), 0)
     yield from one_of("spec.strategy.type", (spec.get("strategy") or {}).get("type"), ("RollingUpdate", "Recreate"))
     claims = [(claim.get("metadata") or {}).get("name") or "" for claim in spec.get("volumeClaimTemplates") or []]
@@ -118,14 +130,16 @@ def check_batch_job(review: Review) -> Iterable[FieldError]:
 
 def check_batch_job_spec(path: str, spec: Manifest) -> Iterable[FieldError]:
     """Numbers are not negative, pods end, and an indexed job says how many indexes it has."""
+    yield from pod_count(f"{path}.parallelism", spec.get("parallelism"))
     for name in (
-        "parallelism", "completions", "backoffLimit", "activeDeadlineSeconds", "ttlSecondsAfterFinished",
-        "backoffLimitPerIndex",
+        "completions", "backoffLimit", "activeDeadlineSeconds", "ttlSecondsAfterFinished", "backoffLimitPerIndex",
     ):  # fmt: skip
         yield from within(f"{path}.{name}", spec.get(name), 0)
     yield from one_of(f"{path}.completionMode", spec.get("completionMode"), ("NonIndexed", "Indexed"))
-    if spec.get("completionMode") == "Indexed" and "completions" not in spec:
-        yield FieldError(f"{path}.completions", None, "is required with completionMode Indexed")
+    if spec.get("completionMode") == "Indexed":
+        yield from pod_count(f"{path}.completions", spec.get("completions"))
+        if "completions" not in spec:
+            yield FieldError(f"{path}.completions", None, "is required with completionMode Indexed")
     yield from check_template(f"{path}.template", spec.get("template"), FINISHING)
     pod = (spec.get("template") or {}).get("spec")
     if pod and "restartPolicy" not in pod:

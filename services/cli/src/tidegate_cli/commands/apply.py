@@ -1,7 +1,6 @@
 """``tidegate apply`` and ``tidegate create``: manifests in, a line for each out."""
 
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import click
@@ -12,6 +11,7 @@ from tidegate_cli.documents import Document, Unreadable
 from tidegate_cli.failures import complain, failed
 from tidegate_cli.namespaced import documents_in
 from tidegate_cli.session import Session, with_session
+from tidegate_cli.tables import full_name
 from tidegate_cli.terminal import say
 
 if TYPE_CHECKING:
@@ -86,7 +86,7 @@ def read(session: Session, files: Sequence[str]) -> list[Document]:
 
 
 def _report(document: Document, result: "Applied", note: str) -> None:
-    name = document_name(document, result.key.name)
+    name = _document_name(document, result.key.name)
     for warning in result.warnings:
         click.echo(f"{click.style('Warning:', fg='yellow')} {name}: {warning}", err=True)
     if not result.refused:
@@ -97,10 +97,8 @@ def _report(document: Document, result: "Applied", note: str) -> None:
         click.echo(f"  {line}", err=True)
 
 
-def document_name(document: Document, given: str = "") -> str:
+def _document_name(document: Document, given: str = "") -> str:
     """``job.batch.volcano.sh/ring``; the name that the server gave wins over a missing one."""
-    from tidegate_cli.tables import full_name
-
     metadata = document.manifest.get("metadata") or {}
     name = given or metadata.get("name") or metadata.get("generateName") or "?"
-    return full_name(replace(document, manifest={**document.manifest, "metadata": {"name": name}}).manifest)
+    return full_name({**document.manifest, "metadata": {"name": name}})

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from kube import Key, key_of
+from kube import Key, UnknownKind, key_of
 from tidegate_cli import options
 from tidegate_cli.apply_order import in_order
 from tidegate_cli.commands.apply import read
@@ -92,8 +92,6 @@ def _wanted(words: tuple[str, ...], selector: str, everything: bool, all_namespa
 
 def _keys_of_files(session: Session, files: Sequence[str]) -> list[Key]:
     """What the files name, in the opposite order of going in."""
-    from kube import UnknownKind
-
     keys = []
     for document in reversed(in_order(read(session, files))):
         try:

@@ -44,11 +44,12 @@ class Demo:
 
     async def run(self) -> Findings:
         """Raises CannotStart, DemoFailed, ClientError and Interrupted, when the system has been stopped again."""
-        settings = UpSettings(self._folder, port=free_port(), inventory=self._examples / "demo-inventory.yaml")
+        settings = UpSettings(self._folder, port=free_port(), inventory=self._examples / "8-cpus.inventory")
         ready: asyncio.Future[str] = asyncio.get_running_loop().create_future()
-        self.screen.headline("up: the message bus, six services, and this machine as a node")
         system = asyncio.create_task(Supervisor(settings, self.screen.happened).run(ready.set_result))
         self._playing = asyncio.create_task(self._play(ready))
+        self._listen()
+        self.screen.headline("up: the message bus, six services, and this machine as a node")
         refreshing = asyncio.create_task(self._refresh())
         await asyncio.wait({system, self._playing}, return_when=asyncio.FIRST_COMPLETED)
         self.screen.headline("down: every process is asked to end")
@@ -63,13 +64,14 @@ class Demo:
             raise Interrupted
         return self._playing.result()
 
-    def _interrupt(self) -> None:
-        self._playing.cancel()
+    def _listen(self) -> None:
+        """End early when somebody asks for it."""
+        for number in (signal.SIGINT, signal.SIGTERM):
+            asyncio.get_running_loop().add_signal_handler(number, self._playing.cancel)
 
     async def _play(self, ready: "asyncio.Future[str]") -> Findings:
         server = await ready
-        for number in (signal.SIGINT, signal.SIGTERM):
-            asyncio.get_running_loop().add_signal_handler(number, self._interrupt)
+        self._listen()  # again: while it started, the supervisor listened in our place
         self.screen.happened(f"the system is ready at {server}")
         async with Client(find_endpoint(data_dir=self._folder, environment={})) as client:
             following = Following(client, self.board, self._clock, self.screen.happened)
@@ -114,25 +116,36 @@ def main(data_dir: Path, examples: Path) -> None:
     folder, console = data_dir.resolve(), make_console()
     try:
         make_fresh(folder)
-        demo = Demo(folder, examples.resolve(), console)
-        with demo.screen:
-            findings = asyncio.run(demo.run())
-    except Interrupted:
-        console.print("interrupted; everything was stopped")
-        sys.exit(INTERRUPTED)
     except Unusable as error:
         _say(console, f"The demo cannot start: {error}")
         sys.exit(FAILED)
-    except (CannotStart, DemoFailed, ClientError, Unreadable) as error:
-        _say(console, f"The demo failed: {error}", f"The logs of the services are in {folder / 'logs'}.")
-        sys.exit(FAILED)
-    show_findings(console, demo.board, findings)
+    sys.exit(_perform(Demo(folder, examples.resolve(), console), console, folder))
+
+
+def _perform(demo: Demo, console: Console, folder: Path) -> int:
+    """Run ``demo`` and say how it went; the exit code."""
+    code = 0
+    try:
+        with demo.screen:
+            findings = asyncio.run(demo.run())
+        show_findings(console, demo.board, findings)
+        code = FAILED if findings.problems else 0
+    except Interrupted:
+        _say(console, "The demo was interrupted.")
+        code = INTERRUPTED
+    except (CannotStart, DemoFailed, ClientError, Unreadable, OSError) as error:
+        _say(console, f"The demo failed: {error}")
+        code = FAILED
     left = left_behind(folder)
-    if findings.problems or left:
-        _say(console, *(f"still running: {process}" for process in left), f"The logs are in {folder / 'logs'}.")
-        sys.exit(FAILED)
-    _say(console, "Everything was stopped; no process is left.", f"All that was written is in {folder}.", "")
-    show_next(console, _program())
+    _say(console, *(f"still running: {process}" for process in left))
+    if code == FAILED or left:
+        _say(console, f"The logs of the services are in {folder / 'logs'}.")
+        return code or FAILED
+    _say(console, "Everything was stopped; no process is left.")
+    if code == 0:
+        _say(console, f"All that was written is in {folder}.", "")
+        show_next(console, _program())
+    return code
 
 
 def _say(console: Console, *lines: str) -> None:

@@ -63,6 +63,8 @@ class Board:
     jobs: dict[Key, JobView] = field(default_factory=lambda: {act.key: JobView(act) for act in CAST})
     node: str = ""
     cpu_milli: int = 0
+    failures: list[str] = field(default_factory=list)
+    """How pods failed and jobs ended badly, in the words of whoever said so."""
 
     def job(self, act: Act) -> JobView:
         return self.jobs[act.key]
@@ -108,7 +110,18 @@ class Board:
         if job.phase == before or not job.ended:
             return []
         job.ended_at = at
-        return [f"{job.act.name}: {job.phase.lower()}{_reason(manifest) if job.phase in BAD_END else ''}"]
+        if job.phase not in BAD_END:
+            return [f"{job.act.name}: {job.phase.lower()}"]
+        return [self._failed(f"{job.act.name}: {job.phase.lower()}{_reason(manifest)}")]
+
+    def _failed(self, line: str) -> str:
+        self.failures.append(line)
+        return line
+
+    @property
+    def has_failed(self) -> bool:
+        """Whether a job has ended as it should not."""
+        return any(job.phase in BAD_END for job in self.jobs.values())
 
     def _fold_pod(self, change: Change, at: float) -> list[str]:
         manifest = change.manifest
@@ -131,7 +144,7 @@ class Board:
             known.bound = change.revision
             lines += self._bound(job, at)
         if known.phase == "Failed" != before:
-            lines.append(f"{name}: failed with exit code {_exit_code(status)}")
+            lines.append(self._failed(f"{name}: failed with {_end_of(status)}"))
         if known.phase == "Running" != before:
             lines += self._running(job, name, at)
         return lines
@@ -184,12 +197,14 @@ def _reason(manifest: Manifest) -> str:
     return f": {message}" if message else ""
 
 
-def _exit_code(status: Manifest) -> int:
-    codes = [
-        int(((one.get("state") or {}).get("terminated") or {}).get("exitCode") or 0)
-        for one in status.get("containerStatuses") or ()
-    ]
-    return next(filter(None, codes), 0)
+def _end_of(status: Manifest) -> str:
+    """``exit code 137``, with what the node says of it where it says more."""
+    for one in status.get("containerStatuses") or ():
+        ended = (one.get("state") or {}).get("terminated") or {}
+        if ended.get("exitCode"):
+            message = f": {ended['message']}" if ended.get("message") else ""
+            return f"exit code {ended['exitCode']}{message}"
+    return str(status.get("message") or status.get("reason") or "no reason given")
 
 
 def _cpu_of(manifest: Manifest) -> int:

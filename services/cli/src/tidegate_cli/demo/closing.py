@@ -9,7 +9,7 @@ from tidegate_cli.demo.course import Findings
 from tidegate_cli.demo.screen import until_running
 
 _NEXT = (
-    ("{tidegate} up --detach", "start it for yourself"),
+    ("{tidegate} up --detach --inventory examples/8-cpus.inventory", "start it for yourself"),
     ("{tidegate} apply -f examples/ring-allreduce.yaml", "hand in a job; examples/ has one of every kind"),
     ("{tidegate} get jobs,pods", "see how it is doing"),
     ("{tidegate} logs job/ring-allreduce -f", "read what it writes"),

@@ -16,10 +16,14 @@ from tidegate_cli.documents import read_documents
 CHECKED = "checked: "
 """How the last line begins that a program writes when all that it computed was right."""
 
+NO_ROOM = ": Waiting (NotEnoughResources)"
+"""How an explanation's verdict ends where there is not enough room for the minimum of a gang."""
+
 START_SECONDS = 30.0
 END_SECONDS = 60.0
 SOME_STEPS_SECONDS = 1.5
 _POLL_SECONDS = 0.1
+_TAIL = 5
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,8 +60,12 @@ class Course:
         await asyncio.sleep(SOME_STEPS_SECONDS)
         await self._kill(VICTIM)
         await until(lambda: VICTIM in board.job(RESTARTS).replaced, START_SECONDS, f"{VICTIM} is replaced")
-        await until(lambda: all(job.ended for job in board.jobs.values()), END_SECONDS, "all jobs have ended")
-        lines = {act.name: await self._last_lines(act) for act in CAST}
+        await until(
+            lambda: all(job.ended and not job.holds_room for job in board.jobs.values()),
+            END_SECONDS,
+            "all jobs and their pods have ended",
+        )
+        lines = {act.name: await self._verdicts(act) for act in CAST}
         results = {act.name: result_of(board.job(act), lines[act.name]) for act in CAST}
         return Findings(results, explanation, tuple(problems(board, lines)))
 
@@ -68,7 +76,9 @@ class Course:
         self.board.hand_in(act, self.clock())
 
     async def _why_waiting(self, act: Act) -> tuple[str, ...]:
-        """Ask until the answer is that it waits, with the reason."""
+        """Ask until the answer is that it waits for room; while its pods are still being made there is another one."""
+        pods = self.board.job(act).pods
+        await self.following.until(lambda: len(pods) == act.pods, START_SECONDS, f"{act.name} has its pods")
         free = cpus(self.board.cpu_milli - self.board.taken_milli)
         self.headline(f"explain job/{act.name}: {free} CPUs are free, and none of its {act.pods} pods has started")
         for _ in range(int(START_SECONDS / _POLL_SECONDS)):
@@ -89,22 +99,29 @@ class Course:
             raise DemoFailed(f"{pod} cannot be killed: {error}") from None
         self.headline(f"kill -9 {pid}: the process of {pod} is gone in the middle of its work")
 
-    async def _last_lines(self, act: Act) -> dict[str, str]:
-        """The last line that each pod of a job wrote."""
-        return {name: await self._last_line(name, act) for name in sorted(self.board.job(act).pods)}
+    async def _verdicts(self, act: Act) -> dict[str, str]:
+        """By pod of a job the line that says what it checked; the last that it wrote where there is none."""
+        return {name: await self._verdict(name, act) for name in sorted(self.board.job(act).pods)}
 
-    async def _last_line(self, pod: str, act: Act) -> str:
+    async def _verdict(self, pod: str, act: Act) -> str:
         try:
-            pieces = [piece async for piece in self.client.logs(pod, act.key.namespace, tail=1)]
+            pieces = [piece async for piece in self.client.logs(pod, act.key.namespace, tail=_TAIL)]
         except ClientError as error:
             return str(error)
-        return b"".join(pieces).decode(errors="replace").strip()
+        return verdict_of(b"".join(pieces).decode(errors="replace"))
+
+
+def verdict_of(text: str) -> str:
+    """The last line that says what was checked, else the last line at all."""
+    lines = text.strip().splitlines()
+    checked = [line for line in lines if line.startswith(CHECKED)]
+    return ["", *lines, *checked][-1]
 
 
 def waiting_lines(lines: Sequence[str]) -> tuple[str, ...]:
-    """Of an explanation the first verdict that is ``Waiting``, and what stands below it up to the next one."""
+    """Of an explanation the first verdict that room is missing, and what stands below it up to the next one."""
     for number, line in enumerate(lines):
-        if ": Waiting" in line:
+        if line.endswith(NO_ROOM):
             below = (number + 1 + offset for offset, text in enumerate(lines[number + 1 :]) if text[:1] != " ")
             return tuple(lines[number : next(below, len(lines))])
     return ()
@@ -128,6 +145,7 @@ def problems(board: Board, lines: dict[str, dict[str, str]]) -> list[str]:
     for job in board.jobs.values():
         if job.phase not in GOOD_END:
             found.append(f"{job.act.name} ended as {job.phase}")
+        found += [f"{name} ended as {pod.phase}" for name, pod in job.pods.items() if pod.phase != "Succeeded"]
         found += [
             f"{pod} checked nothing; its last line is: {line!r}"
             for pod, line in lines[job.act.name].items()

@@ -32,12 +32,14 @@ class Following:
         self._changed.set()
 
     async def until(self, holds: Callable[[], bool], seconds: float, what: str) -> None:
-        """Return once ``holds()``; raises DemoFailed when that does not happen within ``seconds``."""
+        """Return once ``holds()``; raises DemoFailed when that does not happen within ``seconds``, or cannot any more."""
         try:
             async with asyncio.timeout(seconds):
                 while not holds():
                     if self._error:
                         raise DemoFailed(self._error)
+                    if self._board.has_failed:
+                        raise DemoFailed("; ".join(self._board.failures))
                     self._changed.clear()
                     await self._changed.wait()
         except TimeoutError:

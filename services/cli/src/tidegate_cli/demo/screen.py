@@ -13,6 +13,7 @@ from tidegate_cli.demo.board import BAD_END, GOOD_END, Board, JobView, PodView, 
 
 _PLAIN_WIDTH = 120
 _BAR = 32
+_TIME_WIDTH = 8
 
 
 class Screen:
@@ -36,24 +37,33 @@ class Screen:
 
     def happened(self, line: str) -> None:
         """Something that the system did."""
-        self._write(Text(f"{self._clock():6.1f} s  {line}"))
+        self._write(self._now(), line, "")
 
     def headline(self, line: str) -> None:
         """Something that the demo does."""
-        self._write(Text(f"{self._clock():6.1f} s  > {line}", style="bold cyan"))
+        self._write(self._now(), f"> {line}", "bold cyan")
 
     def detail(self, line: str) -> None:
         """A line of an answer."""
-        self._write(Text(f"            | {line}", style="yellow"))
+        self._write("", f"| {line}", "yellow")
 
     def refresh(self) -> None:
         """Show the board as it stands."""
         if self._live:
             self._live.update(Group(self._jobs(), self._node()), refresh=True)
 
-    def _write(self, text: Text) -> None:
-        self.console.print(text, soft_wrap=True)
+    def _write(self, when: str, line: str, style: str) -> None:
+        if self._live:
+            row = Table.grid(padding=(0, 2))
+            row.add_column(width=_TIME_WIDTH)
+            row.add_row(when, Text(line, style))
+            self.console.print(row)
+        else:  # whoever reads a file or a log wants one line for one thing
+            self.console.print(Text(f"{when:{_TIME_WIDTH}}  {line}"), soft_wrap=True)
         self.refresh()
+
+    def _now(self) -> str:
+        return f"{self._clock():{_TIME_WIDTH - 2}.1f} s"
 
     def _jobs(self) -> Table:
         table = Table(box=None, padding=(0, 2), header_style="dim")

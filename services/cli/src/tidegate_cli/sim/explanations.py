@@ -2,6 +2,7 @@
 
 from cluster_gateway.secrets import Secrets
 from kube import Key, Object, Store
+from kube.devices import device_variables
 from kube.environment import Sources, environment
 
 GROUP_KIND = "PodGroup.scheduling.volcano.sh"
@@ -23,4 +24,6 @@ def environment_of(pod: Object, store: Store, secrets: Secrets) -> dict[str, str
         f"{key.namespace}/{key.name}": item.body.get("data") or {} for key, item in store.of_kind("ConfigMap").items()
     }
     values = {f"{key.namespace}/{key.name}": secrets.get(key) or {} for key in store.of_kind("Secret")}
-    return environment(pod.manifest(), containers[0].get("name", ""), Sources(maps, values)).variables
+    manifest, name = pod.manifest(), containers[0].get("name", "")
+    # What the node's agent adds to what the manifest says.
+    return environment(manifest, name, Sources(maps, values)).variables | device_variables(manifest, name)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from bus import Bus
 from chassis import Clock, Decider
 from gang_scheduler.domain.core import SchedulerCore
-from job_controller.domain.core import JobCore
+from job_controller.domain.core import JobCore, concerns
 from kube import Manifest
 from queue_manager.domain.core import QueueCore
 from queue_manager.domain.policy import QueuePolicy
@@ -29,7 +29,8 @@ class Policy:
     """The choices of a scenario that services of today can follow."""
 
     queues: QueuePolicy
-    placement: str
+    scheduling: Manifest
+    """The keywords of SchedulerCore."""
 
     @classmethod
     def of(cls, policy: Manifest) -> "Policy":
@@ -42,19 +43,27 @@ class Policy:
             strict_fifo=policy.get("ordering") == "strict-fifo",
             fair=policy.get("ordering") == "fair",
         )
-        return cls(queues, str(policy.get("placement", "binpack")))
+        scheduling: Manifest = {
+            "placement": str(policy.get("placement", "binpack")),
+            "gang_eviction": str(policy.get("gangEviction", "whole")),
+            "strict_fifo": queues.strict_fifo,
+            **{name: bool(policy.get(name, True)) for name in ("preemption", "reclaim", "backfill")},
+        }
+        return cls(queues, scheduling)
 
 
 def deciders(policy: Policy) -> dict[str, Make]:
     """How to make each deciding service."""
     return {
-        "job_controller": lambda bus, clock, gate: Decider("job_controller", JobCore, bus, clock, gate=gate),
+        "job_controller": lambda bus, clock, gate: Decider(
+            "job_controller", JobCore, bus, clock, interest=concerns, gate=gate
+        ),
         "queue_manager": lambda bus, clock, gate: Decider(
             "queue_manager", lambda: QueueCore(policy.queues), bus, clock, gate=gate
         ),
         "gang_scheduler": lambda bus, clock, gate: Decider(
             "gang_scheduler",
-            lambda: SchedulerCore(placement=policy.placement),
+            lambda: SchedulerCore(**policy.scheduling),
             bus,
             clock,
             inputs=("queue_manager",),

@@ -29,10 +29,11 @@ class World:
     """A running system that a scenario drives. While the user and the nodes speak, nobody reacts; then all do."""
 
     def __init__(self, policy: Manifest, simulate: Manifest, seed: int = 0) -> None:
+        self._policy = Policy.of(policy)
+        self._settings = GatewaySettings(simulation=_simulation(simulate))
         self._loop = VirtualLoop()
         asyncio.set_event_loop(self._loop)
-        self._bus, self._clock, self._policy = MemoryBus(), LoopClock(), Policy.of(policy)
-        self._settings = GatewaySettings(simulation=_simulation(simulate))
+        self._bus, self._clock = MemoryBus(), LoopClock()
         self._uids = itertools.count(1)
         self._secrets = MemorySecrets()
         self._seed = seed

@@ -1,11 +1,14 @@
 """One supervised process: started again whenever it ends by itself, later each time that it ends soon."""
 
 import asyncio
+import os
 import signal
 import time
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
+from tidegate_cli.supervisor.orphans import die_with_parent
 from tidegate_cli.supervisor.plan import Program
 
 FIRST_PAUSE_SECONDS = 0.1
@@ -21,6 +24,7 @@ class Child:
         self.program, self._tell = program, tell
         self._log_file = log_folder / f"{program.name}.log"
         self._process: asyncio.subprocess.Process | None = None
+        self._starting = asyncio.Lock()
         self._stopping = asyncio.Event()
         self.restarts = 0
 
@@ -35,7 +39,7 @@ class Child:
         pause = FIRST_PAUSE_SECONDS
         while not self._stopping.is_set():
             began = time.monotonic()
-            code = await self._run_once()
+            ended = await self._run_once()
             if self._stopping.is_set():
                 return
             self.restarts += 1
@@ -44,28 +48,40 @@ class Child:
                 if time.monotonic() - began > LASTING_SECONDS
                 else min(pause * 2, LONGEST_PAUSE_SECONDS)
             )
-            self._tell(f"{self.program.name} ended with {_named(code)}; starting it again (log: {self._log_file})")
+            self._tell(f"{self.program.name} ended with {ended}; starting it again (log: {self._log_file})")
             try:
                 await asyncio.wait_for(self._stopping.wait(), pause)
             except TimeoutError:
                 continue
 
-    async def _run_once(self) -> int:
+    async def _run_once(self) -> str:
+        """Run it to its end; how it ended, in words."""
+        try:
+            async with self._starting:
+                if self._stopping.is_set():
+                    return "a stop"
+                self._process = await self._begin()
+        except OSError as error:
+            return f"{error.strerror} before it began"
+        return _named(await self._process.wait())
+
+    async def _begin(self) -> asyncio.subprocess.Process:
         with self._log_file.open("ab") as output:
-            self._process = await asyncio.create_subprocess_exec(
+            return await asyncio.create_subprocess_exec(
                 *self.program.command,
                 stdin=asyncio.subprocess.DEVNULL,
                 stdout=output,
                 stderr=output,
                 env=self.program.environment or None,
                 start_new_session=True,
+                preexec_fn=partial(die_with_parent, os.getpid(), self.program.when_orphaned),
             )
-        return await self._process.wait()
 
     async def stop(self, grace_seconds: float) -> None:
         """Ask it to end, and make it end when it does not within its grace."""
         self._stopping.set()
-        process = self._process
+        async with self._starting:
+            process = self._process
         if process is None or process.returncode is not None:
             return
         process.send_signal(signal.SIGTERM)

@@ -1,6 +1,7 @@
 """Which processes make up the system on one machine, and in which order they start and stop."""
 
 import os
+import signal
 import sys
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -33,12 +34,16 @@ class UpSettings:
 
 @dataclass(frozen=True, slots=True)
 class Program:
-    """One process. ``health_port`` is where it answers gRPC health checks; 0 for none."""
+    """One process. ``health_port`` is where it answers gRPC health checks; 0 for none.
+
+    ``when_orphaned`` is the signal that it gets when the supervisor is killed.
+    """
 
     name: str
     command: tuple[str, ...]
     health_port: int = 0
     environment: dict[str, str] = field(default_factory=dict)
+    when_orphaned: signal.Signals = signal.SIGKILL
 
 
 def nats_program(settings: UpSettings, port: int, token: str) -> Program:
@@ -61,7 +66,9 @@ def service_program(name: str, settings: UpSettings, nats_port: int, token: str,
     words = [word for flag, value in flags.items() for word in (f"--{flag}", value)]
     kept = {key: value for key, value in os.environ.items() if not key.startswith("TIDEGATE_")}
     environment = {**kept, "TIDEGATE_NATS_TOKEN": token, "OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"}
-    return Program(name, (sys.executable, "-m", f"{name}.main", *words), health_port, environment)
+    # The agent ends the pods' processes first; the others have nothing to put in order that is not in the log.
+    when_orphaned = signal.SIGTERM if name == "node_agent" else signal.SIGKILL
+    return Program(name, (sys.executable, "-m", f"{name}.main", *words), health_port, environment, when_orphaned)
 
 
 def _own_flags(name: str, settings: UpSettings) -> dict[str, str]:

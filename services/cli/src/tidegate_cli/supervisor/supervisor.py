@@ -76,7 +76,11 @@ class Supervisor:
     async def _start(self) -> None:
         token, nats_port, api_port = secrets.token_urlsafe(24), free_port(), self._api_port()
         self._server = f"127.0.0.1:{api_port}"
-        self._keep(Child(nats_program(self._settings, nats_port, token), self._logs, self._tell))
+        try:
+            nats = nats_program(self._settings, nats_port, token)
+        except FileNotFoundError as error:
+            raise CannotStart(str(error)) from None
+        self._keep(Child(nats, self._logs, self._tell))
         await self._until_ready("nats", wait_until_open("127.0.0.1", nats_port))
         ports = {name: free_port() for name in START_ORDER} | {"admission": api_port}
         for name in START_ORDER:
@@ -115,13 +119,20 @@ class Supervisor:
         pids: dict[str, int] = {}
         while not self._stop.is_set():
             now = {name: child.pid for name, child in self._children.items()}
-            if now != pids:
+            if now != pids and self._can_write_endpoint():
                 pids = now
-                self._write_endpoint()
             try:
                 await asyncio.wait_for(self._stop.wait(), 1.0)
             except TimeoutError:
                 continue
+
+    def _can_write_endpoint(self) -> bool:
+        try:
+            self._write_endpoint()
+        except OSError as error:  # a full folder must not end the system; it is written when there is room again
+            self._tell(f"{self._folder}: {error.strerror}")
+            return False
+        return True
 
     def _write_endpoint(self) -> None:
         pids = {name: child.pid for name, child in self._children.items()}

@@ -26,8 +26,9 @@ class Addresses:
                 continue
             if event.old is not None and (event.new is None or event.new.uid != event.old.uid):
                 self._free(event.old.uid)
-            if event.new is not None and str(event.new.status.get("podIP", "")).startswith("127."):
-                self._take(event.new.uid, int(ipaddress.IPv4Address(event.new.status["podIP"])))
+            address = _own_address(event.new.status.get("podIP")) if event.new is not None else None
+            if event.new is not None and address is not None:
+                self._take(event.new.uid, address)
 
     def give(self, uid: str) -> str:
         """The address of a pod, a new one if it has none yet."""
@@ -43,11 +44,25 @@ class Addresses:
         raise RuntimeError(f"all {LAST - FIRST} loopback addresses for pods are taken")
 
     def _take(self, uid: str, address: int) -> None:
+        if self._by_uid.get(uid) == address:
+            return
+        self._free(uid)
         self._by_uid[uid] = address
         self._taken.add(address)
-        self._last = max(self._last, address) if address <= LAST else self._last
+        self._last = max(self._last, address)
 
     def _free(self, uid: str) -> None:
         address = self._by_uid.pop(uid, None)
         if address is not None:
             self._taken.discard(address)
+
+
+def _own_address(text: object) -> int | None:
+    """An address of the range that is given out here; None for any other."""
+    if not isinstance(text, str) or not text.startswith("127."):
+        return None
+    try:
+        address = int(ipaddress.IPv4Address(text))
+    except ipaddress.AddressValueError:
+        return None
+    return address if FIRST <= address <= LAST else None

@@ -1,6 +1,6 @@
 """What each node's agent has to know: its pods, the ConfigMaps that they name, and the names of their peers."""
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 
 from cluster_gateway.domain.host_names import host_entries
@@ -22,6 +22,7 @@ class Assignments:
     """Which pods are on which node, and whose agents have something new to hear."""
 
     store: Store
+    has_agent: Callable[[str], bool]
     _pods: dict[str, dict[Key, None]] = field(default_factory=dict)
     _changed: dict[str, None] = field(default_factory=dict)
 
@@ -33,7 +34,7 @@ class Assignments:
                 self._fold_pod(event)
             elif kind in ("ConfigMap", "Service"):
                 self._touch_namespace(event.key.namespace)
-            elif kind == "Node" and event.new is not None and event.old is None:
+            elif kind == "Node" and event.new is not None and event.old is None and self.has_agent(event.key.name):
                 self._changed[event.key.name] = None
 
     def take(self) -> list[str]:
@@ -55,7 +56,9 @@ class Assignments:
     def _fold_pod(self, event: Event) -> None:
         before = event.old.spec.get("nodeName") if event.old else None
         after = event.new.spec.get("nodeName") if event.new else None
-        if before and before != after:
+        if after and not self.has_agent(after):
+            return
+        if before and before != after and self.has_agent(before):
             self._pods.get(before, {}).pop(event.key, None)
             self._changed[before] = None
         if event.new is None or not after:

@@ -1,23 +1,24 @@
 """Carrying out a decision: whole, or not at all with the reason."""
 
-import json
 from collections.abc import Callable
 
 from cluster_gateway.domain.cluster import Cluster
 from cluster_gateway.domain.ownership import refusal
 from kube import Decision, Key, Manifest, Mutation, Object, Outcome, Verb, merge, rfc3339
-
-DEVICES = "tidegate.dev/devices"
-ENDED = ("Succeeded", "Failed")
+from kube.devices import annotations_of
 
 
 def carry_out(cluster: Cluster, service: str, decision_id: str, decision: Decision, decided_on: int) -> Outcome:
     """Apply ``decision`` if all that it touches is as it was at ``decided_on``; what came of it."""
-    reasons = _objections(cluster, service, decision, decided_on)
-    if not reasons:
-        cluster.actor = service
-        for mutation in decision.mutations:
-            _APPLY[mutation.verb](cluster, mutation, decision)
+    cluster.actor = service
+    try:
+        reasons = _objections(cluster, service, decision, decided_on)
+        if not reasons:
+            with cluster.whole():
+                for mutation in decision.mutations:
+                    _APPLY[mutation.verb](cluster, mutation, decision)
+    except Exception as error:  # whatever a decision holds, it comes to its outcome, and those beside it to theirs
+        reasons = {"": f"cannot be carried out: {type(error).__name__}: {error}"}
     return Outcome(decision_id, decision.name, decision.subject, not reasons, reasons)
 
 
@@ -62,6 +63,17 @@ def _check_present(cluster: Cluster, mutation: Mutation, decided_on: int) -> str
     return "" if _present(cluster, mutation) is not None else "is gone"
 
 
+def _check_patch(cluster: Cluster, mutation: Mutation, decided_on: int) -> str:
+    """A patch was made for the object as it was then: what somebody else wrote since must not be laid over unseen."""
+    item = _present(cluster, mutation)
+    if item is None:
+        return "is gone"
+    author = cluster.authors.get(mutation.key, "somebody")
+    if item.spec_revision <= decided_on or author == cluster.actor:
+        return ""
+    return f"was changed by {author} at revision {item.spec_revision}, decided on {decided_on}"
+
+
 def _check_nothing(cluster: Cluster, mutation: Mutation, decided_on: int) -> str:
     """To delete what is gone is done already."""
     return ""
@@ -86,7 +98,7 @@ def _check_bind(cluster: Cluster, mutation: Mutation, decided_on: int) -> str:
 
 _CHECK: dict[Verb, Callable[[Cluster, Mutation, int], str]] = {
     Verb.CREATE: _check_create,
-    Verb.PATCH: _check_present,
+    Verb.PATCH: _check_patch,
     Verb.STATUS: _check_present,
     Verb.DELETE: _check_nothing,
     Verb.BIND: _check_bind,
@@ -116,14 +128,15 @@ def _create(cluster: Cluster, mutation: Mutation, decision: Decision) -> None:
 
 
 _PENDING: Manifest = {"phase": "Pending"}
+_NOT_BODY = ("apiVersion", "kind", "metadata", "status")
 
 
 def _patch(cluster: Cluster, mutation: Mutation, decision: Decision) -> None:
     item = _present(cluster, mutation)
     if item is None:
         return
-    patch = dict(mutation.patch or {})
-    metadata = merge(item.metadata, patch.pop("metadata", None) or {})
+    patch = {name: part for name, part in (mutation.patch or {}).items() if name not in _NOT_BODY}
+    metadata = merge(item.metadata, (mutation.patch or {}).get("metadata") or {})
     cluster.replace(item, metadata, merge(item.body, patch))
 
 
@@ -145,8 +158,7 @@ def _bind(cluster: Cluster, mutation: Mutation, decision: Decision) -> None:
         return
     metadata = pod.metadata
     if mutation.devices:
-        chosen = {DEVICES: json.dumps(mutation.devices, separators=(",", ":"), sort_keys=True)}
-        metadata = {**metadata, "annotations": {**pod.annotations, **chosen}}
+        metadata = {**metadata, "annotations": {**pod.annotations, **annotations_of(mutation.devices)}}
     bound = cluster.bind(pod, mutation.node, metadata)
     cluster.set_status(bound, cluster.scheduled())
 

@@ -4,13 +4,16 @@ Everything that happens is noted twice: in the draft of the next change set, and
 inside the cluster (built-in controllers, simulated nodes, assignments).
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 
 from cluster_gateway.domain.draft import Draft
 from kube import Event, Key, Manifest, Object, Store, merge, rfc3339
 
 DEFAULT_GRACE_SECONDS = 30
+ENDED = ("Succeeded", "Failed")
+"""The phases of a pod that has come to its end."""
 
 
 @dataclass(slots=True)
@@ -26,8 +29,11 @@ class Cluster:
     events: list[Event] = field(default_factory=list)
     node_revisions: dict[str, int] = field(default_factory=dict)
     """By node: the revision of the last change that can make a placement on it wrong."""
+    authors: dict[Key, str] = field(default_factory=dict)
+    """Who changed more than the status of an object last, where that is known."""
     _merged: dict[tuple[int, int], tuple[Manifest, Manifest, Manifest]] = field(default_factory=dict)
 
+    _stamped: dict[int, tuple[Manifest, Manifest]] = field(default_factory=dict)
     _scheduled: tuple[str, Manifest] = ("", {})
 
     def scheduled(self) -> Manifest:
@@ -42,20 +48,46 @@ class Cluster:
         """What happened since the last call."""
         events, self.events = self.events, []
         self._merged.clear()
+        self._stamped.clear()
         return events
+
+    @contextmanager
+    def whole(self) -> Iterator[None]:
+        """What is done in here happens whole: where it fails, all of it is taken back."""
+        events, edits = len(self.events), self.draft.mark()
+        try:
+            yield
+        except Exception:
+            for event in reversed(self.events[events:]):
+                undone = self.store.remove(event.key) if event.old is None else self.store.put(event.old)
+                if event.key.kind == "Node" and undone is not None:
+                    self._note_node(undone)
+            del self.events[events:]
+            self.draft.undo(edits)
+            raise
 
     def create(self, key: Key, metadata: Manifest, body: Manifest, status: Manifest) -> Object:
         """Store a new object; it gets its uid and creation time here."""
         self._ensure_namespace(key)
-        stamped = {"creationTimestamp": rfc3339(self.now), "generation": 1, **metadata}
-        item = Object(key, self.new_uid(), stamped, body, status, self.revision, self.revision)
+        item = Object(key, self.new_uid(), self._stamp(metadata), body, status, self.revision, self.revision)
         self._note(self.store.put(item))
+        if key.kind == "Pod" and item.spec.get("nodeName"):
+            # Room on the node was taken without the scheduler: what it decided before does not hold there any more.
+            self.node_revisions[item.spec["nodeName"]] = self.revision
         self.draft.created(item, self.actor)
         return item
 
+    def _stamp(self, metadata: Manifest) -> Manifest:
+        """The metadata with what every new object has; those that share it go on sharing."""
+        memo = self._stamped.get(id(metadata))
+        if memo is None:
+            stamped = {"creationTimestamp": rfc3339(self.now), "generation": 1, **metadata}
+            memo = self._stamped[id(metadata)] = (stamped, metadata)
+        return memo[0]
+
     def replace(self, old: Object, metadata: Manifest, body: Manifest) -> Object:
         """Store a new version of what a user wrote; the generation counts changes of the body."""
-        if metadata == old.metadata and body == old.body:
+        if (metadata == old.metadata and body == old.body) or old.key not in self.store.objects:
             return old
         if body != old.body:
             metadata = {**metadata, "generation": int(old.metadata.get("generation", 0)) + 1}
@@ -71,7 +103,7 @@ class Cluster:
             memo = (merge(old.status, patch), old.status, patch)
             self._merged[id(old.status), id(patch)] = memo
         status = memo[0]
-        if status == old.status:
+        if status == old.status or old.key not in self.store.objects:
             return old
         new = Object(old.key, old.uid, old.metadata, old.body, status, self.revision, old.spec_revision)
         self._note(self.store.put(new))
@@ -101,23 +133,28 @@ class Cluster:
             self._gone(item)
 
     def gone(self, item: Object) -> None:
-        """The object has ended: it is no more."""
-        self._gone(item)
+        """The object has ended: it is no more, or finished if somebody still holds it by a finalizer."""
+        if not item.metadata.get("finalizers"):
+            self._gone(item)
+        elif item.status.get("phase") not in ENDED:
+            self.set_status(item, {"phase": "Failed", "reason": "Deleted"})
 
     def _gone(self, item: Object) -> Object:
         gone = self.store.remove(item.key)
         if gone is not None:
             self._note(gone)
             self.draft.removed(item, self.actor)
-            for child in self.store.owned_by(item.uid):
-                if not self._has_other_owner(child, item.uid):
+            for key in [child.key for child in self.store.owned_by(item.uid)]:
+                child = self.store.get(key)
+                if child is not None and not self._has_other_owner(child, item.uid):
                     self.delete(child)
         return item
 
     def _mark_deleted(self, item: Object, grace_seconds: int | None) -> None:
         grace = grace_seconds
         if grace is None:
-            grace = int(item.spec.get("terminationGracePeriodSeconds", DEFAULT_GRACE_SECONDS))
+            given = item.spec.get("terminationGracePeriodSeconds")
+            grace = given if isinstance(given, int) and given >= 0 else DEFAULT_GRACE_SECONDS
         marked = {
             **item.metadata,
             "deletionTimestamp": rfc3339(self.now + grace * 1000),
@@ -130,7 +167,7 @@ class Cluster:
     def _runs(self, pod: Object) -> bool:
         """Whether a node has to end the pod before it can be gone."""
         node = pod.spec.get("nodeName")
-        if not node or pod.status.get("phase") in ("Succeeded", "Failed"):
+        if not node or pod.status.get("phase") in ENDED:
             return False
         return self.store.get(Key("Node", "", node)) is not None
 
@@ -150,9 +187,11 @@ class Cluster:
                     by_uid[found.uid] = found
         return by_uid.get
 
-    @staticmethod
-    def _finalized(item: Object) -> bool:
-        return item.deleting and item.kind not in ("Pod", "Namespace") and not item.metadata.get("finalizers")
+    def _finalized(self, item: Object) -> bool:
+        """Whether nothing holds a deleted object any more. A namespace goes when it is found to be empty."""
+        if not item.deleting or item.metadata.get("finalizers") or item.kind == "Namespace":
+            return False
+        return item.kind != "Pod" or not self._runs(item)
 
     def _ensure_namespace(self, key: Key) -> None:
         if key.namespace and self.store.get(Key("Namespace", "", key.namespace)) is None:
@@ -160,6 +199,10 @@ class Cluster:
 
     def _note(self, event: Event) -> None:
         self.events.append(event)
+        if event.new is None:
+            self.authors.pop(event.key, None)
+        elif event.old is None or event.new.spec_revision != event.old.spec_revision:
+            self.authors[event.key] = self.actor
         if event.key.kind == "Node":
             self._note_node(event)
 

@@ -6,9 +6,12 @@ from dataclasses import dataclass, field, replace
 from kube import Key, Manifest, Object
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Edit:
-    """What one object became: the parts that are new (None: as before), or that it is gone. ``actor`` asked for it."""
+    """What one object became: the parts that are new (None: as before), or that it is gone. ``actor`` asked for it.
+
+    It grows until the draft is taken, and is not changed after.
+    """
 
     key: Key
     uid: str
@@ -19,6 +22,7 @@ class Edit:
     fresh: bool = False
     removed: bool = False
     actor: str = ""
+    place: int = -1
 
 
 @dataclass(slots=True)
@@ -26,7 +30,10 @@ class Draft:
     """Edits in their order. Later edits of an object are laid over its earlier one."""
 
     edits: list[Edit] = field(default_factory=list)
-    _places: dict[Key, int] = field(default_factory=dict)
+    _places: dict[Key, Edit] = field(default_factory=dict)
+    _mark: int = 0
+    _before: list[tuple[Edit, Edit]] = field(default_factory=list)
+    """Edits from before the mark that grew since, each with what it was."""
 
     def __bool__(self) -> bool:
         return bool(self.edits)
@@ -44,34 +51,58 @@ class Draft:
         self, item: Object, actor: str, *, metadata: bool = False, body: bool = False, status: bool = False
     ) -> None:
         """The named parts of the object are now those of ``item``."""
-        parts = {
-            **({"metadata": item.metadata} if metadata else {}),
-            **({"body": item.body, "node": ""} if body else {}),
-            **({"status": item.status} if status else {}),
-        }
-        self._lay(Edit(item.key, item.uid, actor=actor), parts)
+        edit = self._of(item, actor)
+        if metadata:
+            edit.metadata = item.metadata
+        if body:
+            edit.body, edit.node = item.body, ""
+        if status:
+            edit.status = item.status
 
     def bound(self, item: Object, node: str, actor: str) -> None:
         """The pod has a node now, and nothing else of its body is new."""
-        place = self._places.get(item.key)
-        if place is not None and self.edits[place].body is not None:
-            self._lay(Edit(item.key, item.uid, actor=actor), {"body": item.body})
+        edit = self._of(item, actor)
+        if edit.body is not None:
+            edit.body = item.body
         else:
-            self._lay(Edit(item.key, item.uid, actor=actor), {"node": node})
+            edit.node = node
 
     def take(self) -> Sequence[Edit]:
         """The edits so far; the draft begins anew."""
         edits, self.edits = self.edits, []
-        self._places = {}
+        self._places, self._mark = {}, 0
         return edits
 
-    def _lay(self, base: Edit, parts: Manifest) -> None:
-        place = self._places.get(base.key)
-        if place is None:
-            self._append(replace(base, **parts))
-        else:
-            self.edits[place] = replace(self.edits[place], **parts)
+    def mark(self) -> int:
+        """A point to which the draft can be taken back; the newest one counts."""
+        self._mark = len(self.edits)
+        self._before.clear()
+        return self._mark
+
+    def undo(self, mark: int) -> None:
+        """Take the draft back to ``mark``."""
+        del self.edits[mark:]
+        for edit, before in reversed(self._before):
+            edit.metadata, edit.body, edit.status, edit.node = before.metadata, before.body, before.status, before.node
+        self._before.clear()
+        self._places = {}
+        for edit in self.edits:
+            if edit.removed:
+                self._places.pop(edit.key, None)
+            else:
+                self._places[edit.key] = edit
+
+    def _of(self, item: Object, actor: str) -> Edit:
+        """The edit of an object, a new one if it has none yet."""
+        edit = self._places.get(item.key)
+        if edit is None:
+            edit = Edit(item.key, item.uid, actor=actor)
+            self._append(edit)
+        elif edit.place < self._mark:
+            self._before.append((edit, replace(edit)))
+        return edit
 
     def _append(self, edit: Edit) -> None:
-        self._places[edit.key] = len(self.edits)
+        edit.place = len(self.edits)
+        self._places[edit.key] = edit
         self.edits.append(edit)

@@ -41,7 +41,7 @@ class NodeLife:
 
     def _watched(self, store: Store, seen: Mapping[str, int]) -> Iterator[Object]:
         found = (store.get(Key("Node", "", name)) for name in list(seen))
-        return (node for node in found if node is not None)
+        return (node for node in found if node is not None and not self.is_simulated(node.name))
 
 
 def _is_silent(node: Object) -> bool:

@@ -1,7 +1,10 @@
 """What nodes say: the states of their pods, pods that have ended for good, inventory."""
 
-from cluster_gateway.domain.cluster import Cluster
-from kube import Key, Manifest, Object, merge
+from collections.abc import Mapping, Sequence
+
+from cluster_gateway.domain.cluster import ENDED, Cluster
+from kube import Key, Manifest, Object, merge, rfc3339
+from resources import format_amounts
 
 ORDER = {"": 0, "Pending": 0, "Running": 1, "Succeeded": 2, "Failed": 2}
 
@@ -9,12 +12,13 @@ ORDER = {"": 0, "Pending": 0, "Running": 1, "Succeeded": 2, "Failed": 2}
 def pod_status(cluster: Cluster, node: str, key: Key, uid: str, status: Manifest) -> bool:
     """Take the status that ``node`` reports of a pod; False when it is not that node's pod (any more).
 
-    An old report that comes late cannot bring a finished pod back: a phase never goes backwards.
+    An old report that comes late cannot bring a finished pod back: a phase never goes backwards, and an end is final.
     """
     pod = cluster.store.get(key)
     if pod is None or pod.uid != uid or pod.spec.get("nodeName") != node:
         return False
-    if ORDER.get(str(status.get("phase", "")), 0) < ORDER.get(str(pod.status.get("phase", "")), 0):
+    phase, before = (str(part.get("phase", "")) for part in (status, pod.status))
+    if ORDER.get(phase, 0) < ORDER.get(before, 0) or (before in ENDED and phase != before):
         return True
     cluster.actor = f"node/{node}"
     cluster.set_status(pod, status)
@@ -26,6 +30,40 @@ def pod_gone(cluster: Cluster, node: str, pod: Object) -> None:
     if pod.deleting and pod.spec.get("nodeName") == node:
         cluster.actor = f"node/{node}"
         cluster.gone(pod)
+
+
+METRIC = "NodeMetric.slo.koordinator.sh"
+
+
+def node_usage(cluster: Cluster, name: str, samples: Sequence[Manifest], pods: Mapping[str, Key]) -> None:
+    """Take one usage summary of a node and its pods: a fact that decisions may rest on, and that people look at.
+
+    A sample is ``{uid, at, cpu_milli, memory_bytes}``; the one with an empty uid is of the whole node.
+    """
+    node = cluster.store.get(Key("Node", "", name))
+    whole = next((sample for sample in samples if not sample["uid"]), None)
+    if node is None or whole is None:
+        return
+    cluster.actor = f"node/{name}"
+    of_pods = [
+        {"namespace": pods[sample["uid"]].namespace, "name": pods[sample["uid"]].name, "podUsage": _usage(sample)}
+        for sample in samples
+        if sample["uid"] in pods
+    ]
+    metric = {"nodeUsage": _usage(whole)}
+    status: Manifest = {"updateTime": rfc3339(int(whole["at"])), "nodeMetric": metric, "podsMetric": of_pods}
+    key = Key(METRIC, "", name)
+    known = cluster.store.get(key)
+    if known is None:
+        owner = {"apiVersion": "v1", "kind": "Node", "name": name, "uid": node.uid}
+        cluster.create(key, {"ownerReferences": [owner]}, {"spec": {}}, status)
+    else:
+        cluster.set_status(known, status)
+
+
+def _usage(sample: Manifest) -> Manifest:
+    amounts = {"cpu": int(sample["cpu_milli"]), "memory": int(sample["memory_bytes"])}
+    return {"resources": format_amounts(amounts)}
 
 
 def node_state(cluster: Cluster, name: str, metadata: Manifest, status: Manifest) -> None:

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 
 from cluster_gateway.domain.cluster import Cluster
 from cluster_gateway.domain.reports import pod_gone, pod_status
-from kube import Event, Key, Manifest, Object, parse_duration, rfc3339
+from kube import Event, Key, Manifest, Object, parse_duration, parse_time, rfc3339
 
 SIMULATED = "tidegate.dev/simulated"
 LOST_NODE_MS = 40_000
@@ -38,16 +38,30 @@ class SimulatedNodes:
     _due: list[tuple[int, int, str, Key, str]] = field(default_factory=list)
     _count: int = 0
     _running: dict[tuple[str, str], Manifest] = field(default_factory=dict)
+    _bound: dict[str, dict[Key, None]] = field(default_factory=dict)
+    _simulated: dict[str, bool] = field(default_factory=dict)
+    """What was found about nodes so far; forgotten when one changes."""
+
+    def begin(self, now: int) -> None:
+        """Take up what the objects that are there tell: what was due, counted from when it began (to the second)."""
+        for key, pod in self.cluster.store.of_kind("Pod").items():
+            node = pod.spec.get("nodeName")
+            if node:
+                self._bound.setdefault(node, {})[key] = None
+        for node in self._bound:
+            self._resume_all(node, now)
 
     def fold(self, events: Iterable[Event], now: int) -> None:
         """Note what follows from what happened."""
         for event in events:
-            if event.key.kind == "Pod" and event.new is not None:
-                self._plan_pod(event.old, event.new, now)
-            elif event.key.kind == "Node" and event.new is None:
-                for pod in list(self.cluster.store.of_kind("Pod").values()):
-                    if pod.spec.get("nodeName") == event.key.name:
-                        self._plan(now + LOST_NODE_MS, "lost", pod)
+            if event.key.kind == "Pod":
+                self._note_binding(event)
+                if event.new is not None:
+                    self._plan_pod(event.old, event.new, now)
+            elif event.key.kind == "Node":
+                self._simulated.pop(event.key.name, None)
+                if event.old is None or event.new is None:
+                    self._resume_all(event.key.name, now)
 
     def act(self, now: int) -> bool:
         """Do all that is due; whether there was anything."""
@@ -65,8 +79,41 @@ class SimulatedNodes:
         return self._due[0][0] if self._due else None
 
     def is_simulated(self, node: str) -> bool:
-        found = self.cluster.store.get(Key("Node", "", node))
-        return self.settings.all_nodes or (found is not None and SIMULATED in found.annotations)
+        known = self._simulated.get(node)
+        if known is None:
+            found = self.cluster.store.get(Key("Node", "", node))
+            known = self.settings.all_nodes or (found is not None and SIMULATED in found.annotations)
+            self._simulated[node] = known
+        return known
+
+    def _note_binding(self, event: Event) -> None:
+        old, new = (item.spec.get("nodeName") if item else None for item in (event.old, event.new))
+        if old and old != new:
+            self._bound.get(old, {}).pop(event.key, None)
+        if new and event.key in self.cluster.store.objects:
+            self._bound.setdefault(new, {})[event.key] = None
+
+    def _resume_all(self, node: str, now: int) -> None:
+        """Plan what comes next for the pods of ``node`` as they stand; what is planned twice happens once."""
+        pods = (self.cluster.store.objects[key] for key in self._bound.get(node, ()))
+        if self.cluster.store.get(Key("Node", "", node)) is None:
+            for pod in pods:
+                self._plan(now + LOST_NODE_MS, "lost", pod)
+        elif self.is_simulated(node):
+            for pod in pods:
+                self._resume(pod, now)
+
+    def _resume(self, pod: Object, now: int) -> None:
+        if pod.deleting:
+            deleted = _moment(pod.metadata.get("deletionTimestamp"), now)
+            deleted -= 1000 * int(pod.metadata.get("deletionGracePeriodSeconds") or 0)
+            self._plan(deleted + self._milliseconds(pod, "termination", self.settings.termination_ms), "gone", pod)
+        if pod.status.get("phase") == "Pending" and self.settings.pod_start_ms is not None:
+            bound = _moment(_bound_at(pod) or pod.created, now)
+            self._plan(bound + self._milliseconds(pod, "start", self.settings.pod_start_ms), "start", pod)
+        if pod.status.get("phase") == "Running" and "simulate/duration" in pod.annotations:
+            started = _moment(pod.status.get("startTime"), now)
+            self._plan(started + self._milliseconds(pod, "duration", 0), "succeed", pod)
 
     def _plan(self, at: int, what: str, pod: Object) -> None:
         self._count += 1
@@ -88,16 +135,17 @@ class SimulatedNodes:
             self._plan(now + self._milliseconds(pod, "duration", 0), "succeed", pod)
 
     def _do(self, what: str, pod: Object, now: int) -> None:
-        node = str(pod.spec.get("nodeName"))
-        if what == "start" and not pod.deleting:
+        node, phase = str(pod.spec.get("nodeName")), pod.status.get("phase")
+        if self.cluster.store.get(Key("Node", "", node)) is None:
+            if what == "lost":
+                self.cluster.actor = "cluster_gateway"
+                self.cluster.gone(pod)
+        elif what == "start" and phase == "Pending" and not pod.deleting:
             pod_status(self.cluster, node, pod.key, pod.uid, self._running_status(pod, now))
-        elif what == "succeed" and not pod.deleting:
+        elif what == "succeed" and phase == "Running" and not pod.deleting:
             pod_status(self.cluster, node, pod.key, pod.uid, ended_status(pod, "Succeeded", 0, "Completed", now))
         elif what == "gone":
             pod_gone(self.cluster, node, pod)
-        elif what == "lost" and self.cluster.store.get(Key("Node", "", node)) is None:
-            self.cluster.actor = "cluster_gateway"
-            self.cluster.gone(pod)
 
     def _running_status(self, pod: Object, now: int) -> Manifest:
         """The status of a pod that starts: one object for all pods with the same container names at one time."""
@@ -113,6 +161,18 @@ class SimulatedNodes:
             return parse_duration(str(pod.annotations[f"simulate/{name}"]))
         except (KeyError, ValueError):
             return otherwise
+
+
+def _bound_at(pod: Object) -> str:
+    conditions = pod.status.get("conditions") or ()
+    return next((str(item.get("lastTransitionTime")) for item in conditions if item.get("type") == "PodScheduled"), "")
+
+
+def _moment(text: object, otherwise: int) -> int:
+    try:
+        return parse_time(str(text))
+    except ValueError:
+        return otherwise
 
 
 def running_status(containers: list[str], ready: bool, at: str, restarts: int = 0) -> Manifest:

@@ -5,8 +5,7 @@ from dataclasses import dataclass
 from cluster_gateway.domain.cluster import Cluster
 from kube import Key, Manifest, Object
 
-IDENTITY = ("name", "namespace", "uid", "resourceVersion")
-KEPT = ("creationTimestamp", "generation", "deletionTimestamp", "deletionGracePeriodSeconds")
+KEPT = frozenset(("creationTimestamp", "generation", "deletionTimestamp", "deletionGracePeriodSeconds"))
 """Metadata that the cluster keeps, whatever a user writes."""
 
 
@@ -19,14 +18,23 @@ class Conflict(Exception):
 
 
 @dataclass(frozen=True, slots=True)
+class Parts:
+    """An object as it is written: metadata without its identity, body, status. Objects of one template share them."""
+
+    metadata: Manifest
+    body: Manifest
+    status: Manifest
+
+
+@dataclass(frozen=True, slots=True)
 class Write:
-    """One object to be stored (``manifest``) or deleted (None).
+    """One object to be stored (``parts``) or deleted (None).
 
     ``expected`` is the revision that the writer saw, 0 for an object that must not exist, None for whatever is there.
     """
 
     key: Key
-    manifest: Manifest | None
+    parts: Parts | None
     expected: int | None = None
     grace_seconds: int | None = None
 
@@ -46,24 +54,20 @@ def check(cluster: Cluster, write: Write) -> None:
 def store(cluster: Cluster, write: Write, actor: str) -> None:
     """Do what was checked."""
     cluster.actor = actor
-    there = cluster.store.get(write.key)
-    if write.manifest is None:
+    there, parts = cluster.store.get(write.key), write.parts
+    if parts is None:
         if there is not None:
             cluster.delete(there, write.grace_seconds)
-        return
-    metadata = {name: part for name, part in (write.manifest.get("metadata") or {}).items() if name not in IDENTITY}
-    body = {
-        name: part for name, part in write.manifest.items() if name not in ("apiVersion", "kind", "metadata", "status")
-    }
-    if there is None:
-        status = write.manifest.get("status") or first_status(write.key.kind)
-        cluster.create(write.key, {name: part for name, part in metadata.items() if name not in KEPT}, body, status)
+    elif there is None:
+        metadata = parts.metadata if KEPT.isdisjoint(parts.metadata) else _own(parts.metadata)
+        cluster.create(write.key, metadata, parts.body, parts.status or first_status(write.key.kind))
     else:
-        kept = {name: there.metadata[name] for name in KEPT if name in there.metadata}
-        cluster.replace(there, {**_without(metadata), **kept}, _with_binding(there, body))
+        kept = {name: there.metadata[name] for name in sorted(KEPT) if name in there.metadata}
+        cluster.replace(there, {**_own(parts.metadata), **kept}, _with_binding(there, parts.body))
 
 
-def _without(metadata: Manifest) -> Manifest:
+def _own(metadata: Manifest) -> Manifest:
+    """What of the metadata a user decides."""
     return {name: part for name, part in metadata.items() if name not in KEPT}
 
 

@@ -36,13 +36,7 @@ class Attempts:
         who = " and ".join(f"{group.name}" for group in groups)
         if denial and not (flexible and not denial.never):
             return self._denied(denial, chosen, groups)
-        if denial is None:
-            mark = self.trial.checkpoint()
-            failed = place_all(self.trial, chosen)
-            if failed is None:
-                return None
-            self.trial.rollback(mark)
-        if flexible and self._start_flexibly(groups, found):
+        if self._try_start(groups, found, chosen, denial, flexible):
             return None
         if denial:
             return self._denied(denial, chosen, groups)
@@ -58,6 +52,44 @@ class Attempts:
             return None
         self.trial.rollback(mark)
         return self._unplaced(records, group.name, flexible=False)
+
+    def starts(self, groups: Sequence[Group]) -> bool:
+        """Like ``start``, for whoever does not need to know why it fails."""
+        if len(groups) == 1 and groups[0].id.kind == "pod":
+            return self.adds(groups[0], tuple(groups[0].pending.values()))
+        found = [candidates(group) for group in groups]
+        choices = [first_choice(item) for item in found]
+        denial = self._denial(groups, choices)
+        flexible = any(self._has_choice(choice, item) for choice, item in zip(choices, found, strict=True))
+        if denial and (denial.never or not flexible):
+            return False
+        return self._try_start(groups, found, [record for choice in choices for record in choice], denial, flexible)
+
+    def adds(self, group: Group, records: Sequence[PodRecord]) -> bool:
+        """Like ``add``, for whoever does not need to know why it fails."""
+        if self._denial([group], [list(records)]):
+            return False
+        mark = self.trial.checkpoint()
+        if place_all(self.trial, records) is None:
+            return True
+        self.trial.rollback(mark)
+        return False
+
+    def _try_start(
+        self,
+        groups: Sequence[Group],
+        found: Sequence[Candidates],
+        chosen: Sequence[PodRecord],
+        denial: Denial | None,
+        flexible: bool,
+    ) -> bool:
+        """The first choice, then any other; leaves nothing placed where it fails."""
+        if denial is None:
+            mark = self.trial.checkpoint()
+            if place_all(self.trial, chosen) is None:
+                return True
+            self.trial.rollback(mark)
+        return flexible and self._start_flexibly(groups, found)
 
     def _has_choice(self, choice: Sequence[PodRecord], found: Candidates) -> bool:
         """Whether members of other kinds could take the place of the first choice."""

@@ -4,16 +4,20 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from gang_scheduler.domain import device_audit
 from gang_scheduler.domain.cluster import Cluster
 from gang_scheduler.domain.groups import Group
 from gang_scheduler.domain.pod_record import Standing, standing_of
+from gang_scheduler.domain.queue_ledger import QueueLedger
+from gang_scheduler.domain.vectors import Ints
 from kube import Event
 
 
 def audit(cluster: Cluster) -> list[str]:
     """What does not hold, in words; empty when all is well."""
-    excess = _excess(cluster)
-    return [*excess, *_overfull_nodes(cluster), *_wrong_standings(cluster), *_differences(cluster, rebuilt(cluster))]
+    excess, anew = _excess(cluster), rebuilt(cluster)
+    problems = [*excess, *_overfull_nodes(cluster), *_wrong_standings(cluster), *_differences(cluster, anew)]
+    return [*problems, *device_audit.misgiven(cluster), *device_audit.differences(cluster, anew)]
 
 
 def rebuilt(cluster: Cluster) -> Cluster:
@@ -26,11 +30,16 @@ def rebuilt(cluster: Cluster) -> Cluster:
     copy.room.ledger.created.update(cluster.room.ledger.created)
     copy.room.neighbours.namespaces.update(cluster.room.neighbours.namespaces)
     copy.namespace_annotations.update(cluster.namespace_annotations)
-    objects = [*cluster.nodes.values(), *(g.pod_group for g in cluster.groups.values() if g.pod_group)]
+    objects = [
+        *cluster.descriptions.values(),
+        *cluster.nodes.values(),
+        *(g.pod_group for g in cluster.groups.values() if g.pod_group),
+    ]
     copy.fold(Event(None, item) for item in objects)
     copy.fold(Event(None, record.pod) for record in cluster.pods.values())
     for record in cluster.pods.values():
         if record.assumed:
+            copy.pods[record.key].given = record.given
             copy.assume([copy.pods[record.key]], record.node)
     return copy
 
@@ -40,7 +49,7 @@ def _overfull_nodes(cluster: Cluster) -> Iterator[str]:
     table = cluster.room.table
     assumed = {record.slot for record in cluster.pods.values() if record.assumed and record.slot >= 0}
     for name, slot in sorted(table.slots.items()):
-        over = table.used[:, slot] > table.allocatable[:, slot]
+        over = table.used[:, slot] - _held(cluster, slot) > table.allocatable[:, slot]
         asked = {row for r in cluster.pods.values() if r.slot == slot and r.assumed for row in r.shape.rows}
         for resource, row in table.resources.rows.items():
             if slot in assumed and row in asked and over[row]:
@@ -83,7 +92,7 @@ def _differences(cluster: Cluster, other: Cluster) -> Iterator[str]:
             yield f"node {name}: {mine} is counted, rebuilt it is {theirs}"
     ledger, anew = cluster.room.ledger, other.room.ledger
     for queue in sorted(ledger.used.keys() | anew.used.keys()):
-        mine, theirs = _nonzero(ledger.used.get(queue, {})), _nonzero(anew.used.get(queue, {}))
+        mine, theirs = _charged(ledger, queue), _charged(anew, queue)
         if mine != theirs:
             yield f"queue {queue}: {mine} is charged, rebuilt it is {theirs}"
     for term, census in cluster.room.neighbours.sets.items():
@@ -101,8 +110,22 @@ def _used(cluster: Cluster, node: str) -> dict[str, int]:
     slot = table.slots.get(node)
     if slot is None:
         return {}
-    rows = table.resources.rows.items()
-    return _nonzero({name: int(table.used[row, slot]) for name, row in rows if row < len(table.used)})
+    used = table.used[:, slot] - _held(cluster, slot)
+    return _nonzero({name: int(used[row]) for name, row in table.resources.rows.items() if row < len(used)})
+
+
+def _held(cluster: Cluster, slot: int) -> Ints:
+    """What is kept on a node for somebody, by row."""
+    table = cluster.room.table
+    held = np.zeros(len(table.used), np.int64)
+    for row, amount in table.held.get(slot, {}).items():
+        held[row] = amount
+    return held
+
+
+def _charged(ledger: QueueLedger, queue: str) -> dict[str, int]:
+    held = ledger.held.get(queue, {})
+    return _nonzero({name: amount - held.get(name, 0) for name, amount in ledger.used.get(queue, {}).items()})
 
 
 def _nonzero(amounts: dict[str, int]) -> dict[str, int]:

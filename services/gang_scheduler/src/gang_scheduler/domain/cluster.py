@@ -4,11 +4,13 @@ from collections.abc import Callable, Iterable, Mapping
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
 
+from gang_scheduler.domain.disruption_budgets import BUDGET, DisruptionBudgets
 from gang_scheduler.domain.entitlement import Entitlement
 from gang_scheduler.domain.gang_terms import ADMISSION, SIGS_GROUP, VOLCANO_GROUP, GroupId
 from gang_scheduler.domain.groups import Group
+from gang_scheduler.domain.node_inventory import DEVICE_KIND, TOPOLOGY_KIND, NodeInventory, inventory_of
 from gang_scheduler.domain.pod_books import PodBooks
-from kube import Event, Object
+from kube import Event, Key, Object
 
 
 @dataclass(slots=True)
@@ -19,15 +21,28 @@ class Cluster(PodBooks):
     classes: dict[str, int] = field(default_factory=dict)
     """The value of every priority class."""
 
+    descriptions: dict[Key, Object] = field(default_factory=dict)
+    """What describes the CPUs and cards of nodes, under the node's name."""
+
+    _inventories: dict[str, NodeInventory] = field(default_factory=dict)
+
+    polite: set[str] = field(default_factory=set)
+    """The priority classes whose pods never take room from others."""
+
+    budgets: DisruptionBudgets = field(default_factory=DisruptionBudgets)
+
     _folds: dict[str, Callable[[Event], None]] = field(init=False)
 
     def __post_init__(self) -> None:
         PodBooks.__post_init__(self)
         self._folds = {
             "Node": self._fold_node,
+            TOPOLOGY_KIND: self._fold_description,
+            DEVICE_KIND: self._fold_description,
             "Namespace": self._fold_namespace,
             "PriorityClass.scheduling.k8s.io": self._fold_priority_class,
             "Queue.scheduling.volcano.sh": self._fold_queue,
+            BUDGET: self.budgets.fold,
             VOLCANO_GROUP: self._fold_pod_group,
             SIGS_GROUP: self._fold_pod_group,
         }
@@ -85,13 +100,40 @@ class Cluster(PodBooks):
                 self.lift(record)
             self.room.table.remove(name)
             self.nodes.pop(name, None)
+            self._inventories.pop(name, None)
             return
         known = name in self.nodes
         self.nodes[name] = event.new
         self.room.table.put(event.new)
+        self._renew_devices_of(name)
         if not known:
             for record in self.on_node.get(name, {}).values():
                 self.count(record)
+
+    def _fold_description(self, event: Event) -> None:
+        if event.new is None:
+            self.descriptions.pop(event.key, None)
+        else:
+            self.descriptions[event.key] = event.new
+        if event.key.name in self.nodes:
+            self._renew_devices_of(event.key.name)
+
+    def _renew_devices_of(self, name: str) -> None:
+        """If a node's devices are others now, all that runs there takes its own anew."""
+        table = self.room.table
+        slot = table.slots[name]
+        topology, device = (self.descriptions.get(Key(kind, "", name)) for kind in (TOPOLOGY_KIND, DEVICE_KIND))
+        inventory = inventory_of(self.nodes[name], topology, device)
+        if inventory == self._inventories.get(name):
+            return
+        self._inventories[name] = inventory
+        records = [record for record in self.on_node.get(name, {}).values() if record.slot >= 0]
+        for record in records:
+            self.lift(record)
+        table.devices.put(slot, inventory)
+        table.rules.add(slot)
+        for record in records:
+            self.count(record)
 
     def _fold_namespace(self, event: Event) -> None:
         name, new = event.key.name, event.new
@@ -114,7 +156,10 @@ class Cluster(PodBooks):
     def _fold_priority_class(self, event: Event) -> None:
         if event.new is None:
             self.classes.pop(event.key.name, None)
+            self.polite.discard(event.key.name)
         else:
+            never = event.new.body.get("preemptionPolicy") == "Never"
+            (self.polite.add if never else self.polite.discard)(event.key.name)
             self.classes[event.key.name] = int(event.new.body.get("value") or 0)
         for group in self.groups.values():
             group.priority_changed()

@@ -5,21 +5,30 @@ from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
 
 from gang_scheduler.domain import decisions
+from gang_scheduler.domain.allotments import allotment_of
 from gang_scheduler.domain.audit import audit
-from gang_scheduler.domain.block import Wake
+from gang_scheduler.domain.backfill import Backfill, Heads
+from gang_scheduler.domain.block import OWN_CHANGE, Wake
+from gang_scheduler.domain.claims import Claim, Claims
 from gang_scheduler.domain.cluster import Cluster
 from gang_scheduler.domain.entitlement import entitlements
-from gang_scheduler.domain.explain import Explanation
+from gang_scheduler.domain.evictor import EvictionRules, Evictor
+from gang_scheduler.domain.explain import Explanation, Reason
 from gang_scheduler.domain.gang_terms import GroupId
 from gang_scheduler.domain.groups import Group
 from gang_scheduler.domain.inquiry import explain
+from gang_scheduler.domain.memory import dump, load, read
 from gang_scheduler.domain.pod_record import PodRecord
 from gang_scheduler.domain.quota_admission import evicted
 from gang_scheduler.domain.scoring import Placement
 from gang_scheduler.domain.trial import Trial
 from gang_scheduler.domain.turns import Pass, Turn, wake_of
+from gang_scheduler.domain.victims import GangEviction, victim_priority
 from gang_scheduler.domain.waiting_line import Unit, WaitingLine
 from kube import Decision, Event, Key, Manifest, Outcome, Verb
+
+FOR_ROOM = (Reason.NOT_ENOUGH_RESOURCES, Reason.QUEUE_CAPABILITY)
+"""The reasons for which somebody at the head of a queue gets room reserved after a while."""
 
 SERVED = frozenset({"tidegate", "volcano", "", "default-scheduler", "koord-scheduler"})
 """The scheduler names whose pods are placed here."""
@@ -33,6 +42,15 @@ class SchedulerCore:
     placement: str = Placement.BINPACK
     """``binpack`` or ``spread``."""
 
+    preemption: bool = True
+    reclaim: bool = True
+    backfill: bool = True
+    gang_eviction: str = GangEviction.WHOLE
+    """``whole``, or ``surplus``: no gang is evicted below its minimum."""
+
+    strict_fifo: bool = False
+    """Whether nobody passes the head of any queue."""
+
     cluster: Cluster = field(init=False)
     line: WaitingLine = field(default_factory=WaitingLine)
     explanations: dict[Unit, Explanation] = field(default_factory=dict)
@@ -41,12 +59,37 @@ class SchedulerCore:
     assumed: dict[str, tuple[Key, list[PodRecord]]] = field(default_factory=dict)
     """By decision without an outcome: its subject and the pods that it binds."""
 
+    claims: Claims = field(init=False)
+    """The room that is kept for somebody."""
+
+    _again: bool = False
+    """Whether a head that is due was not looked at as such yet."""
+
+    heads: Heads = field(default_factory=Heads)
+    _planned: list[Claim] = field(default_factory=list)
+    _claimed: dict[str, Claim] = field(default_factory=dict)
+    _evicted: dict[str, list[PodRecord]] = field(default_factory=dict)
+    _rules: EvictionRules = field(init=False)
+    _remembered: bytes = b""
+    _askers: dict[str, dict[Unit, int]] = field(default_factory=dict)
+    """By queue those who wait and would take room from others if they were entitled to it, with their priority."""
+
+    _hopeless: dict[Unit, None] = field(default_factory=dict)
+    """Those too large for the nodes as they are, for whom nobody is asked to go."""
+
+    _version: int = 0
+    _stirred: bool = False
+    """Whether something changed that may entitle those who wait to room of others."""
+
     _withheld: dict[GroupId, None] = field(default_factory=dict)
     _units: dict[GroupId, Unit] = field(default_factory=dict)
     _bundles: dict[GroupId, dict[Unit, None]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self.cluster = Cluster(self.schedulers, Placement(self.placement))
+        self.cluster.room.ledger.all_strict = self.strict_fifo
+        self.claims = Claims(self.cluster)
+        self._rules = EvictionRules(self.preemption, self.reclaim, GangEviction(self.gang_eviction))
 
     def fold(self, events: Sequence[Event], now: int) -> None:
         """Take in what one change set changed."""
@@ -57,6 +100,7 @@ class SchedulerCore:
         if decision.name == "EntitlementsComputed":
             payload = decision.payload or {}
             self.cluster.hear(entitlements(payload), payload.get("namespaces"))
+            self._stirred = True
 
     def assume(self, decision_id: str, decision: Decision) -> None:
         """Count the bindings of an own decision as done."""
@@ -64,7 +108,14 @@ class SchedulerCore:
         for batch, node in self._batches(decision):
             self.cluster.assume(batch, node)
             records.extend(batch)
+            self._tempt(batch)
         self.assumed[decision_id] = (decision.subject, records)
+        for record in self._victims(decision):
+            record.evicting = True
+            self._evicted.setdefault(decision_id, []).append(record)
+        if decision.payload and "claim" in decision.payload:
+            claim = self._claimed[decision_id] = read(decision.payload["claim"])
+            self.claims.add(claim)
 
     def settle(self, outcome: Outcome) -> None:
         """Take back what was assumed and did not become a fact."""
@@ -72,8 +123,15 @@ class SchedulerCore:
         for record in records:
             if record.assumed and self.cluster.pods.get(record.key) is record:
                 self.cluster.unassume(record)
+        for record in self._evicted.pop(outcome.decision_id, []):
+            record.evicting = False
+        claim = self._claimed.pop(outcome.decision_id, None)
+        if claim is not None:
+            claim.ordered = True
+            if not outcome.applied:
+                self.claims.end(claim)
         gang = self._gang_of(subject)
-        if gang is not None and (records or not outcome.applied):
+        if gang is not None and (records or claim or not outcome.applied):
             self.cluster.touch(gang, again=True)
 
     def decide(self, now: int, in_flight: AbstractSet[Key]) -> list[Decision]:
@@ -83,28 +141,58 @@ class SchedulerCore:
             return []
         touched = self._take_touched(in_flight)
         cluster.room.ledger.supply = cluster.room.table.totals()
+        due = self._renew_claims(now)
         self.line.wake(cluster.room, self._strict_queue)
         cluster.room.ledger.released.clear()
         trial = Trial(cluster.room)
-        turns = Pass(cluster, trial)
+        evictor = Evictor(cluster, trial, self.claims, self._rules)
+        backfill = Backfill(cluster, trial, self.claims, self.heads, now, due)
+        turns = Pass(cluster, trial, self.claims, evictor, backfill)
         turns.run([unit for unit in self.line.ready if not self._busy(unit, in_flight)])
+        self._planned = [turn.plan.claim for turn in turns.turns.values() if turn.plan]
         waits = {
             turn.unit: wake_of(turn, [cluster.room.class_of(r) for r in turn.blocked])
             for turn in turns.turns.values()
             if turn.block
         }
+        evictor.forget()
         trial.rollback(0)
+        for claim in self._planned:
+            self.claims.end(claim)
+        self.claims.renew()
         made = [decision for group in touched if (decision := evicted(group))]
         gone = {decision.subject for decision in made}
         made += self._decisions(turns, [group for group in touched if group.key not in gone], now)
         for turn in turns.turns.values():
             self._park(turn, waits)
+        self.heads.settle(now, self.line.__contains__)
+        self._again = not due.issuperset(self.heads.due(now))
         self.line.seen(cluster.room)
         return made
 
     def deadline(self) -> int | None:
-        """Nothing here depends on the time alone."""
-        return None
+        """When somebody has waited at the head of a queue for so long that room is reserved for it."""
+        if not self.backfill:
+            return None
+        return self.claims.now if self._again else self.heads.next_due(self.claims.now)
+
+    def remember(self) -> bytes | None:
+        """The claims, those of the decisions just made included; None if they are as they were."""
+        made = {claim.unit: claim for claim in self._planned}
+        kept = {claim.unit: claim for claim in self.claims.promises.values()}
+        content = dump((kept | made).values(), self.heads.since)
+        if content == (self._remembered or dump((), {})):
+            return None
+        self._remembered = content
+        return content
+
+    def restore(self, content: bytes) -> None:
+        """Take up the claims of a predecessor. What became of the evictions behind them is told by the facts."""
+        self._remembered = content
+        found, self.heads.since = load(content)
+        for claim in found:
+            claim.ordered = True
+            self.claims.add(claim)
 
     def query(self, name: str, arguments: Manifest) -> Manifest:
         """Answer ``explain`` for a pod, a PodGroup or a job's group; raises KeyError for another question."""
@@ -115,6 +203,36 @@ class SchedulerCore:
     def check(self) -> list[str]:
         """The invariants that do not hold, in words."""
         return audit(self.cluster)
+
+    def _renew_claims(self, now: int) -> set[Unit]:
+        """Let go of what has no point any more; those for whom room is kept look at it in every pass.
+
+        Returns the heads that have waited so long that room has to be reserved for them.
+        """
+        self.claims.now = now
+        due = set(self.heads.due(now)) if self.backfill else set()
+        if self._version != self.cluster.room.table.version:
+            self._version = self.cluster.room.table.version
+            for unit in [unit for unit in self._hopeless if unit in self.line]:
+                self.line.renew(unit)
+        if self._stirred or self.cluster.budgets.changed:
+            self._stirred = self.cluster.budgets.changed = False
+            for units in list(self._askers.values()):
+                for unit in [unit for unit in units if unit in self.line]:
+                    self.line.renew(unit)
+        for claim in list(self.claims.promises.values()):
+            if claim.unit not in self.line or not self.claims.holds(claim):
+                self.claims.end(claim)
+            else:
+                self.line.renew(claim.unit)
+        for claim in list(self.claims.reservations.values()):
+            if claim.unit not in due or claim.unit not in self.line or not self.claims.holds(claim):
+                self.claims.end(claim)
+        for unit in sorted(due):
+            if unit in self.line:
+                self.line.renew(unit)
+        self.claims.renew()
+        return due
 
     def _take_touched(self, in_flight: AbstractSet[Key]) -> list[Group]:
         """The groups that changed, lined up; those with a decision on its way stay for later."""
@@ -163,6 +281,10 @@ class SchedulerCore:
 
     def _leave(self, unit: Unit) -> None:
         self.line.leave(unit)
+        self.heads.leave(unit)
+        self._hopeless.pop(unit, None)
+        for units in self._askers.values():
+            units.pop(unit, None)
         self.explanations.pop(unit, None)
 
     def _busy(self, unit: Unit, in_flight: AbstractSet[Key]) -> bool:
@@ -181,6 +303,8 @@ class SchedulerCore:
         for turn in turns.turns.values():
             if turn.steps:
                 yield decisions.placed(turn, names, now)
+            elif turn.plan:
+                yield decisions.room_made(turn, now)
             elif turn.block is None or (words := decisions.explained(turn, now)) is None:
                 continue
             else:
@@ -204,8 +328,32 @@ class SchedulerCore:
         if turn.block is None:
             self._leave(turn.unit)
             return
+        self._hopeless.pop(turn.unit, None)
+        if turn.block.hopeless:
+            self._hopeless[turn.unit] = None
+        if self._rules.any and not turn.block.hopeless and turn.block.wake is not OWN_CHANGE:
+            group = turn.groups[0]
+            self._askers.setdefault(group.queue, {})[turn.unit] = group.priority(self.cluster.classes)
+        if turn.place is not None and turn.block.explanation.reason in FOR_ROOM and not turn.block.hopeless:
+            self.heads.wait(turn.unit, turn.groups[0].queue, turn.place)
+        else:
+            self.heads.leave(turn.unit)
         self.explanations[turn.unit] = turn.block.explanation
         self.line.park(turn.unit, waits[turn.unit], self._strict_queue(turn.unit))
+
+    def _tempt(self, records: list[PodRecord]) -> None:
+        """Less important work was placed: somebody in its queue may want its room."""
+        askers = self._askers.get(records[0].group.queue)
+        if askers:
+            lowest = min(victim_priority(record, self.cluster.classes) for record in records)
+            for unit in [unit for unit, priority in askers.items() if priority > lowest and unit in self.line]:
+                self.line.renew(unit)
+
+    def _victims(self, decision: Decision) -> Iterator[PodRecord]:
+        for mutation in decision.mutations:
+            record = self.cluster.pods.get(mutation.key) if mutation.verb is Verb.EVICT else None
+            if record is not None and record.pod.uid == mutation.uid:
+                yield record
 
     def _batches(self, decision: Decision) -> Iterator[tuple[list[PodRecord], str]]:
         """The pods that a decision binds and that are still to be bound, by node, shape and gang."""
@@ -221,6 +369,7 @@ class SchedulerCore:
                 yield batch, node
                 batch = []
             node = mutation.node
+            record.given = allotment_of(mutation.devices)
             batch.append(record)
         if batch:
             yield batch, node

@@ -2,12 +2,17 @@
 
 from collections.abc import Sequence
 
-from gang_scheduler.domain.explain import Explanation
+from gang_scheduler.domain.evictor import Plan
+from gang_scheduler.domain.explain import Explanation, Reason
 from gang_scheduler.domain.groups import Group
+from gang_scheduler.domain.memory import written
 from gang_scheduler.domain.pod_record import PodRecord
 from gang_scheduler.domain.statuses import group_patch, pod_patch, waiting_condition
 from gang_scheduler.domain.turns import Turn
 from kube import Decision, Manifest, Mutation, Verb
+
+NAMED = 8
+"""So many pods or nodes are named in a message."""
 
 
 def placed(turn: Turn, names: Sequence[str], now: int) -> Decision:
@@ -16,7 +21,11 @@ def placed(turn: Turn, names: Sequence[str], now: int) -> Decision:
     mutations: list[Mutation] = []
     for step in turn.steps:
         node = names[step.slot]
-        mutations += [Mutation(Verb.BIND, r.key, r.pod.uid, None, None, node) for r in step.records]
+        allotments = [allotment.manifest() for allotment in step.allotments] or [None] * len(step.records)
+        mutations += [
+            Mutation(Verb.BIND, record.key, record.pod.uid, None, None, node, devices)
+            for record, devices in zip(step.records, allotments, strict=True)
+        ]
         group = step.records[0].group
         count[group] = count.get(group, 0) + len(step.records)
     for group, placed_now in count.items():
@@ -75,3 +84,33 @@ def _status_of(group: Group, patch: Manifest) -> list[Mutation]:
 
 def _pod_status(record: PodRecord, patch: Manifest) -> list[Mutation]:
     return [Mutation(Verb.STATUS, record.key, record.pod.uid, None, patch)] if patch else []
+
+
+def room_made(turn: Turn, now: int) -> Decision:
+    """Evict whom the unit needs out of its way, and tell it that it waits for their room. The payload is the claim."""
+    plan, explained_as = turn.plan, explained(turn, now)
+    assert plan is not None
+    lead = subject_of(turn.groups)
+    mutations = [Mutation(Verb.EVICT, record.key, record.pod.uid) for record in plan.victims]
+    payload = {"claim": written(plan.claim)}
+    told = explained_as.mutations if explained_as else ()
+    if not plan.victims:
+        message = f"{lead.name} waits for pods that are leaving already"
+        return Decision("WaitExplained", lead.key, lead.uid, str(Reason.ROOM_BEING_FREED), message, told, payload)
+    name = "QueueReclaimed" if plan.reclaimed else "GangPreempted"
+    reason = "ReclaimedByQueue" if plan.reclaimed else "PreemptedByPriority"
+    message = _eviction_words(lead, plan)
+    return Decision(name, lead.key, lead.uid, reason, message, (*mutations, *told), payload)
+
+
+def _eviction_words(lead: Group, plan: Plan) -> str:
+    pods = [
+        f"{r.key.namespace}/{r.key.name} (priority {r.form.priority}, queue {r.group.queue}, on {r.node})"
+        for r in plan.victims
+    ]
+    more = f" and {len(pods) - NAMED} more" if len(pods) > NAMED else ""
+    nodes = sorted({node for _, node in plan.claim.places.values()})
+    on = ", ".join(nodes[:NAMED]) + (" and others" if len(nodes) > NAMED else "")
+    ground = f"queue {lead.queue} takes back what it deserves" if plan.reclaimed else f"it has priority {plan.priority}"
+    count = "1 pod is" if len(pods) == 1 else f"{len(pods)} pods are"
+    return f"{count} evicted for {lead.id.namespace}/{lead.name} to start on {on}, as {ground}: {', '.join(pods[:NAMED])}{more}"

@@ -8,6 +8,7 @@ from functools import lru_cache
 
 import numpy as np
 
+from gang_scheduler.domain.device_needs import NumaPolicy
 from gang_scheduler.domain.filters import static_filters
 from gang_scheduler.domain.pod_record import PodRecord
 from gang_scheduler.domain.room import Room
@@ -31,6 +32,7 @@ class Reason(StrEnum):
     BEHIND_HEAD = "BehindHeadOfQueue"
     GROUP_MISSING = "PodGroupMissing"
     BUNDLE_INCOMPLETE = "BundleIncomplete"
+    ROOM_BEING_FREED = "RoomBeingFreed"
     BAD_REQUESTS = "BadRequests"
 
 
@@ -88,12 +90,20 @@ def node_report(room: Room, record: PodRecord) -> NodeReport:
         _sieve(counts, phrase, left, mask)
     for phrase, mask in room.coupling_masks(record):
         _sieve(counts, phrase, left, mask)
+    if record.shape.devices.policy >= NumaPolicy.RESTRICTED:
+        words = "have no named NUMA nodes, or another NUMA policy than the pod"
+        _sieve(counts, words, left, table.devices.agrees(record.shape.devices))
     short: list[Manifest] = []
     for name, need, phrase, mask in _room_filters(room, record, left.copy()):
         before = len(counts)
         _sieve(counts, phrase, left, mask)
         if len(counts) > before:
             short.append({"resource": name, "need": format_amount(name, need), "phrase": phrase})
+    for name, phrase, mask in table.devices.filters(record.shape.devices):
+        before = len(counts)
+        _sieve(counts, phrase, left, mask)
+        if len(counts) > before:
+            short.append({"resource": name, "need": "", "phrase": phrase})
     return NodeReport(nodes, tuple(counts), tuple(short))
 
 
@@ -113,6 +123,12 @@ def too_large(room: Room, record: PodRecord) -> str:
                 f"{name} (needs {format_amount(name, shape.requests[name])}, the largest node {table.names[slot]} has {have})"
             )
     if not parts:
+        counts, left = list[tuple[str, int]](), view.mask.copy()
+        for _, phrase, mask in table.devices.filters(shape.devices, table.devices.have):
+            _sieve(counts, phrase, left, mask)
+        if counts:
+            words = "; ".join(f"{count} {_for_one(phrase) if count == 1 else phrase}" for phrase, count in counts)
+            return f"pod {record.key.name} can never start: of the nodes that it may go to, even if they were empty, {words}"
         return f"pod {record.key.name} is too large for every node in one resource or another, so it can never start"
     return f"pod {record.key.name} is larger than every node in {' and '.join(parts)}, so it can never start"
 
@@ -140,7 +156,12 @@ def _sieve(counts: list[tuple[str, int]], phrase: str, left: Mask, mask: Mask) -
 
 
 def _for_one(phrase: str) -> str:
-    for many, one in (("have ", "has "), ("are ", "is "), ("lack ", "lacks "), ("do not ", "does not ")):
+    for many, one in (
+        ("have ", "has "),
+        ("are ", "is "),
+        ("lack ", "lacks "),
+        ("do not ", "does not "),
+    ):
         if phrase.startswith(many):
             return one + phrase.removeprefix(many)
     return phrase

@@ -58,7 +58,8 @@ def place_batch(trial: Trial, batch: Batch) -> int:
         return 0
     if trial.room.coupled(batch[0]):
         return place_coupled(trial, batch)
-    if trial.room.placement is Placement.SPREAD:
+    # Where a share of a card goes best changes with every one that is placed, and so under spreading does all.
+    if trial.room.placement is Placement.SPREAD or batch[0].shape.devices.shares:
         return _one_by_one(trial, batch)
     return _fill(trial, batch)
 

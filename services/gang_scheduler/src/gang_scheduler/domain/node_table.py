@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from gang_scheduler.domain.devices import Devices
 from gang_scheduler.domain.node_labels import NodeLabels
 from gang_scheduler.domain.node_rules import Taint, taints_of
 from gang_scheduler.domain.pod_requests import PODS
@@ -39,6 +40,10 @@ class NodeTable:
     used: Ints = field(default_factory=lambda: np.zeros((4, 16), np.int64))
     taint_ids: Ids = field(default_factory=lambda: np.zeros(16, np.int32))
     taint_sets: list[tuple[Taint, ...]] = field(default_factory=lambda: [()])
+    devices: Devices = field(default_factory=Devices)
+    held: dict[int, dict[int, int]] = field(default_factory=dict)
+    """By slot and row: what of ``used`` nobody uses yet, because it is kept for somebody."""
+
     version: int = 0
     """Counts the changes of nodes themselves, not of what is used of them."""
 
@@ -73,6 +78,8 @@ class NodeTable:
         self.exists[slot] = False
         self.allocatable[:, slot] = 0
         self.used[:, slot] = 0
+        self.devices.remove(slot)
+        self.held.pop(slot, None)
         self.labels.put(slot, self._labels_of.pop(slot), {})
         self.taint_ids[slot] = 0
         self._free_slots.append(slot)
@@ -86,6 +93,19 @@ class NodeTable:
             if row >= len(self.used):
                 self._grow_rows(row)
             self.used[row, slot] += need * count
+        self.room.add(slot)
+
+    def hold(self, slot: int, amounts: Mapping[int, int]) -> None:
+        """Keep ``amounts`` (by row) of the node for somebody, instead of what was kept before."""
+        before = self.held.get(slot, {})
+        if before == amounts:
+            return
+        for row in before.keys() | amounts.keys():
+            self.used[row, slot] += amounts.get(row, 0) - before.get(row, 0)
+        if amounts:
+            self.held[slot] = dict(amounts)
+        else:
+            del self.held[slot]
         self.room.add(slot)
 
     def rank(self) -> Ints:
@@ -160,6 +180,7 @@ class NodeTable:
         self.exists = np.concatenate([self.exists, np.zeros(more, np.bool_)])
         self.taint_ids = np.concatenate([self.taint_ids, np.zeros(more, np.int32)])
         self.labels.grow(size)
+        self.devices.resize(size)
 
     def _grow_rows(self, row: int) -> None:
         more = max(4, row + 1 - len(self.used), len(self.used))

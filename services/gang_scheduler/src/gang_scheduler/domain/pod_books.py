@@ -2,6 +2,8 @@
 
 from dataclasses import dataclass, field
 
+from gang_scheduler.domain.allotments import allotment_of
+from gang_scheduler.domain.device_needs import Traits, traits_of
 from gang_scheduler.domain.gang_terms import ADMISSION, GroupId, group_of, queue_of
 from gang_scheduler.domain.groups import Group
 from gang_scheduler.domain.node_table import NodeTable
@@ -12,6 +14,7 @@ from gang_scheduler.domain.quota_admission import grant_of
 from gang_scheduler.domain.room import Room
 from gang_scheduler.domain.scoring import Placement
 from kube import Event, Key, Object
+from kube.devices import devices_of
 
 FINISHED = (Standing.SUCCEEDED, Standing.FAILED)
 
@@ -70,6 +73,7 @@ class PodBooks:
     def unassume(self, record: PodRecord) -> None:
         """The pod was not bound after all."""
         record.assumed = False
+        record.given = allotment_of(devices_of(record.pod.annotations))
         self._bind(record, str(record.pod.spec.get("nodeName") or ""))
         self._stand(record, again=True)
 
@@ -80,6 +84,7 @@ class PodBooks:
     def _add(self, pod: Object) -> None:
         form = self._form_of(pod)
         record = PodRecord(pod.key, pod, form, form.scheduler in self.schedulers)
+        record.given = allotment_of(devices_of(pod.annotations))
         record.rank()
         if not form.shape.terms.empty:
             self.room.neighbours.watch(form.shape.terms, self.placed())
@@ -128,6 +133,7 @@ class PodBooks:
             record.matched_version = -1
             if not record.shape.terms.empty:
                 self._reform(record)
+        self._renew_devices(record, old)
         if record.pod.annotations.get(ADMISSION) != old.annotations.get(ADMISSION):
             self._reform(record)
         gang = group_of(record.pod)
@@ -151,6 +157,15 @@ class PodBooks:
             self.room.neighbours.leave(old.terms)
         record.group.priority_changed()
 
+    def _renew_devices(self, record: PodRecord, old: Object) -> None:
+        """What metadata says about the pod's devices may be something else now."""
+        given = allotment_of(devices_of(record.pod.annotations))
+        if given != record.given:
+            self.lift(record)
+            record.given = given
+        if _traits(record.pod) != _traits(old):
+            self._reform(record)
+
     def _form_of(self, pod: Object) -> PodForm:
         """The form of a pod, on the nodes of the quota that it or its group was granted."""
         group = self.groups.get(group_of(pod))
@@ -158,7 +173,7 @@ class PodBooks:
             group.pod_group.annotations.get(ADMISSION) if group is not None and group.pod_group is not None else None
         )
         grant = grant_of(text) if (text := pod.annotations.get(ADMISSION) or whole) else None
-        return self.catalog.form_of(pod.spec, pod.namespace, pod.labels, grant)
+        return self.catalog.form_of(pod.spec, pod.namespace, pod.labels, _traits(pod), grant)
 
     def regrant(self, group: Group) -> None:
         """The quota that the group was granted is another one: its members go to other nodes."""
@@ -232,6 +247,10 @@ class PodBooks:
             if record.charged is not None:
                 self.lift(record)
                 self.count(record)
+
+
+def _traits(pod: Object) -> Traits:
+    return traits_of(pod.labels, pod.annotations, int(pod.spec.get("priority") or 0))
 
 
 def _same_but_for_node(old: dict[str, object], new: dict[str, object]) -> bool:

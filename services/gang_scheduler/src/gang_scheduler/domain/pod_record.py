@@ -4,6 +4,8 @@ from dataclasses import dataclass, field
 from enum import IntEnum
 from typing import TYPE_CHECKING
 
+from gang_scheduler.domain.allotments import NOTHING, Allotment
+from gang_scheduler.domain.node_devices import Tenant
 from gang_scheduler.domain.pod_shape import PodForm, PodShape
 from kube import Key, Object
 
@@ -44,11 +46,17 @@ class PodRecord:
     standing: Standing = Standing.PENDING
     node: str = ""
     assumed: bool = False
+    evicting: bool = False
+    """Whether a decision on its way evicts it."""
+
     slot: int = -1
     """The place in the node table where the pod is counted, -1 while it is nowhere."""
 
     charged: str | None = None
     """The queue to which it is charged while it is counted."""
+
+    given: Allotment = NOTHING
+    """The devices that it has on its node, as far as it, or the decision on its way, says so."""
 
     matched: tuple[int, ...] = ()
     matched_version: int = -1
@@ -63,6 +71,10 @@ class PodRecord:
     def role(self) -> str:
         """The task of its job that it belongs to."""
         return self.pod.annotations.get(TASK_SPEC) or self.pod.labels.get(TASK_SPEC) or ""
+
+    def tenant(self) -> Tenant:
+        """The pod as the books of devices know it."""
+        return Tenant(self.key, self.shape.devices, self.given, bool(self.node), self.order)
 
     def rank(self) -> None:
         """Compute ``order`` again, after the pod or its form changed."""

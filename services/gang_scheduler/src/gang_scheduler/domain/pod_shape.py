@@ -7,6 +7,7 @@ from weakref import WeakValueDictionary
 
 import numpy as np
 
+from gang_scheduler.domain.device_needs import PLAIN, DeviceNeed, Traits, device_need
 from gang_scheduler.domain.node_rules import NodeRules, node_rules
 from gang_scheduler.domain.pod_requests import tolerant_requests
 from gang_scheduler.domain.pod_terms import PodTerms, pod_terms
@@ -42,6 +43,7 @@ class PodShape:
     rules: NodeRules
     terms: PodTerms
     ports: tuple[HostPort, ...]
+    devices: DeviceNeed
     broken: str = ""
     """What is wrong with the requests, if they cannot be read: such a pod waits."""
 
@@ -77,40 +79,45 @@ class ShapeCatalog:
     """Parses pod specs, each once."""
 
     resources: ResourceRows
-    _by_identity: dict[tuple[int, str, int], tuple[Any, Any, PodForm]] = field(default_factory=dict)
+    _by_identity: dict[tuple[int, str, Traits, int], tuple[Any, Any, PodForm]] = field(default_factory=dict)
     _by_content: WeakValueDictionary[Any, PodShape] = field(default_factory=WeakValueDictionary)
     _made: int = 0
 
     def form_of(
-        self, spec: Mapping[str, Any], namespace: str, labels: Mapping[str, str], grant: Overlay | None = None
+        self,
+        spec: Mapping[str, Any],
+        namespace: str,
+        labels: Mapping[str, str],
+        traits: Traits = PLAIN,
+        grant: Overlay | None = None,
     ) -> PodForm:
         """The form of a pod with ``spec`` (with ``grant`` laid over it); equal specs have the same shape."""
-        found = self._by_identity.get((id(spec), namespace, id(grant)))
+        found = self._by_identity.get((id(spec), namespace, traits, id(grant)))
         # The entry holds the spec and the grant, so that their id() cannot have become another object's.
         if found is not None and found[0] is spec and found[1] is grant:
             return found[2]
-        form = self._parse(spec if grant is None else grant.laid_over(spec), namespace, labels)
+        form = self._parse(spec if grant is None else grant.laid_over(spec), namespace, labels, traits)
         if not _reads_labels(spec):
             if len(self._by_identity) >= 8192:
                 self._by_identity.clear()
-            self._by_identity[id(spec), namespace, id(grant)] = (spec, grant, form)
+            self._by_identity[id(spec), namespace, traits, id(grant)] = (spec, grant, form)
         return form
 
-    def _parse(self, spec: Mapping[str, Any], namespace: str, labels: Mapping[str, str]) -> PodForm:
+    def _parse(self, spec: Mapping[str, Any], namespace: str, labels: Mapping[str, str], traits: Traits) -> PodForm:
         gates = tuple(str(gate.get("name") or "") for gate in spec.get("schedulingGates") or ())
         scheduler = str(spec.get("schedulerName") or "")
-        return PodForm(self._shape(spec, namespace, labels), int(spec.get("priority") or 0), gates, scheduler)
+        return PodForm(self._shape(spec, namespace, labels, traits), int(spec.get("priority") or 0), gates, scheduler)
 
-    def _shape(self, spec: Mapping[str, Any], namespace: str, labels: Mapping[str, str]) -> PodShape:
+    def _shape(self, spec: Mapping[str, Any], namespace: str, labels: Mapping[str, str], traits: Traits) -> PodShape:
         terms = pod_terms(spec, namespace, labels)
-        content = (_content(spec), None if terms.empty else terms)
+        content = (_content(spec), None if terms.empty else terms, traits)
         shape = self._by_content.get(content)
         if shape is None:
-            shape = self._make(dict(spec), terms)
+            shape = self._make(dict(spec), terms, traits)
             self._by_content[content] = shape
         return shape
 
-    def _make(self, spec: dict[str, Any], terms: PodTerms) -> PodShape:
+    def _make(self, spec: dict[str, Any], terms: PodTerms, traits: Traits) -> PodShape:
         requests, broken = tolerant_requests(spec)
         needs = tuple(min(amount, LARGEST_AMOUNT) for amount in requests.values())
         self._made += 1
@@ -123,6 +130,7 @@ class ShapeCatalog:
             node_rules(spec),
             terms,
             host_ports(spec),
+            device_need(spec, requests, traits),
             broken,
         )
 

@@ -29,6 +29,9 @@ class QueueLedger:
     """``queues`` is None until the first entitlements were heard; until then nobody may take anything."""
 
     queues: dict[str, Entitlement] | None = None
+    all_strict: bool = False
+    """Whether every queue is strict, whatever it says."""
+
     created: dict[str, str] = field(default_factory=dict)
     used: dict[str, Amounts] = field(default_factory=dict)
     supply: Amounts = field(default_factory=dict)
@@ -39,6 +42,9 @@ class QueueLedger:
 
     used_before: dict[str, Amounts] = field(default_factory=dict)
     """What was used when limits changed last."""
+
+    held: dict[str, Amounts] = field(default_factory=dict)
+    """What of ``used`` nobody uses yet, because it is kept for somebody."""
 
     _chains: dict[str, tuple[str, ...]] = field(default_factory=dict)
     _children: dict[str, list[str]] = field(default_factory=dict)
@@ -60,7 +66,7 @@ class QueueLedger:
         self._guaranteed = any(queue.guarantee for queue in queues.values())
         if changed:
             self.released |= changed | {CLUSTER}
-            self.used_before, self.used = self.used, {}
+            self.used_before, self.used, self.held = self.used, {}, {}
         return bool(changed)
 
     def charge(self, queue: str, requests: Mapping[str, int], count: int) -> None:
@@ -71,6 +77,15 @@ class QueueLedger:
                 used = self.used[name] = {}
             for resource, amount in requests.items():
                 used[resource] = used.get(resource, 0) + amount * count
+
+    def hold(self, queue: str, amounts: Amounts) -> None:
+        """Keep ``amounts`` of what this one queue may use for somebody, instead of what was kept before."""
+        before = self.held.pop(queue, {})
+        used = self.used.setdefault(queue, {}) if before or amounts else {}
+        for resource in before.keys() | amounts.keys():
+            used[resource] = used.get(resource, 0) + amounts.get(resource, 0) - before.get(resource, 0)
+        if amounts:
+            self.held[queue] = amounts
 
     def release(self, queue: str) -> None:
         """Something ended for good in the queue: whoever waits for it or those above it may look again."""
@@ -109,6 +124,17 @@ class QueueLedger:
                     return denial
         return self._over_guarantees(queue, requests, who) if self._guaranteed else None
 
+    def lack(self, queue: str, requests: Mapping[str, int]) -> tuple[str, Amounts] | None:
+        """The first capability that ``requests`` would break: its queue, and by how much."""
+        for name in self.chain(queue):
+            entitlement = (self.queues or {}).get(name)
+            used = self.used.get(name, {})
+            limits = entitlement.capability if entitlement else {}
+            over = {key: used.get(key, 0) + need - limits[key] for key, need in requests.items() if key in limits}
+            if any(amount > 0 for amount in over.values()):
+                return name, {key: amount for key, amount in over.items() if amount > 0}
+        return None
+
     def share(self, queue: str) -> int:
         """Used by deserved of the most used resource, in billionths; what it does not deserve at all counts as a whole cluster."""
         entitlement = (self.queues or {}).get(queue)
@@ -125,10 +151,15 @@ class QueueLedger:
         priority = entitlement.priority if entitlement else 0
         return -priority, self.share(queue), self.created.get(queue, ""), queue
 
+    def capped(self, queue: str) -> bool:
+        """Whether the queue or one above it has a limit that waiting work may run into."""
+        known = self.queues or {}
+        return self._guaranteed or any(name in known and known[name].capability for name in self.chain(queue))
+
     def strict(self, queue: str) -> bool:
         """Whether nobody may pass the head of the queue."""
         entitlement = (self.queues or {}).get(queue)
-        return entitlement is not None and entitlement.strict_fifo
+        return entitlement is not None and (self.all_strict or entitlement.strict_fifo)
 
     def excess(self) -> list[str]:
         """Queues that are above their capability, in words; what was used when it was lowered is allowed."""
@@ -136,7 +167,7 @@ class QueueLedger:
             f"queue {name} uses {amount} {resource} of {limit}"
             for name, queue in (self.queues or {}).items()
             for resource, limit in queue.capability.items()
-            if (amount := self.used.get(name, {}).get(resource, 0))
+            if (amount := self.used.get(name, {}).get(resource, 0) - self.held.get(name, {}).get(resource, 0))
             > max(limit, self.used_before.get(name, {}).get(resource, 0))
         ]
 

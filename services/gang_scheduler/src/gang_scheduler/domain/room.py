@@ -36,6 +36,8 @@ class Room:
     def occupy(self, records: Sequence[PodRecord], slot: int, queue: str | None) -> None:
         """Pods of one shape take room at ``slot`` and of ``queue`` (None: they are not charged)."""
         self._move(records, slot, 1)
+        if self.table.devices.concern(records[0].shape.devices):
+            self.table.devices.take(slot, [record.tenant() for record in records])
         for record in records:
             record.slot, record.charged = slot, queue
         if queue is not None:
@@ -45,6 +47,7 @@ class Room:
         """Pods of one shape, at one place and charged to one queue, leave it."""
         slot, queue = records[0].slot, records[0].charged
         self._move(records, slot, -1)
+        self.table.devices.give(slot, [record.key for record in records])
         for record in records:
             record.slot, record.charged = -1, None
         if queue is not None:

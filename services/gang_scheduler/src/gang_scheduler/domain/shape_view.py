@@ -11,7 +11,7 @@ import numpy as np
 from gang_scheduler.domain.filters import static_mask
 from gang_scheduler.domain.node_table import NodeTable
 from gang_scheduler.domain.pod_shape import PodShape
-from gang_scheduler.domain.scoring import Placement, RoomScore, static_score
+from gang_scheduler.domain.scoring import FULL, Placement, RoomScore, static_score
 from gang_scheduler.domain.vectors import ALL, Ints, Mask, Slots
 
 NO_NODE = -1
@@ -86,13 +86,14 @@ class ShapeView:
         if self._largest is None:
             rows = self.table.rows_for(self.shape)
             whole = (self.table.allocatable[rows] // self.shape.needs_vector).min(axis=0)
+            devices = self.table.devices
+            if devices.concern(self.shape.devices):
+                whole = np.minimum(whole, devices.copies(self.shape.devices, ALL, devices.have))
             self._largest = int(whole[self.mask].sum())
         return self._largest
 
     def _renew(self) -> None:
-        self.mask = static_mask(self.shape.rules, self.table)
-        if self.shape.broken:
-            self.mask[:] = False
+        self.mask = self._allowed(ALL)
         self.static = static_score(self.shape, self.table)
         self._largest = None
         self.copies = np.zeros(self.table.size, np.int64)
@@ -102,23 +103,40 @@ class ShapeView:
 
     def _renew_rules(self, changed: list[int]) -> None:
         slots = np.array(changed, np.intp)
-        self.mask[slots] = False if self.shape.broken else static_mask(self.shape.rules, self.table, slots)
+        self.mask[slots] = self._allowed(slots)
         self.static[slots] = static_score(self.shape, self.table, slots)
+
+    def _allowed(self, slots: Slots) -> Mask:
+        mask = static_mask(self.shape.rules, self.table, slots) & self.table.devices.agrees(self.shape.devices, slots)
+        return np.zeros_like(mask) if self.shape.broken else mask
+
+    def _spared(self, slots: Slots) -> Ints:
+        """The score of nodes where a pod that asks for shares of cards breaks no whole one."""
+        return self.table.devices.spared(self.shape.devices, slots) * FULL
+
+    @property
+    def _packs_shares(self) -> bool:
+        return self.shape.devices.shares and self.placement is Placement.BINPACK
 
     def _renew_few(self, slots: list[int]) -> None:
         """The same as _renew_room, without the cost of starting vector operations."""
         allocatable, used, rank = self.table.allocatable, self.table.used, self.table.rank()
         rows, needs = self._score.rows, self.shape.needs
-        for slot in slots:
+        devices = self.table.devices
+        limits = devices.copies_at(self.shape.devices, slots) if devices.concern(self.shape.devices) else None
+        spared = self._spared(np.array(slots, np.intp)).tolist() if self._packs_shares else [0] * len(slots)
+        for place, slot in enumerate(slots):
             has = [int(allocatable[row, slot]) for row in rows]
             takes = [int(used[row, slot]) for row in rows]
             copies = 0
             if self.mask[slot]:
                 fits = ((have - took) // need for have, took, need in zip(has, takes, needs, strict=True))
                 copies = max(0, min(fits))
+                if limits is not None:
+                    copies = min(copies, limits[place])
             self.total += copies - int(self.copies[slot])
             self.copies[slot] = copies
-            score = self._score.of_node(has, takes) + int(self.static[slot]) + _OFFSET
+            score = self._score.of_node(has, takes) + int(self.static[slot]) + spared[place] + _OFFSET
             self.keys[slot] = (score << _RANK_BITS) - int(rank[slot]) if copies else NO_NODE
 
     def _renew_room(self, slots: Slots) -> None:
@@ -129,10 +147,15 @@ class ShapeView:
             at = np.ix_(np.array(rows, np.intp), slots)
             allocatable, used = self.table.allocatable[at], self.table.used[at]
         fits = ((allocatable - used) // self.shape.needs_vector).min(axis=0)
+        devices = self.table.devices
+        if devices.concern(self.shape.devices):
+            fits = np.minimum(fits, devices.copies(self.shape.devices, slots))
         copies = np.where(self.mask[slots], np.maximum(fits, 0), 0)
         self.total += int(copies.sum()) - int(self.copies[slots].sum())
         self.copies[slots] = copies
         score = self._score.of_nodes(allocatable, used) + self.static[slots] + _OFFSET
+        if self._packs_shares:
+            score = score + self._spared(slots)
         keys = (score << _RANK_BITS) - self.table.rank()[slots]
         self.keys[slots] = np.where(copies > 0, keys, NO_NODE)
 

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
+from gang_scheduler.domain.allotments import Allotment
 from gang_scheduler.domain.pod_record import PodRecord
 from gang_scheduler.domain.room import Room
 
@@ -13,6 +14,8 @@ class Step(NamedTuple):
 
     records: tuple[PodRecord, ...]
     slot: int
+    allotments: tuple[Allotment, ...] = ()
+    """The devices of each, where any matter."""
 
 
 @dataclass(slots=True)
@@ -26,7 +29,11 @@ class Trial:
         """Put pods of one class and one group on a node; the caller knows that they fit."""
         group = records[0].group
         self.room.occupy(records, slot, group.queue if records[0].ours else None)
-        self.steps.append(Step(tuple(records), slot))
+        devices = self.room.table.devices
+        allotments: tuple[Allotment, ...] = ()
+        if devices.concern(records[0].shape.devices):
+            allotments = tuple(devices.allotted(slot, record.key) for record in records)
+        self.steps.append(Step(tuple(records), slot, allotments))
 
     def checkpoint(self) -> int:
         """A mark to come back to."""

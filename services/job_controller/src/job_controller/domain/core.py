@@ -27,6 +27,11 @@ class Refusal:
     message: str
 
 
+def concerns(kind: str, metadata: Manifest) -> bool:
+    """Whether a new object can matter to a job: of pods only those that somebody owns, and no nodes at all."""
+    return "ownerReferences" in metadata if kind == "Pod" else kind != "Node"
+
+
 class JobCore:
     """Which pods does a job need now? One table from kind to rules, one agenda, one fold of the facts."""
 
@@ -116,9 +121,9 @@ class JobCore:
             return Actions()
         try:
             actions = self._kinds[key.kind].reconcile(job, self.view, now)
-        except ValueError as error:
-            # A number or duration of no sense in one job must not stop all others; the next version gets its chance.
-            self._problems[key] = str(error)
+        except Exception as error:
+            # What makes no sense in one job must not stop all others; the next version gets its chance.
+            self._problems[key] = _words(error)
             return Actions()
         self._problems.pop(key, None)
         return actions
@@ -142,8 +147,8 @@ class JobCore:
     def _observe(self, job: Object, event: Event, now: int) -> None:
         try:
             self._kinds[job.kind].observe(job, event, now)
-        except ValueError as error:
-            self._problems[job.key] = str(error)
+        except Exception as error:
+            self._problems[job.key] = _words(error)
 
     def _tell_itself(self, event: Event, now: int) -> None:
         kind = self._kinds.get(event.key.kind)
@@ -186,6 +191,11 @@ class JobCore:
         if (wake := self._agenda.alarm(job.key)) is not None:
             answer["looksAgainAt"] = wake
         return answer
+
+
+def _words(error: Exception) -> str:
+    """What is wrong. A ValueError is written for people; of others the kind of error tells something too."""
+    return str(error) if isinstance(error, ValueError) else f"{type(error).__name__}: {error}"
 
 
 def _waits(item: Object) -> list[str]:

@@ -26,6 +26,18 @@ def told_to_stop(record: PodRecord, grace_seconds: int, now: int) -> PodRecord:
     return replace(record, stop=replace(stop, grace_ms=grace_ms))
 
 
+NODE_SHUTDOWN = "NodeShutdown"
+
+
+def shut_down(record: PodRecord, grace_seconds: int, now: int) -> PodRecord:
+    """The record of a pod that ends because its node does: it has failed, unless it was to go or was over anyway."""
+    if record.stop is not None or record.phase in ("Succeeded", "Failed"):
+        return record
+    return replace(
+        record, stop=Stop(now, grace_seconds * 1000, NODE_SHUTDOWN, "the node was shut down while the pod ran")
+    )
+
+
 def deadline(pod: Pod, record: PodRecord, now: int) -> int:
     """When the time of a pod that is told to stop is used up."""
     stop = record.stop

@@ -1,7 +1,7 @@
 """Where everything lies below the data folder, and the records that are kept there.
 
 agent.lock  spawner.log
-pods/<uid>/  pod.json  record.json  hosts  state/<container>.<attempt>.json  work/  tmp/  stage/  volumes/<name>/
+pods/<uid>/  pod.json  record.json  hosts  state/<container>.<attempt>.json  home/  tmp/  stage/  volumes/<name>/
 claims/<namespace>/<claim>/
 logs/<namespace>_<pod>_<uid>/<container>.log  .log.1  .log.2
 """
@@ -27,9 +27,9 @@ class PodFolder:
         return self.root / "hosts"
 
     @property
-    def work(self) -> Path:
+    def home(self) -> Path:
         """The home and working folder of its processes."""
-        return self.root / "work"
+        return self.root / "home"
 
     @property
     def tmp(self) -> Path:
@@ -52,12 +52,12 @@ class PodFolder:
         for folder, mode in (
             (self.root, 0o710),
             (self.root / "volumes", 0o710),
-            (self.work, 0o2770),
+            (self.home, 0o2770),
             (self.tmp, 0o3770),
         ):
             if not folder.is_dir():
                 folder.mkdir(parents=True)
-                os.chown(folder, owner if folder in (self.work, self.tmp) else -1, group)
+                os.chown(folder, owner if folder in (self.home, self.tmp) else -1, group)
                 folder.chmod(mode)
         for folder in (self.root / "state", self.stage):
             folder.mkdir(mode=0o700, exist_ok=True)
@@ -115,8 +115,11 @@ class DataFolder:
     def note_boot(self) -> bool:
         """Whether the machine was started anew since this was called last: no process number of then means anything."""
         file, now = self.root / "boot_id", Path("/proc/sys/kernel/random/boot_id").read_text().strip()
-        before = file.read_text().strip() if file.exists() else now
-        file.write_text(now + "\n")
+        before = (file.read_text().strip() if file.exists() else "") or now
+        if not file.exists() or before != now:
+            draft = file.with_name(f"{file.name}.new")
+            draft.write_text(now + "\n")
+            draft.replace(file)
         return before != now
 
     def kept_pods(self) -> dict[str, Manifest]:

@@ -21,6 +21,15 @@ def rotate(file: Path, limit_bytes: int, keep: int) -> bool:
             return False
     except OSError:
         return False
+    try:
+        _move_on(file, keep)
+    except OSError:  # no room for the copy: the container goes on writing to the file as it is
+        _numbered(file, 1).unlink(missing_ok=True)
+        return False
+    return True
+
+
+def _move_on(file: Path, keep: int) -> None:
     for number in range(keep - 2, 0, -1):
         older = _numbered(file, number)
         if older.exists():
@@ -30,7 +39,6 @@ def rotate(file: Path, limit_bytes: int, keep: int) -> bool:
         # What came while it was copied is read again: only a line written between these two calls is lost.
         shutil.copyfileobj(source, target, CHUNK)
         os.ftruncate(source.fileno(), 0)
-    return True
 
 
 def tail_of(file: Path, lines: int | None) -> tuple[bytes, int]:

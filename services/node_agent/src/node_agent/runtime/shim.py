@@ -19,6 +19,7 @@ from typing import Any
 from node_agent.runtime import container, processes, syscalls
 
 CLAIMED = "claimed"
+_SPARE_BYTES = 4096
 
 
 def run(request: Mapping[str, Any], reply: int) -> None:
@@ -38,10 +39,21 @@ def run(request: Mapping[str, Any], reply: int) -> None:
         "shim": os.getpid(),
         "shim_started": processes.start_time(os.getpid()),
     }
-    if not _claim(Path(request["state"]), state):
+    try:
+        claimed = _claim(Path(request["state"]), state)
+    except OSError as error:
+        _tell(reply, state | _unstarted(f"{error.strerror}: {request['state']}"))
+        return
+    if not claimed:
         _tell(reply, {"error": CLAIMED})
         return
     _watch(request, state, reply)
+
+
+def _unstarted(message: str) -> dict[str, Any]:
+    """What is told of a container whose process was not started."""
+    code = container.START_ERROR
+    return {"exit_code": code, "reason": "StartError", "message": message, "finished_at": _now()}
 
 
 def _watch(request: Mapping[str, Any], state: dict[str, Any], reply: int) -> None:
@@ -50,8 +62,7 @@ def _watch(request: Mapping[str, Any], state: dict[str, Any], reply: int) -> Non
     pid, failure = _start(request)
     if failure:
         os.waitpid(pid, 0)
-        reason = "StartError"
-        state |= {"exit_code": container.START_ERROR, "reason": reason, "message": failure, "finished_at": _now()}
+        state |= _unstarted(failure)
         _write(file, state)
         _tell(reply, state)
         return
@@ -115,21 +126,44 @@ def _count_oom(file: str | None) -> int:
 
 
 def _claim(file: Path, state: Mapping[str, Any]) -> bool:
+    """Make the state file, if nobody has; with room set aside for its later versions. Raises OSError where there is none."""
     draft = file.with_name(f"{file.name}.{os.getpid()}")
-    draft.write_text(json.dumps(state))
     try:
-        file.hardlink_to(draft)
-    except FileExistsError:
-        return False
+        draft.write_text(json.dumps(state))
+        try:
+            file.hardlink_to(draft)
+        except FileExistsError:
+            return False
     finally:
-        draft.unlink()
+        draft.unlink(missing_ok=True)
+    try:
+        for spare in _spares(file):
+            spare.write_bytes(bytes(_SPARE_BYTES))
+    except OSError:
+        _drop_spares(file)
+        file.unlink()
+        raise
     return True
 
 
 def _write(file: Path, state: Mapping[str, Any]) -> None:
-    draft = file.with_name(f"{file.name}.new")
-    draft.write_text(json.dumps(state))
-    draft.replace(file)
+    """Replace the state file. How a container ended must be written though the folder is full: into room set aside."""
+    spare = next((one for one in _spares(file) if one.exists()), file.with_name(f"{file.name}.new"))
+    with os.fdopen(os.open(spare, os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC, 0o600), "w") as stream:
+        stream.write(json.dumps(state))
+        stream.truncate()
+    spare.replace(file)
+    if "exit_code" in state:
+        _drop_spares(file)
+
+
+def _spares(file: Path) -> list[Path]:
+    return [file.with_name(f"{file.name}.{name}") for name in ("started", "ended")]
+
+
+def _drop_spares(file: Path) -> None:
+    for spare in _spares(file):
+        spare.unlink(missing_ok=True)
 
 
 def _tell(reply: int, news: Mapping[str, Any]) -> None:

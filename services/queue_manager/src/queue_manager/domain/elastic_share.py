@@ -46,7 +46,7 @@ def runtime(layout: Layout, terms: QuotaTerms, request: Matrix, supply: Sequence
     if not layout.resources:
         return Runtime(amount, minimum)
     wanted = _wanted(layout, terms, request, minimum)
-    amount[0] = np.minimum(np.array(supply, np.int64), LARGEST)
+    amount[0] = np.array([min(amount, LARGEST) for amount in supply], np.int64)
     columns = len(layout.resources)
     for above, rows in pairwise(layout.depths):
         parents = above.stop - above.start

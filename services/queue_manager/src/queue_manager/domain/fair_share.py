@@ -67,7 +67,7 @@ def deserved(layout: Layout, request: Matrix, supply: Sequence[int], claim: Clai
     if not layout.resources:
         return result
     least, most = _claims(layout, request, claim)
-    result[0] = np.minimum(np.minimum(np.array(supply, np.int64), LARGEST), layout.capability[0])
+    result[0] = np.minimum(np.array([min(amount, LARGEST) for amount in supply], np.int64), layout.capability[0])
     columns = len(layout.resources)
     for above, rows in pairwise(layout.depths):
         parents = above.stop - above.start

@@ -724,6 +724,7 @@ class Event(_message.Message):
     ABOUT_FIELD_NUMBER: _builtins.int
     APPLIED_FIELD_NUMBER: _builtins.int
     REVISION_FIELD_NUMBER: _builtins.int
+    OUTCOME_FIELD_NUMBER: _builtins.int
     at_ms: _builtins.int
     source: _builtins.str
     name: _builtins.str
@@ -732,6 +733,8 @@ class Event(_message.Message):
     message: _builtins.str
     applied: _builtins.bool
     revision: _builtins.int
+    outcome: _builtins.str
+    """applied, refused, or pending while the cluster gateway has not answered yet"""
     @_builtins.property
     def about(self) -> Global___ObjectName: ...
     def __init__(
@@ -745,10 +748,11 @@ class Event(_message.Message):
         about: Global___ObjectName | None = ...,
         applied: _builtins.bool = ...,
         revision: _builtins.int = ...,
+        outcome: _builtins.str = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["about", b"about"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["about", b"about", "applied", b"applied", "at_ms", b"at_ms", "message", b"message", "name", b"name", "reason", b"reason", "revision", b"revision", "source", b"source"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["about", b"about", "applied", b"applied", "at_ms", b"at_ms", "message", b"message", "name", b"name", "outcome", b"outcome", "reason", b"reason", "revision", b"revision", "source", b"source"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

@@ -24,7 +24,7 @@ _sym_db = _symbol_database.Default()
 
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n!tidegate/gateway/v1/gateway.proto\x12\x13tidegate.gateway.v1\"U\n\x0cWriteRequest\x12\n\n\x02id\x18\x01 \x01(\t\x12\r\n\x05\x61\x63tor\x18\x02 \x01(\t\x12*\n\x06writes\x18\x03 \x03(\x0b\x32\x1a.tidegate.gateway.v1.Write\"\xb0\x01\n\x05Write\x12\x0e\n\x06\x64\x65lete\x18\x01 \x01(\x08\x12\x0c\n\x04kind\x18\x02 \x01(\t\x12\x11\n\tnamespace\x18\x03 \x01(\t\x12\x0c\n\x04name\x18\x04 \x01(\t\x12\x10\n\x08manifest\x18\x05 \x01(\x0c\x12\x19\n\x11\x65xpected_revision\x18\x06 \x01(\x04\x12\r\n\x05\x66orce\x18\x07 \x01(\x08\x12\x1a\n\rgrace_seconds\x18\x08 \x01(\rH\x00\x88\x01\x01\x42\x10\n\x0e_grace_seconds\"H\n\nWriteReply\x12\x10\n\x08revision\x18\x01 \x01(\x04\x12\r\n\x05\x65rror\x18\x02 \x01(\t\x12\x19\n\x11\x63onflict_revision\x18\x03 \x01(\x04\x62\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n!tidegate/gateway/v1/gateway.proto\x12\x13tidegate.gateway.v1\"y\n\x0cWriteRequest\x12\n\n\x02id\x18\x01 \x01(\t\x12\r\n\x05\x61\x63tor\x18\x02 \x01(\t\x12*\n\x06writes\x18\x03 \x03(\x0b\x32\x1a.tidegate.gateway.v1.Write\x12\r\n\x05\x62lobs\x18\x04 \x03(\x0c\x12\x13\n\x0btraceparent\x18\x05 \x01(\t\"\xce\x01\n\x05Write\x12\x0e\n\x06\x64\x65lete\x18\x01 \x01(\x08\x12\x0c\n\x04kind\x18\x02 \x01(\t\x12\x11\n\tnamespace\x18\x03 \x01(\t\x12\x0c\n\x04name\x18\x04 \x01(\t\x12\x10\n\x08metadata\x18\x05 \x01(\r\x12\x0c\n\x04\x62ody\x18\t \x01(\r\x12\x0e\n\x06status\x18\n \x01(\r\x12\x19\n\x11\x65xpected_revision\x18\x06 \x01(\x04\x12\r\n\x05\x66orce\x18\x07 \x01(\x08\x12\x1a\n\rgrace_seconds\x18\x08 \x01(\rH\x00\x88\x01\x01\x42\x10\n\x0e_grace_seconds\"H\n\nWriteReply\x12\x10\n\x08revision\x18\x01 \x01(\x04\x12\r\n\x05\x65rror\x18\x02 \x01(\t\x12\x19\n\x11\x63onflict_revision\x18\x03 \x01(\x04\x62\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
@@ -32,9 +32,9 @@ _builder.BuildTopDescriptorsAndMessages(DESCRIPTOR, 'tidegate.gateway.v1.gateway
 if not _descriptor._USE_C_DESCRIPTORS:
   DESCRIPTOR._loaded_options = None
   _globals['_WRITEREQUEST']._serialized_start=58
-  _globals['_WRITEREQUEST']._serialized_end=143
-  _globals['_WRITE']._serialized_start=146
-  _globals['_WRITE']._serialized_end=322
-  _globals['_WRITEREPLY']._serialized_start=324
-  _globals['_WRITEREPLY']._serialized_end=396
+  _globals['_WRITEREQUEST']._serialized_end=179
+  _globals['_WRITE']._serialized_start=182
+  _globals['_WRITE']._serialized_end=388
+  _globals['_WRITEREPLY']._serialized_start=390
+  _globals['_WRITEREPLY']._serialized_end=462
 # @@protoc_insertion_point(module_scope)

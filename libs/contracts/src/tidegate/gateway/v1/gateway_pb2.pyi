@@ -27,21 +27,31 @@ class WriteRequest(_message.Message):
     ID_FIELD_NUMBER: _builtins.int
     ACTOR_FIELD_NUMBER: _builtins.int
     WRITES_FIELD_NUMBER: _builtins.int
+    BLOBS_FIELD_NUMBER: _builtins.int
+    TRACEPARENT_FIELD_NUMBER: _builtins.int
     id: _builtins.str
     """The same id again is the same request: it is done once."""
     actor: _builtins.str
+    traceparent: _builtins.str
+    """The trace that the request belongs to (W3C traceparent); empty for none."""
     @_builtins.property
     def writes(self) -> _containers.RepeatedCompositeFieldContainer[Global___Write]: ...
+    @_builtins.property
+    def blobs(self) -> _containers.RepeatedScalarFieldContainer[_builtins.bytes]:
+        """JSON parts that the writes refer to, each sent once. References count from 1; 0 means none."""
+
     def __init__(
         self,
         *,
         id: _builtins.str = ...,
         actor: _builtins.str = ...,
         writes: _abc.Iterable[Global___Write] | None = ...,
+        blobs: _abc.Iterable[_builtins.bytes] | None = ...,
+        traceparent: _builtins.str = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["actor", b"actor", "id", b"id", "writes", b"writes"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["actor", b"actor", "blobs", b"blobs", "id", b"id", "traceparent", b"traceparent", "writes", b"writes"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -55,7 +65,9 @@ class Write(_message.Message):
     KIND_FIELD_NUMBER: _builtins.int
     NAMESPACE_FIELD_NUMBER: _builtins.int
     NAME_FIELD_NUMBER: _builtins.int
-    MANIFEST_FIELD_NUMBER: _builtins.int
+    METADATA_FIELD_NUMBER: _builtins.int
+    BODY_FIELD_NUMBER: _builtins.int
+    STATUS_FIELD_NUMBER: _builtins.int
     EXPECTED_REVISION_FIELD_NUMBER: _builtins.int
     FORCE_FIELD_NUMBER: _builtins.int
     GRACE_SECONDS_FIELD_NUMBER: _builtins.int
@@ -63,8 +75,10 @@ class Write(_message.Message):
     kind: _builtins.str
     namespace: _builtins.str
     name: _builtins.str
-    manifest: _builtins.bytes
-    """JSON; empty for a deletion."""
+    metadata: _builtins.int
+    """Of an object to be stored: metadata without its identity, body and status, as references to blobs."""
+    body: _builtins.int
+    status: _builtins.int
     expected_revision: _builtins.int
     """The revision of the version that the writer saw; 0: the object must not exist."""
     force: _builtins.bool
@@ -77,14 +91,16 @@ class Write(_message.Message):
         kind: _builtins.str = ...,
         namespace: _builtins.str = ...,
         name: _builtins.str = ...,
-        manifest: _builtins.bytes = ...,
+        metadata: _builtins.int = ...,
+        body: _builtins.int = ...,
+        status: _builtins.int = ...,
         expected_revision: _builtins.int = ...,
         force: _builtins.bool = ...,
         grace_seconds: _builtins.int | None = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["_grace_seconds", b"_grace_seconds", "grace_seconds", b"grace_seconds"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["_grace_seconds", b"_grace_seconds", "delete", b"delete", "expected_revision", b"expected_revision", "force", b"force", "grace_seconds", b"grace_seconds", "kind", b"kind", "manifest", b"manifest", "name", b"name", "namespace", b"namespace"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_grace_seconds", b"_grace_seconds", "body", b"body", "delete", b"delete", "expected_revision", b"expected_revision", "force", b"force", "grace_seconds", b"grace_seconds", "kind", b"kind", "metadata", b"metadata", "name", b"name", "namespace", b"namespace", "status", b"status"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     _WhichOneofReturnType__grace_seconds: _TypeAlias = _typing.Literal["grace_seconds"]  # noqa: Y015
     _WhichOneofArgType__grace_seconds: _TypeAlias = _typing.Literal["_grace_seconds", b"_grace_seconds"]  # noqa: Y015

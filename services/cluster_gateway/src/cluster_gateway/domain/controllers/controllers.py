@@ -37,6 +37,8 @@ class Controllers:
         self._dirty: dict[Key, None] = {}
         self._due: list[tuple[int, Key]] = []
         self._planned: dict[Key, int] = {}
+        self._failed: dict[Key, str] = {}
+        self._news: dict[Key, str] = {}
         self._reconcile: dict[str, Callable[[Object, Work], None]] = {
             NAMESPACE: reconcile_namespace,
             CRON_JOB: reconcile_cron_job,
@@ -73,13 +75,30 @@ class Controllers:
             self._planned.pop(key, None)
             if item is None:
                 continue
-            work = Work(self._store, self._names, now)
-            self._reconcile[key.kind](item, work)
+            work = self._look_at(item, now)
             mutations += work.mutations
             if work.due is not None:
                 self._planned[key] = work.due
                 heapq.heappush(self._due, (work.due, key))
         return mutations
+
+    def take_failures(self) -> dict[Key, str]:
+        """The objects that a controller could not make sense of since the last call, each with the error."""
+        news, self._news = self._news, {}
+        return news
+
+    def _look_at(self, item: Object, now: int) -> Work:
+        """What one object comes to. One of no sense must not stop the cluster for all: it gets its next chance when it changes."""
+        work = Work(self._store, self._names, now)
+        try:
+            self._reconcile[item.kind](item, work)
+        except Exception as error:
+            text = f"{type(error).__name__}: {error}"
+            if self._failed.get(item.key) != text:
+                self._failed[item.key] = self._news[item.key] = text
+            return Work(self._store, self._names, now)
+        self._failed.pop(item.key, None)
+        return work
 
     def deadline(self) -> int | None:
         """When act() has to be called although nothing happens; None for never."""
@@ -103,6 +122,7 @@ class Controllers:
         if event.new is None:
             self._names.forget(event.object.uid)
             self._finished.pop(event.object.uid, None)
+            self._failed.pop(key, None)
         self._mark_owners(event)
 
     def _fold_namespace(self, event: Event) -> None:
@@ -119,9 +139,11 @@ class Controllers:
 
     def _note_end(self, event: Event) -> None:
         """Note a pod of a Job that has just finished, or was disrupted and is gone."""
+        if event.old is None or is_finished(event.old):
+            return
         pod = event.object
         owner = _owner_key(pod, pod.controller)
-        if owner is None or owner.kind != JOB or event.old is None or is_finished(event.old):
+        if owner is None or owner.kind != JOB:
             return
         if is_finished(pod) or (event.new is None and has_condition(pod.status, "DisruptionTarget")):
             self._finished.setdefault(str((pod.controller or {}).get("uid")), []).append(pod)

@@ -1,0 +1,109 @@
+"""What a binding gives a pod besides its node: cards, CPUs and parts of NUMA nodes; and what a container sees of its cards.
+
+A binding names them in one mapping: the indexes of the cards under the resource that asks for them, ``cpuset`` (a list as
+the kernel writes it) and ``numaNodeResources`` (a list of {node, resources}). On the pod they are two annotations: one
+of the product's own for the cards, and that of Koordinator for CPUs and NUMA nodes.
+"""
+
+import json
+from collections.abc import Mapping
+
+from kube.environment import containers
+from kube.keys import Manifest
+from resources import QuantityError, parse_quantity
+
+CARDS = "tidegate.dev/devices"
+PLACE = "scheduling.koordinator.sh/resource-status"
+KOORDINATOR_CARDS = "scheduling.koordinator.sh/device-allocated"
+CPU_SET = "cpuset"
+NUMA_NODES = "numaNodeResources"
+
+_OF_PLACE = (CPU_SET, NUMA_NODES)
+
+
+def annotations_of(devices: Manifest) -> dict[str, str]:
+    """The annotations that tell a pod's node what a binding gave the pod."""
+    cards = {name: part for name, part in devices.items() if name not in _OF_PLACE}
+    place = {name: part for name, part in devices.items() if name in _OF_PLACE}
+    return {key: _text(part) for key, part in ((CARDS, cards), (PLACE, place)) if part}
+
+
+def devices_of(annotations: Mapping[str, str]) -> Manifest:
+    """What a binding gave a pod, read from its annotations; what cannot be read is left out."""
+    found = _of_koordinator(annotations) if CARDS not in annotations else {}
+    for name in (CARDS, PLACE):
+        if name in annotations:
+            found.update(_read(annotations[name]))
+    return found
+
+
+def chosen_devices(pod: Manifest) -> dict[str, list[int]]:
+    """The card indexes chosen for ``pod`` by resource name; empty when none were or the annotation cannot be read."""
+    read = _read(((pod.get("metadata") or {}).get("annotations") or {}).get(CARDS) or "")
+    try:
+        return {str(name): [int(index) for index in indexes] for name, indexes in read.items()}
+    except (ValueError, TypeError):
+        return {}
+
+
+def visible_devices(pod: Manifest, container: str) -> tuple[int, ...]:
+    """The cards of one container, ascending.
+
+    Where the containers' own requests add up to the number of cards, each takes its part in the order of the pod;
+    otherwise (shares of cards, cards of the pod as a whole) every container that asks sees all of them, and if none
+    asks, all do.
+    """
+    seen: set[int] = set()
+    for name, indexes in chosen_devices(pod).items():
+        asked = {str(item.get("name")): _count(item, name) for item in containers(pod)}
+        if sum(asked.values()) == len(indexes):
+            start = 0
+            for other, count in asked.items():
+                if other == container:
+                    seen.update(indexes[start : start + count])
+                start += count
+        elif asked.get(container) or not any(asked.values()):
+            seen.update(indexes)
+    return tuple(sorted(seen))
+
+
+def device_variables(pod: Manifest, container: str) -> dict[str, str]:
+    """The variables that show a container its cards, and hide all others from one that has none."""
+    cards = ",".join(str(index) for index in visible_devices(pod, container))
+    return {
+        "CUDA_VISIBLE_DEVICES": cards,
+        "NVIDIA_VISIBLE_DEVICES": cards or "void",
+        # CUDA's own order is fastest first; the indexes here are NVML's, which is the order on the bus.
+        "CUDA_DEVICE_ORDER": "PCI_BUS_ID",
+    }
+
+
+def _of_koordinator(annotations: Mapping[str, str]) -> Manifest:
+    """The cards of a pod that Koordinator's scheduler placed."""
+    given = _read(annotations.get(KOORDINATOR_CARDS) or "").get("gpu")
+    try:
+        indexes = [int(one["minor"]) for one in given or ()]
+    except (KeyError, TypeError, ValueError):
+        return {}
+    return {"koordinator.sh/gpu": indexes} if indexes else {}
+
+
+def _text(part: Manifest) -> str:
+    return json.dumps(part, separators=(",", ":"), sort_keys=True)
+
+
+def _read(text: str) -> Manifest:
+    try:
+        read = json.loads(text) if text else {}
+    except (ValueError, TypeError):
+        return {}
+    return read if isinstance(read, dict) else {}
+
+
+def _count(container: Manifest, resource: str) -> int:
+    limits = (container.get("resources") or {}).get("limits") or {}
+    requests = (container.get("resources") or {}).get("requests") or {}
+    try:
+        return parse_quantity(limits.get(resource) or requests.get(resource) or 0)
+    except QuantityError:
+        return 0

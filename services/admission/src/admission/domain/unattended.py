@@ -1,0 +1,23 @@
+"""Kinds that are stored for their users but that no part of the system acts on: said to whoever applies one."""
+
+from kube import KINDS
+
+_GROUPS = ("serving.kserve.io", "keda.sh", "autoscaling", "tidegate.dev", "resource.k8s.io")
+_KINDS = (
+    "Experiment.kubeflow.org",
+    "Trial.kubeflow.org",
+    "Suggestion.kubeflow.org",
+    "Reservation.scheduling.koordinator.sh",
+    "PodMigrationJob.scheduling.koordinator.sh",
+    "NodeSLO.slo.koordinator.sh",
+    "Workload.kueue.x-k8s.io",
+)
+
+UNATTENDED = frozenset(_KINDS) | {info.id for info in KINDS.values() if info.group in _GROUPS}
+
+
+def unattended(kind: str) -> list[str]:
+    """The warning for a kind that nobody acts on."""
+    if kind not in UNATTENDED:
+        return []
+    return [f"objects of kind {kind.partition('.')[0]} are stored, but no part of this system acts on them"]

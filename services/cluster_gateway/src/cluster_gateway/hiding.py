@@ -1,0 +1,86 @@
+"""Taking the values out of Secrets before they become facts."""
+
+import base64
+import binascii
+from collections.abc import Mapping, Sequence
+
+from cluster_gateway.domain.cluster import Cluster
+from cluster_gateway.secrets import GENERATE, SSH_KEYPAIR, Secrets, private_key_name, ssh_keypair
+from kube import Event, Key, Manifest, Object
+
+HIDDEN = ""
+"""What stands in the facts for a value of a Secret."""
+
+LAST_APPLIED = "kubectl.kubernetes.io/last-applied-configuration"
+"""An annotation in which kubectl keeps a whole manifest, values included."""
+
+
+class Hiding:
+    """Keeps the values of Secrets where they belong: before they are facts, and until it is a fact that they are gone."""
+
+    def __init__(self, secrets: Secrets) -> None:
+        self._secrets = secrets
+        self._left: dict[Key, dict[str, bytes] | None] = {}
+        """What is left of a Secret once the change set is stored; None for one that is gone."""
+
+    def hide(self, cluster: Cluster, events: Sequence[Event]) -> None:
+        """Keep the values that ``events`` brought, and leave only the names of their keys in the objects."""
+        secrets = [event for event in events if event.key.kind == "Secret"]
+        made = {event.key for event in secrets if event.old is None}
+        for key in dict.fromkeys(event.key for event in secrets):
+            current = cluster.store.get(key)
+            if current is None:
+                self._left[key] = None
+            else:
+                self._keep(cluster, current, {} if key in made else self._secrets.get(key) or {})
+
+    def stored(self) -> None:
+        """What happened so far is in the log."""
+        left, self._left = self._left, {}
+        for key, data in left.items():
+            if data is None:
+                self._secrets.drop(key)
+            else:
+                self._secrets.put(key, data)
+
+    def _keep(self, cluster: Cluster, secret: Object, known: Mapping[str, bytes]) -> None:
+        data = _values(secret, known)
+        secret_type = str(secret.body.get("type", ""))
+        private = private_key_name(secret_type)
+        if secret.annotations.get(GENERATE) == SSH_KEYPAIR and not data.get(private):
+            data |= dict(known) if private in known else ssh_keypair(secret_type)
+        self._left.pop(secret.key, None)
+        if data != known:
+            self._secrets.put(secret.key, {**known, **data})
+            self._left[secret.key] = data
+        body = {name: part for name, part in secret.body.items() if name != "stringData"}
+        if data or body.get("data"):
+            body["data"] = dict.fromkeys(sorted(data), HIDDEN)
+        cluster.replace(secret, _without_copy(secret.metadata), body)
+
+
+def _values(secret: Object, known: Mapping[str, bytes]) -> dict[str, bytes]:
+    """All values that a Secret has now; a hidden one that is known already stays as it is."""
+    values: dict[str, bytes] = {}
+    for name, text in (secret.body.get("data") or {}).items():
+        if text == HIDDEN and name in known:
+            values[name] = known[name]
+        else:
+            values[name] = b"" if text is None else _decoded(str(text))
+    for name, text in (secret.body.get("stringData") or {}).items():
+        values[name] = str(text).encode()
+    return values
+
+
+def _decoded(text: str) -> bytes:
+    try:
+        return base64.b64decode("".join(text.split()), validate=True)
+    except binascii.Error:
+        return text.encode()
+
+
+def _without_copy(metadata: Manifest) -> Manifest:
+    annotations = metadata.get("annotations") or {}
+    if LAST_APPLIED not in annotations:
+        return metadata
+    return {**metadata, "annotations": {name: text for name, text in annotations.items() if name != LAST_APPLIED}}

@@ -1,0 +1,98 @@
+"""What one pod has of its node besides plain amounts: cards, CPUs of its own, parts of NUMA nodes."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from kube import Manifest
+from kube.devices import CPU_SET, NUMA_NODES
+from resources import QuantityError, format_amounts, parse_amounts
+
+
+class CellShare(NamedTuple):
+    """A part of one NUMA node: cpu in milli-cores, memory in bytes."""
+
+    cell: int
+    cpu: int
+    memory: int
+
+
+@dataclass(frozen=True, slots=True)
+class Allotment:
+    """``cards`` are indexes, of which ``resource`` is the request that they answer; ``cpus`` are the pod's alone."""
+
+    resource: str = ""
+    cards: tuple[int, ...] = ()
+    cpus: tuple[int, ...] = ()
+    shares: tuple[CellShare, ...] = ()
+
+    def manifest(self) -> Manifest | None:
+        """The allotment as a binding carries it; None when there is nothing to tell."""
+        told: Manifest = {}
+        if self.cards:
+            told[self.resource] = list(self.cards)
+        if self.cpus:
+            told[CPU_SET] = format_cpus(self.cpus)
+        if self.shares:
+            told[NUMA_NODES] = [
+                {"node": share.cell, "resources": format_amounts({"cpu": share.cpu, "memory": share.memory})}
+                for share in self.shares
+            ]
+        return told or None
+
+
+NOTHING = Allotment()
+
+
+def allotment_of(devices: Manifest | None) -> Allotment:
+    """The allotment that a binding carries; what cannot be read is left out."""
+    if not devices:
+        return NOTHING
+    cards: dict[str, list[int]] = {}
+    for name in sorted(devices.keys() - {CPU_SET, NUMA_NODES}):
+        try:
+            cards[name] = [int(index) for index in devices[name]]
+        except (TypeError, ValueError):
+            continue
+    indexes = sorted({index for part in cards.values() for index in part})
+    return Allotment(
+        next(iter(cards), ""), tuple(indexes), _cpus(devices.get(CPU_SET)), _shares(devices.get(NUMA_NODES))
+    )
+
+
+def parse_cpus(text: str) -> tuple[int, ...]:
+    """``"0-3,8"`` → (0, 1, 2, 3, 8); raises ValueError when it is no such list."""
+    cpus: set[int] = set()
+    for part in filter(None, text.strip().split(",")):
+        first, _, last = part.partition("-")
+        cpus.update(range(int(first), int(last or first) + 1))
+    return tuple(sorted(cpus))
+
+
+def format_cpus(cpus: Iterable[int]) -> str:
+    """(0, 1, 2, 3, 8) → ``"0-3,8"``."""
+    runs: list[list[int]] = []
+    for cpu in sorted(cpus):
+        if runs and cpu == runs[-1][1] + 1:
+            runs[-1][1] = cpu
+        else:
+            runs.append([cpu, cpu])
+    return ",".join(str(first) if first == last else f"{first}-{last}" for first, last in runs)
+
+
+def _cpus(text: object) -> tuple[int, ...]:
+    try:
+        return parse_cpus(text) if isinstance(text, str) else ()
+    except ValueError:
+        return ()
+
+
+def _shares(listed: object) -> tuple[CellShare, ...]:
+    found: list[CellShare] = []
+    for one in listed if isinstance(listed, list) else ():
+        try:
+            amounts = parse_amounts(one.get("resources"))
+            found.append(CellShare(int(one["node"]), amounts.get("cpu", 0), amounts.get("memory", 0)))
+        except (AttributeError, KeyError, TypeError, ValueError, QuantityError):
+            continue
+    return tuple(sorted(found))

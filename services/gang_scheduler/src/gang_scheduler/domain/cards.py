@@ -1,0 +1,137 @@
+"""The cards of a node, and which of them a pod gets.
+
+The plain rule for whole cards: they come from one group that NVLink connects if one has enough free, of such from the
+one with the fewest free, so that large groups stay whole; then in the same way from one NUMA node; then the lowest
+indexes. Shares go to the fullest cards that still hold them, so that whole cards stay whole.
+"""
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from kube import Manifest
+from resources import Amounts, QuantityError, parse_quantity
+
+WHOLE_CARDS = ("nvidia.com/gpu", "volcano.sh/gpu-number")
+CARD_MEMORY = "volcano.sh/gpu-memory"
+"""MiB of one card."""
+
+GPU_CORE, GPU_RATIO, GPU_MEMORY = (f"koordinator.sh/{name}" for name in ("gpu-core", "gpu-memory-ratio", "gpu-memory"))
+VGPU_NUMBER, VGPU_MEMORY = "volcano.sh/vgpu-number", "volcano.sh/vgpu-memory"
+
+UNKNOWN_MEMORY = 100 << 30
+"""Stands for the memory of a card that nobody tells; only shares in percent are asked of such cards."""
+
+VIRTUAL_PER_CARD = 10
+"""Into how many virtual GPUs a card is split where nothing says it: the default of the device plugins."""
+
+NO_CELL = -1
+
+
+@dataclass(frozen=True, slots=True)
+class Card:
+    """One card. ``cell`` is its NUMA node (NO_CELL: not known), ``group`` the lowest index that NVLink connects it to."""
+
+    index: int
+    memory: int
+    cell: int = NO_CELL
+    group: int = 0
+    slots: int = 0
+    """How many virtual GPUs it can be at once."""
+
+
+def cards_of(inventory: Manifest, allocatable: Amounts) -> tuple[Card, ...]:
+    """The healthy cards of a node by its ``inventory``; without one, cards 0 … as many as it has to give.
+
+    An inventory that cannot be read is none.
+    """
+    try:
+        return _cards(inventory, allocatable)
+    except (AttributeError, TypeError, ValueError):
+        return _cards({}, allocatable)
+
+
+def _cards(inventory: Manifest, allocatable: Amounts) -> tuple[Card, ...]:
+    listed = inventory.get("gpus")
+    found = _listed(listed) if listed else {index: {} for index in range(_counted(allocatable))}
+    if not found:
+        return ()
+    cells = {int(gpu): cell for cell, node in enumerate(inventory.get("numa") or ()) for gpu in node.get("gpus") or ()}
+    groups = _groups(found, inventory.get("nvlink") or ())
+    memory = _memory_each(allocatable, len(found))
+    slots = -(-allocatable.get(VGPU_NUMBER, 0) // len(found))
+    return tuple(
+        Card(
+            index,
+            _bytes(entry.get("memory")) or memory,
+            cells.get(index, NO_CELL) if entry.get("numa") is None else int(entry["numa"]),
+            groups[index],
+            slots,
+        )
+        for index, entry in sorted(found.items())
+    )
+
+
+def choose_whole(free: Sequence[Card], count: int) -> tuple[int, ...]:
+    """The indexes of ``count`` of the ``free`` cards, ascending; there are as many."""
+    pool = list(free)
+    if count < len(pool):
+        by_group = _narrow(pool, count, lambda card: card.group)
+        pool = _narrow(by_group, count, lambda card: card.cell)
+        if len(by_group) == len(free):
+            pool = _fewest_parts(pool, lambda card: card.group)
+    return tuple(sorted(card.index for card in pool[:count]))
+
+
+def _narrow(pool: list[Card], count: int, part_of: Callable[[Card], int]) -> list[Card]:
+    """The smallest part of the pool that has enough cards, of equal ones the first; all of it when none has."""
+    large = [part for part in _parts(pool, part_of) if len(part) >= count]
+    return min(large, key=lambda part: (len(part), part[0].index)) if large else pool
+
+
+def _fewest_parts(pool: list[Card], part_of: Callable[[Card], int]) -> list[Card]:
+    """The cards in the order in which they come from the fewest parts."""
+    parts = sorted(_parts(pool, part_of), key=lambda part: (-len(part), part[0].index))
+    return [card for part in parts for card in part]
+
+
+def _parts(pool: Iterable[Card], part_of: Callable[[Card], int]) -> list[list[Card]]:
+    parts: dict[int, list[Card]] = {}
+    for card in pool:
+        parts.setdefault(part_of(card), []).append(card)
+    return list(parts.values())
+
+
+def _listed(entries: list[Any]) -> dict[int, Manifest]:
+    healthy = (one for one in entries if one.get("healthy", True) not in (False, "false"))
+    return {int(one.get("index", position)): one for position, one in enumerate(healthy)}
+
+
+def _counted(allocatable: Amounts) -> int:
+    """How many cards the amounts stand for."""
+    whole = max(allocatable.get(name, 0) for name in WHOLE_CARDS)
+    percent = max(allocatable.get(GPU_CORE, 0), allocatable.get(GPU_RATIO, 0))
+    return whole or percent // 100 or -(-allocatable.get(VGPU_NUMBER, 0) // VIRTUAL_PER_CARD)
+
+
+def _memory_each(allocatable: Amounts, count: int) -> int:
+    in_mib = allocatable.get(VGPU_MEMORY, 0) or allocatable.get(CARD_MEMORY, 0)
+    total = allocatable.get(GPU_MEMORY, 0) or in_mib << 20
+    return total // count or UNKNOWN_MEMORY
+
+
+def _groups(cards: Iterable[int], links: Iterable[Sequence[int]]) -> dict[int, int]:
+    """For each card the lowest of those that it is connected to, over any number of links."""
+    group = {index: index for index in cards}
+    for link in links:
+        ends = {group[int(end)] for end in link if int(end) in group}
+        if len(ends) > 1:
+            group = {index: min(ends) if of in ends else of for index, of in group.items()}
+    return group
+
+
+def _bytes(text: Any) -> int:
+    try:
+        return parse_quantity(text or 0)
+    except QuantityError:
+        return 0

@@ -1,0 +1,84 @@
+"""The books as they will be: without those who leave, with those for whom room is kept. Undone to the last record."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from gang_scheduler.domain.claims import Claim, Claims
+from gang_scheduler.domain.pod_record import PodRecord
+from gang_scheduler.domain.room import Room
+from gang_scheduler.domain.trial import Trial
+from gang_scheduler.domain.waiting_line import Unit
+
+_Place = tuple[PodRecord, int, str | None]
+
+
+@dataclass(slots=True)
+class Departures:
+    """Pods taken off the books for a while, and where they were."""
+
+    room: Room
+    _gone: dict[int, _Place] = field(default_factory=dict)
+
+    def take(self, records: Sequence[PodRecord]) -> None:
+        """Off the books with them; those that are not on them stay as they are."""
+        for record in records:
+            if record.slot >= 0:
+                self._gone[id(record)] = (record, record.slot, record.charged)
+                self.room.vacate([record])
+
+    def slot_of(self, record: PodRecord) -> int:
+        """The node where one that was taken off was."""
+        return self._gone[id(record)][1]
+
+    def put_back(self, records: Sequence[PodRecord]) -> None:
+        """Back to where they were."""
+        for record in records:
+            place = self._gone.pop(id(record), None)
+            if place is not None:
+                self.room.occupy([record], place[1], place[2])
+
+    def undo(self) -> None:
+        """All of them back."""
+        self.put_back([record for record, _, _ in reversed(list(self._gone.values()))])
+
+
+@dataclass(slots=True)
+class Future:
+    """Enters the books of the future and leaves them again."""
+
+    room: Room
+    claims: Claims
+    leaving: Departures = field(init=False)
+    _come: list[PodRecord] = field(default_factory=list)
+    _others: set[Unit] = field(default_factory=set)
+    """Those for whom nothing was held back before, either."""
+
+    def __post_init__(self) -> None:
+        self.leaving = Departures(self.room)
+
+    def enter(self, leaving: Sequence[PodRecord], reserved: Sequence[Claim] = ()) -> None:
+        """Nothing is held back any more: those who leave are gone, those who come are there; ``reserved`` are claims to honour."""
+        kept = self.claims.kept()
+        self._others = {claim.unit for claim in self.claims.all()}.difference(kept)
+        self.claims.lift(kept)
+        self.leaving.take(leaving)
+        for claim in (*self.claims.promises.values(), *reserved):
+            for record, node in list(self.claims.waiting(claim)):
+                slot = self.room.table.slots.get(node, -1)
+                if slot >= 0:
+                    self.room.occupy([record], slot, record.group.queue)
+                    self._come.append(record)
+
+    def keep(self, trial: Trial, mark: int) -> None:
+        """What was placed on trial since ``mark`` will come: it stays on these books, and is no part of the trial."""
+        for step in trial.steps[mark:]:
+            self._come.extend(step.records)
+        del trial.steps[mark:]
+
+    def leave(self) -> None:
+        """Back to the present."""
+        for record in reversed(self._come):
+            self.room.vacate([record])
+        self._come.clear()
+        self.leaving.undo()
+        self.claims.restore(claim.unit for claim in self.claims.all() if claim.unit not in self._others)

@@ -1,0 +1,78 @@
+"""What is said about the devices of a node, by the node itself and by the objects that describe it."""
+
+import json
+from dataclasses import dataclass
+from functools import lru_cache
+
+from gang_scheduler.domain.cards import Card, cards_of
+from gang_scheduler.domain.numa import CPU_TOPOLOGY, POLICY_LABEL, NumaLayout, layout_of
+from kube import Manifest, Object
+from resources import QuantityError, parse_amounts
+
+INVENTORY = "tidegate.dev/inventory"
+DEVICE_KIND = "Device.scheduling.koordinator.sh"
+TOPOLOGY_KIND = "NodeResourceTopology.topology.node.k8s.io"
+
+
+@dataclass(frozen=True, slots=True)
+class NodeInventory:
+    """Two equal ones mean the same devices. ``text`` is the node's own, as JSON."""
+
+    text: str = ""
+    allocatable: tuple[tuple[str, int], ...] = ()
+    policy: str = ""
+    cpu_topology: str = ""
+    device: str = ""
+    """What Koordinator's agent says of the cards, as JSON."""
+
+
+def inventory_of(node: Object, topology: Object | None, device: Object | None) -> NodeInventory:
+    """What matters of a node and of the objects that describe its CPUs and its cards."""
+    listed = node.status.get("allocatable") or node.status.get("capacity") or {}
+    try:
+        amounts = parse_amounts({name: amount for name, amount in listed.items() if name == "cpu" or "gpu" in name})
+    except QuantityError:
+        amounts = {}
+    return NodeInventory(
+        node.annotations.get(INVENTORY) or "",
+        tuple(sorted(amounts.items())),
+        node.labels.get(POLICY_LABEL) or "",
+        topology.annotations.get(CPU_TOPOLOGY, "") if topology else "",
+        json.dumps(device.spec.get("devices") or []) if device else "",
+    )
+
+
+@lru_cache(maxsize=4096)
+def described(inventory: NodeInventory) -> tuple[tuple[Card, ...], NumaLayout]:
+    """The cards and the NUMA nodes; nodes that are alike share them."""
+    try:
+        read = json.loads(inventory.text or "{}")
+    except ValueError:
+        read = {}
+    found: Manifest = read if isinstance(read, dict) else {}
+    if inventory.device:
+        found = _with_cards(found, json.loads(inventory.device))
+    amounts = dict(inventory.allocatable)
+    layout = layout_of(found, inventory.policy, amounts.get("cpu", 0), inventory.cpu_topology)
+    return cards_of(found, amounts), layout
+
+
+def _with_cards(inventory: Manifest, devices: list[Manifest]) -> Manifest:
+    """The cards by Koordinator's description where the node does not list any; sick ones are so by either."""
+    described = [one for one in devices if one.get("type") == "gpu" and "minor" in one]
+    sick = {one["minor"] for one in described if one.get("health") is False}
+    listed = inventory.get("gpus") or [_card(one) for one in described]
+    if not isinstance(listed, list):
+        return inventory
+    cards = [{**one, "healthy": False} if one.get("index", at) in sick else one for at, one in enumerate(listed)]
+    return {**inventory, "gpus": cards}
+
+
+def _card(described: Manifest) -> Manifest:
+    memory = (described.get("resources") or {}).get("koordinator.sh/gpu-memory")
+    numa = (described.get("topology") or {}).get("nodeID")
+    return {
+        "index": described["minor"],
+        "memory": memory,
+        "numa": numa if isinstance(numa, int) and numa >= 0 else None,
+    }

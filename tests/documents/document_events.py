@@ -1,0 +1,252 @@
+"""The decisions of every service, each with one line of meaning.
+
+The tests compare them with the code in both directions; `docs/events.md` is made from them.
+"""
+
+from dataclasses import dataclass, field
+
+SUBJECT = "subject"
+"""Stands for the kind of the object that a decision is about."""
+
+
+@dataclass(frozen=True, slots=True)
+class Event:
+    """A decision. ``carries`` are its changes, ``VERB Kind``; ``payload`` is what it tells other services besides."""
+
+    name: str
+    service: str
+    meaning: str
+    carries: tuple[str, ...] = ()
+    payload: str = ""
+    heard_by: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Section:
+    """Decisions that belong together."""
+
+    title: str
+    events: tuple[Event, ...] = field(default=())
+
+
+CLAIM = "the room that is kept for it, if any"
+_VOLCANO = ("STATUS subject", "PATCH PodGroup", "CREATE Pod", "DELETE Pod", "DELETE Command")
+_STOPPED = ("STATUS subject", "DELETE Pod", "DELETE PodGroup", "DELETE Command")
+_SET_STOPPED = ("STATUS subject", "PATCH Job", "DELETE Job", "DELETE PodGroup")
+_TRAINING = ("STATUS subject", "PATCH PodGroup", "CREATE Service", "CREATE Pod", "DELETE Pod", "PATCH ConfigMap")
+_ENDED = ("STATUS subject", "DELETE Pod", "DELETE PodGroup", "DELETE Service", "PATCH Job", "DELETE Job")
+_SET = (
+    "STATUS subject",
+    "CREATE Job",
+    "PATCH Job",
+    "DELETE Job",
+    "CREATE Service",
+    "CREATE PodGroup",
+    "PATCH PodGroup",
+)
+
+
+def _job(name: str, meaning: str, *carries: str) -> Event:
+    return Event(name, "job_controller", meaning, carries)
+
+
+def _queue(name: str, meaning: str, *carries: str) -> Event:
+    return Event(name, "queue_manager", meaning, carries)
+
+
+def _place(name: str, meaning: str, *carries: str) -> Event:
+    return Event(name, "gang_scheduler", meaning, carries)
+
+
+SECTIONS = (
+    Section(
+        "Which pods a job needs: Volcano",
+        (
+            _job(
+                "PodGroupWanted",
+                "A new job asks its queue to let its gang in.",
+                "CREATE PodGroup",
+                "CREATE Service",
+                "CREATE ConfigMap",
+                "CREATE Secret",
+                "CREATE NetworkPolicy",
+                "CREATE PersistentVolumeClaim",
+                *_VOLCANO,
+            ),
+            _job("PodGroupChanged", "The job needs another minimum now.", *_VOLCANO),
+            _job("PodsWanted", "The job has been let in, and pods of it are missing.", *_VOLCANO),
+            _job("PodsDropped", "The job was scaled down; the pods that are too many go.", *_VOLCANO),
+            _job(
+                "HostsChanged",
+                "The lists of hosts that the job's pods see follow a change.",
+                "PATCH ConfigMap",
+                *_VOLCANO,
+            ),
+            _job("JobRestarted", "A policy restarts a pod, a task or the job.", *_STOPPED),
+            _job("JobAborted", "The job stands still: suspended, or stopped by a policy.", *_STOPPED),
+            _job("JobResumed", "A suspended job begins its next run.", *_STOPPED),
+            _job("JobTerminated", "A policy or a command ended the job.", *_STOPPED),
+            _job("JobCompleted", "The job has done what it had to.", *_STOPPED),
+            _job("CommandTaken", "A command was taken that asks for nothing new.", *_VOLCANO),
+            _job("CommandDropped", "A command names a job that is not there.", "DELETE subject"),
+            _job(
+                "RunStarted", "A CronJob's time has come: it makes a job.", "CREATE Job", "DELETE Job", "STATUS subject"
+            ),
+            _job("RunHeldBack", "A CronJob's run waits for the one before.", "DELETE Job", "STATUS subject"),
+            _job("RunMissed", "A CronJob's run is later than its deadline allows.", "DELETE Job", "STATUS subject"),
+            _job(
+                "RunsDropped",
+                "Jobs of a CronJob go: replaced, or beyond its history.",
+                "DELETE Job",
+                "CREATE Job",
+                "STATUS subject",
+            ),
+            _job("ScheduleRefused", "A CronJob's schedule cannot be read.", "STATUS subject"),
+            _job("CronStatusChanged", "A CronJob's status follows its jobs.", "STATUS subject"),
+            _job("FlowJobsWanted", "Steps of a JobFlow whose turn has come are made.", "CREATE Job", "STATUS subject"),
+            _job("FlowJobsDropped", "A JobFlow that has succeeded does not keep its jobs.", "DELETE Job"),
+            _job("FlowStatusChanged", "A JobFlow's status follows its jobs.", "STATUS subject"),
+            _job("TemplateUsed", "A JobTemplate lists the jobs made from it.", "STATUS subject"),
+        ),
+    ),
+    Section(
+        "Which pods a job needs: Kubeflow and JobSet",
+        (
+            _job(
+                "GroupCreated",
+                "A new job asks its queue to let its gang in.",
+                "CREATE PodGroup",
+                "CREATE ConfigMap",
+                "CREATE Secret",
+                "CREATE HorizontalPodAutoscaler",
+                "CREATE JobSet",
+                "PATCH JobSet",
+                *_TRAINING,
+            ),
+            _job("GroupResized", "The job needs another minimum now.", "CREATE JobSet", *_TRAINING),
+            _job(
+                "GroupDeleted",
+                "Nothing of a finished TrainJob runs: its gang goes.",
+                "DELETE PodGroup",
+                "STATUS subject",
+            ),
+            _job("PodsCreated", "The job has been let in, and pods of it are missing.", "CREATE Job", *_TRAINING),
+            _job("PodsRemoved", "The job was scaled in.", "DELETE Service", *_TRAINING),
+            _job("PodsRestarted", "Failed pods are tried again.", "DELETE Job", *_TRAINING),
+            _job("PodsCleanedUp", "The clean pod policy of a finished job is done.", *_ENDED),
+            _job("JobSucceeded", "The job has done what it had to.", *_ENDED),
+            _job("JobSuspended", "The job stands still; its pods and its gang go.", *_ENDED),
+            _job(
+                "JobSetCreated",
+                "A TrainJob becomes a JobSet of its runtime.",
+                "CREATE JobSet",
+                "STATUS subject",
+                "PATCH PodGroup",
+            ),
+            _job("JobsCreated", "Jobs of a JobSet whose turn has come are made.", *_SET),
+            _job("JobsResumed", "The jobs of a JobSet go on.", *_SET),
+            _job("JobsDeleted", "A finished JobSet stops what still runs.", *_SET_STOPPED),
+            _job("JobSetSuspended", "The jobs of a JobSet stand still.", *_SET_STOPPED),
+            _job("JobSetRestarted", "The failure policy begins all jobs anew.", *_SET),
+            _job("JobSetCompleted", "The JobSet's success policy is met.", *_SET_STOPPED),
+            _job("JobSetFailed", "The JobSet's failure policy ends it.", *_SET_STOPPED),
+            _job("JobSetExpired", "The JobSet's time after its end is over.", "DELETE subject"),
+            _job("TrainJobCompleted", "The JobSet of a TrainJob has completed.", "STATUS subject", "DELETE PodGroup"),
+            _job(
+                "TrainJobFailed",
+                "The JobSet failed, the deadline is over, or there is no runtime.",
+                "STATUS subject",
+                "DELETE PodGroup",
+                "DELETE JobSet",
+            ),
+            _job(
+                "TrainJobSuspended",
+                "The JobSet of a TrainJob is to stand still.",
+                "STATUS subject",
+                "PATCH JobSet",
+                "DELETE PodGroup",
+            ),
+            _job(
+                "TrainJobResumed",
+                "The JobSet of a TrainJob is to go on.",
+                "STATUS subject",
+                "PATCH JobSet",
+                "CREATE PodGroup",
+            ),
+        ),
+    ),
+    Section(
+        "Which pods a job needs: all kinds of jobs",
+        (
+            _job("JobFailed", "The job has failed for good.", "DELETE Command", *_ENDED),
+            _job("JobExpired", "The job's time after its end is over.", "DELETE subject", *_ENDED),
+            _job(
+                "JobStatusChanged",
+                "The job's status follows its pods, and small things that it owns follow the job.",
+                "CREATE HorizontalPodAutoscaler",
+                *_ENDED,
+                *_TRAINING,
+            ),
+        ),
+    ),
+    Section(
+        "Who may compete, and how much each queue deserves",
+        (
+            Event(
+                "EntitlementsComputed",
+                "queue_manager",
+                "Demand or supply changed, and with it what queues deserve.",
+                payload="`version`, and for each queue parent, weight, priority, reclaimable, open, deserved, guarantee, "
+                "capability, strict_fifo",
+                heard_by=("gang_scheduler",),
+            ),
+            _queue("GroupAdmitted", "A gang may compete for room.", "STATUS PodGroup"),
+            _queue("GroupHeld", "A gang may not compete yet, and why.", "STATUS PodGroup"),
+            _queue("QueueOpened", "A queue takes new work.", "STATUS Queue", "PATCH Queue", "DELETE Command"),
+            _queue(
+                "QueueClosed",
+                "A queue takes no new work, or has none left.",
+                "STATUS Queue",
+                "PATCH Queue",
+                "DELETE Command",
+            ),
+            _queue("QueueCommandRefused", "A command asks for what a queue cannot do.", "DELETE subject"),
+            _queue("QueueUseReported", "Queues show what they hold and what waits.", "STATUS Queue"),
+        ),
+    ),
+    Section(
+        "Where pods go",
+        (
+            _place("GangPlaced", "The whole minimum of a gang is bound at once.", "BIND Pod", "STATUS PodGroup"),
+            _place(
+                "SurplusPlaced", "More members of a gang that has started are bound.", "BIND Pod", "STATUS PodGroup"
+            ),
+            Event(
+                "WaitExplained",
+                "gang_scheduler",
+                "A gang finds no room, and why.",
+                ("STATUS Pod", "STATUS PodGroup"),
+                payload=CLAIM,
+            ),
+            Event(
+                "GangPreempted",
+                "gang_scheduler",
+                "Less important pods of the queue leave, so that a gang can start.",
+                ("EVICT Pod", "STATUS Pod", "STATUS PodGroup"),
+                payload=CLAIM,
+            ),
+            Event(
+                "QueueReclaimed",
+                "gang_scheduler",
+                "Pods of other queues leave, as the gang's queue takes back what it deserves.",
+                ("EVICT Pod", "STATUS Pod", "STATUS PodGroup"),
+                payload=CLAIM,
+            ),
+            _place("GangObserved", "A gang's status follows its pods.", "STATUS PodGroup"),
+        ),
+    ),
+)
+
+EVENTS = {event.name: event for section in SECTIONS for event in section.events}
+
+DECIDING = ("job_controller", "queue_manager", "gang_scheduler")

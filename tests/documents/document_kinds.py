@@ -1,0 +1,192 @@
+"""What every kind comes to: who acts on it, what of it is honoured, what is taken and has no effect.
+
+`docs/supported-kinds.md` is made from it. The tests hold it against the kinds that the code names; kinds that nobody
+acts on need no entry.
+"""
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Support:
+    """One kind. ``actors`` are the services that act on it."""
+
+    kind: str
+    actors: tuple[str, ...]
+    honoured: str
+    idle: str = ""
+
+
+_JOB = ("job_controller",)
+_GATE = ("queue_manager", "gang_scheduler")
+_TRAINING = (
+    "replicas, restart policies, run policy (`cleanPodPolicy`, TTL, deadline, `backoffLimit`, suspend, "
+    "`schedulingPolicy` with queue, minimum and priority), one gang, a headless Service per pod"
+)
+_TOPOLOGY = "`networkTopology`"
+
+SUPPORT = (
+    Support(
+        "Pod",
+        ("gang_scheduler", "node_agent"),
+        "requests with init containers, sidecars and overhead; node selector, node affinity, tolerations, pod affinity and "
+        "anti-affinity, topology spread, host ports, scheduling gates, priority and `preemptionPolicy`, whole cards and shares of "
+        "cards, CPUs of its own, one NUMA node; command, arguments, "
+        "environment, probes, hooks, init containers and sidecars, restart policy, deadlines, grace; limits, users and "
+        "mounts as far as the machine permits (docs/operations.md); volumes `emptyDir`, `configMap`, `secret`, "
+        "`downwardAPI`, `projected`, `hostPath`, `persistentVolumeClaim`, `ephemeral`; gangs by annotation",
+        "`image` (a pod with a container without `command` ends or waits with `ImageNotRunnable`), `serviceAccountName`, `dnsPolicy`, "
+        "other kinds of volumes keep the pod from starting, with the reason",
+    ),
+    Support(
+        "Node",
+        ("cluster_gateway", "gang_scheduler", "queue_manager", "node_agent"),
+        "made by node agents and by `--sim-nodes`; labels, taints, `unschedulable`, allocatable, cards, CPUs and NUMA nodes of "
+        "the inventory",
+    ),
+    Support(
+        "Namespace",
+        ("cluster_gateway",),
+        "a deleted one takes all that is in it along; the annotation `scheduling.volcano.sh/queue-name`",
+    ),
+    Support("ConfigMap", ("node_agent",), "variables and files of pods; files follow changes"),
+    Support(
+        "Secret",
+        ("cluster_gateway", "node_agent"),
+        "variables and files of pods. Values are kept outside the log; reading one shows the names of its keys only",
+    ),
+    Support(
+        "Service",
+        ("cluster_gateway",),
+        "its name stands for the addresses of the pods that it selects, for pods of the same namespace; headless names of pods",
+        "ports, `targetPort`, ClusterIP, NodePort, LoadBalancer, ExternalName: there is no load balancing",
+    ),
+    Support(
+        "PersistentVolumeClaim",
+        ("job_controller", "node_agent"),
+        "a folder in the data folder that outlives pods",
+        "size, access modes, storage class",
+    ),
+    Support(
+        "ResourceQuota",
+        ("queue_manager",),
+        "`hard` limits what gangs of the namespace may be let in with",
+        "quotas with scopes; pods without a gang",
+    ),
+    Support(
+        "PriorityClass.scheduling.k8s.io",
+        ("queue_manager", "gang_scheduler"),
+        "the order in which gangs of a queue are served; preemption inside a queue, `preemptionPolicy`",
+    ),
+    Support(
+        "Deployment.apps",
+        ("cluster_gateway",),
+        "replicas, rolling updates and `Recreate`, history, `paused`, progress deadline",
+    ),
+    Support("ReplicaSet.apps", ("cluster_gateway",), "replicas"),
+    Support(
+        "StatefulSet.apps", ("cluster_gateway",), "ordered and parallel pods, claims from templates, rolling updates"
+    ),
+    Support("DaemonSet.apps", ("cluster_gateway",), "a pod on every node that fits"),
+    Support(
+        "Job.batch",
+        ("cluster_gateway",),
+        "completions, parallelism, indexed jobs, backoff limits, pod failure policy, deadline, suspend, TTL",
+    ),
+    Support("CronJob.batch", ("cluster_gateway",), "schedule, time zone, concurrency policy, deadline, history"),
+    Support(
+        "PodDisruptionBudget.policy",
+        ("cluster_gateway", "gang_scheduler"),
+        "its status is kept; victims are chosen so that as few as possible are broken",
+    ),
+    Support(
+        "Job.batch.volcano.sh",
+        _JOB,
+        "tasks, minima of job and tasks, policies (events, exit codes, timeouts), retries, `dependsOn`, `minSuccess`, TTL, "
+        "volumes, partitions as sub-gangs, plugins svc, env, ssh, pytorch, tensorflow, mpi, ray, hcclrank; scaling",
+        _TOPOLOGY,
+    ),
+    Support("CronJob.batch.volcano.sh", _JOB, "schedule, concurrency policy, deadline, history, suspend"),
+    Support("JobFlow.flow.volcano.sh", _JOB, "steps in order by `dependsOn`, `jobRetainPolicy`"),
+    Support("JobTemplate.flow.volcano.sh", _JOB, "the blueprint of a step; lists the jobs made from it"),
+    Support(
+        "Command.bus.volcano.sh", ("job_controller", "queue_manager"), "actions on jobs; opening and closing queues"
+    ),
+    Support(
+        "PodGroup.scheduling.volcano.sh",
+        _GATE,
+        "`minMember`, `minTaskMember`, sub-groups, queue, priority; `minResources` at the gate",
+        _TOPOLOGY,
+    ),
+    Support(
+        "Queue.scheduling.volcano.sh",
+        _GATE,
+        "the tree: weight, deserved, guarantee, capability at every ancestor, priority, `dequeueStrategy`, `reclaimable`, open and closed",
+        "`affinity`, `type`, `extendClusters`",
+    ),
+    Support("TFJob.kubeflow.org", _JOB, f"{_TRAINING}; `TF_CONFIG`, `successPolicy`, `enableDynamicWorker`"),
+    Support(
+        "PyTorchJob.kubeflow.org",
+        _JOB,
+        f"{_TRAINING}; `MASTER_ADDR` and its like, elastic `PET_*`",
+        "metrics of `elasticPolicy` make a HorizontalPodAutoscaler that nobody acts on",
+    ),
+    Support("XGBoostJob.kubeflow.org", _JOB, f"{_TRAINING}; `MASTER_ADDR` and `WORKER_ADDRS`"),
+    Support("PaddleJob.kubeflow.org", _JOB, f"{_TRAINING}; `PADDLE_*`"),
+    Support("JAXJob.kubeflow.org", _JOB, f"{_TRAINING}; `COORDINATOR_ADDRESS` and its like"),
+    Support(
+        "MPIJob.kubeflow.org",
+        _JOB,
+        "launcher and workers, host file, ssh keys, `launcherCreationPolicy`, run policy, for Open MPI, Intel MPI and MPICH",
+        "the programs (`mpirun`, `sshd`) have to be on the machine",
+    ),
+    Support(
+        "TrainJob.trainer.kubeflow.org",
+        _JOB,
+        "becomes a JobSet of its runtime: trainer, initialisers, patches, torch, mpi, jax and xgboost policies, suspend, deadline",
+    ),
+    Support("TrainingRuntime.trainer.kubeflow.org", _JOB, "the blueprint of TrainJobs of its namespace"),
+    Support("ClusterTrainingRuntime.trainer.kubeflow.org", _JOB, "the blueprint of TrainJobs everywhere"),
+    Support(
+        "JobSet.jobset.x-k8s.io",
+        _JOB,
+        "replicated jobs, `dependsOn`, start in order, success and failure policies, restarts, suspend, TTL, host names, `coordinator`",
+        "`volumeClaimPolicies`",
+    ),
+    Support(
+        "NodeMetric.slo.koordinator.sh",
+        ("cluster_gateway",),
+        "made from what node agents measure, for `tidegate top`",
+        "nothing is placed by it",
+    ),
+    Support(
+        "PodGroup.scheduling.x-k8s.io", ("gang_scheduler",), "`minMember`", "`scheduleTimeoutSeconds`, `minResources`"
+    ),
+    Support(
+        "ElasticQuota.scheduling.sigs.k8s.io",
+        ("queue_manager",),
+        "the tree of quotas: min, max, shared weight, lending, namespaces; pods and gangs that name one are charged to it",
+    ),
+    Support(
+        "NodeResourceTopology.topology.node.k8s.io",
+        ("gang_scheduler",),
+        "the annotation that describes a node's CPUs",
+        "the rest of it",
+    ),
+    Support(
+        "ClusterColocationProfile.config.koordinator.sh",
+        ("admission",),
+        "laid over new pods that it selects",
+        "what the labels ask of a node",
+    ),
+)
+
+BY_KIND = {support.kind: support for support in SUPPORT}
+
+CHECKED_ONLY = {
+    "HyperNode.topology.volcano.sh": "pods are not placed by network topology yet",
+    "ClusterQueue.kueue.x-k8s.io": "Kueue's quotas are not applied yet",
+    "Cohort.kueue.x-k8s.io": "Kueue's quotas are not applied yet",
+    "LocalQueue.kueue.x-k8s.io": "Kueue's quotas are not applied yet",
+}
+"""Kinds that admission completes and checks, and that nobody acts on."""

@@ -1,0 +1,196 @@
+"""Writes the documents that are made from the code: `make docs`. A test checks that they have not drifted."""
+
+import sys
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+from document_events import SECTIONS, Event
+from document_kinds import BY_KIND, CHECKED_ONLY
+from document_messages import MESSAGES
+
+from admission.domain.admit import admit
+from admission.domain.rules import RULES
+from cluster_gateway.domain.ownership import rows
+from kube import KINDS, Store
+from kube.kinds import KindInfo
+
+ROOT = Path(__file__).resolve().parents[2]
+VERBS = ("CREATE", "PATCH", "STATUS", "BIND", "EVICT", "DELETE")
+MADE = "<!-- Made by `make docs`; do not edit. -->\n"
+
+
+def table(titles: Sequence[str], lines: Iterable[Sequence[str]]) -> str:
+    """A table in Markdown."""
+    all_lines = [titles, ["---"] * len(titles), *lines]
+    return "".join(f"| {' | '.join(row)} |\n" for row in all_lines)
+
+
+def events() -> str:
+    """docs/events.md"""
+    parts = [
+        "# Events\n",
+        MADE,
+        "A service decides, and says so in its own log. A decision is named in the past tense: the name says what was "
+        "decided, and the outcome in the facts says what came of it. `cluster_gateway` carries out whatever a decision "
+        "changes; `admission` hears all of them, for `tidegate events`.\n",
+        "*Carries* are the changes that a decision of this name may hold: `subject` is the object that it is about. One "
+        "decision holds only what is needed, and is carried out whole or refused.\n",
+    ]
+    for section in SECTIONS:
+        parts += [f"## {section.title}\n", _events(section.events)]
+    parts += [
+        "## Messages\n",
+        "Subjects are made in one place, `tidegate.subjects`. The types are those of `proto/`.\n",
+        table(
+            ("subject", "what it carries", "sent by", "taken by", "kept"),
+            ((f"`{one.subject}`", one.carries, one.sent_by, one.taken_by, one.kept) for one in MESSAGES),
+        ),
+    ]
+    return "\n".join(parts)
+
+
+def _events(those: Iterable[Event]) -> str:
+    lines = (
+        (
+            f"`{event.name}`",
+            event.service,
+            event.meaning,
+            _carries(event),
+            ", ".join([*(["cluster_gateway"] if event.carries else []), *event.heard_by]),
+        )
+        for event in those
+    )
+    return table(("event", "emitted by", "meaning", "carries", "consumed by"), lines)
+
+
+def _changes(event: Event) -> str:
+    """The changes of an event, the kinds of each verb together."""
+    kinds: dict[str, dict[str, None]] = {}
+    for verb, kind in (change.split() for change in event.carries):
+        kinds.setdefault(verb, {})[kind] = None
+    return "; ".join(f"{verb} {', '.join(kinds[verb])}" for verb in VERBS if verb in kinds)
+
+
+def _carries(event: Event) -> str:
+    return "; ".join(part for part in (_changes(event), event.payload) if part)
+
+
+FIELDS = (
+    (
+        "Pod",
+        "existence, spec, labels, annotations",
+        "users; job_controller for pods of jobs; cluster_gateway for those of workloads",
+    ),
+    ("Pod", "`spec.nodeName`", "gang_scheduler"),
+    ("Pod", "the condition `PodScheduled` = False", "gang_scheduler"),
+    ("Pod", "the rest of the status", "the node: node_agent, or cluster_gateway for simulated nodes"),
+    ("PodGroup", "spec", "users; job_controller for groups of jobs"),
+    ("PodGroup", "the phases `Pending` and `Inqueue`, the condition `Admitted`", "queue_manager"),
+    ("PodGroup", "the other phases, the counts, the condition `Unschedulable`", "gang_scheduler"),
+    ("Queue", "spec", "users"),
+    ("Queue", "status, the annotation `volcano.sh/closed-by-parent`", "queue_manager"),
+    ("jobs of Volcano and Kubeflow, JobSet", "spec", "users"),
+    ("jobs of Volcano and Kubeflow, JobSet", "status", "job_controller"),
+    ("Command", "existence", "users; whom it is for deletes it"),
+    ("Deployment, ReplicaSet, StatefulSet, DaemonSet, Job, CronJob", "status", "cluster_gateway"),
+    ("Node", "inventory, labels and annotations of the agent", "node_agent"),
+    ("NodeMetric", "everything", "cluster_gateway, from the reports of node_agent"),
+    ("Node", "the condition `Ready` of a silent node", "cluster_gateway"),
+    ("every object", "uid, creation and deletion time, generation, deletion with its owner", "cluster_gateway"),
+)
+
+
+def ownership() -> str:
+    """docs/ownership.md"""
+    lines = ((f"`{service}`", verb, kinds.replace("*", "all but Node and Queue")) for service, verb, kinds in rows())
+    return "\n".join(
+        [
+            "# Ownership\n",
+            MADE,
+            "Every field has one decider. Who wants a change in a field that another decides asks for it with a decision "
+            "of its own.\n",
+            "## What the gateway enforces\n",
+            "`cluster_gateway` refuses any change that is not in this table, with the reason. Users write through "
+            "`admission`, which has no decision log; nodes report.\n",
+            table(("service", "may", "of"), lines),
+            "## Who decides what inside an object\n",
+            "Inside a kind the services keep to this division; the gateway does not look at single fields.\n",
+            table(("kind", "field", "decider"), FIELDS),
+        ]
+    )
+
+
+def supported_kinds() -> str:
+    """docs/supported-kinds.md"""
+    acted = [info for info in KINDS.values() if info.id in BY_KIND]
+    checked = [info for info in KINDS.values() if info.id in CHECKED_ONLY]
+    stored = [info for info in KINDS.values() if info.id not in BY_KIND and info.id not in CHECKED_ONLY]
+    return "\n".join(
+        [
+            "# Supported kinds\n",
+            MADE,
+            "What comes in is read by the shape of its kind, completed with the defaults of the system that it comes from, "
+            "and checked. Then:\n",
+            "- A kind or API group that is not on this page is **refused**, and so is a manifest that breaks a rule: each "
+            "error names the field, its value and the rule. Nothing of a refused object is stored.\n"
+            "- A field that is unknown to a job, a queue, a group or a runtime is kept, has no effect, and is told as a "
+            "**warning**. Pods and workloads of Kubernetes are open: fields besides the known ones are kept without one.\n"
+            "- A version of a group other than the one named here is taken for it, with a warning.\n"
+            "- A status that a user sends is dropped, except of the kinds that are stored as they are.\n",
+            "`tidegate apply --dry-run` shows all of it and stores nothing.\n",
+            "## Kinds that somebody acts on\n",
+            table(("kind", "API", "acted on by", "honoured", "taken, without effect"), map(_support, acted)),
+            "## Kinds that are checked, and that nobody acts on\n",
+            table(("kind", "API", "why"), ((one.kind, one.api_version, CHECKED_ONLY[one.id]) for one in checked)),
+            "## Kinds that are stored as they are\n",
+            f"They can be written, read, watched and deleted. Nothing else happens. {_told(stored)}\n",
+            table(("kind", "API"), ((one.kind, one.api_version) for one in stored)),
+        ]
+    )
+
+
+def _support(info: KindInfo) -> tuple[str, ...]:
+    one = BY_KIND[info.id]
+    return info.kind, info.api_version, ", ".join(one.actors), one.honoured, one.idle
+
+
+def _told(stored: Iterable[KindInfo]) -> str:
+    """Whether whoever applies such a kind is told; read from what admission says."""
+    warned = {bool(_warnings(info)) for info in stored}
+    if warned == {True}:
+        return "Whoever applies one is told so by a warning."
+    return (
+        "Whoever applies one is not warned." if warned == {False} else "Whoever applies one of some of them is told so."
+    )
+
+
+def _warnings(info: KindInfo) -> tuple[str, ...]:
+    manifest = {"apiVersion": info.api_version, "kind": info.kind, "metadata": {"name": "one"}}
+    return admit(manifest, None, Store()).warnings
+
+
+def documents() -> dict[Path, str]:
+    """Every document that is made, by its path."""
+    folder = ROOT / "docs"
+    return {
+        folder / "events.md": events(),
+        folder / "ownership.md": ownership(),
+        folder / "supported-kinds.md": supported_kinds(),
+    }
+
+
+def unruled() -> set[str]:
+    """The kinds that admission has no rules for."""
+    return KINDS.keys() - RULES.keys()
+
+
+def main() -> None:
+    """Write them; says which have changed."""
+    for file, content in documents().items():
+        if not file.exists() or file.read_text() != content:
+            file.write_text(content)
+            sys.stdout.write(f"{file.relative_to(ROOT)} is new\n")
+
+
+if __name__ == "__main__":
+    main()

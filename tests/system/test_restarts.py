@@ -1,0 +1,105 @@
+"""The system, the supervisor or everything at once is started anew: nothing is lost, nothing is there twice."""
+
+import time
+
+import pytest
+from tidegate_system_gangs import clean, fail_one, is_empty, is_whole, ring
+
+from kube import Manifest
+
+pytestmark = [pytest.mark.system, pytest.mark.timeout(180)]
+
+PARTS = ("nats", "cluster_gateway", "admission", "job_controller", "queue_manager", "gang_scheduler", "node_agent")
+
+
+def too_large(name: str) -> Manifest:
+    """A gang that has to wait."""
+    job = ring(name)
+    job["spec"]["tasks"][0]["template"]["spec"]["containers"][0]["resources"] = {"requests": {"cpu": "5000"}}
+    return job
+
+
+def identities(system) -> dict[str, str]:
+    """The uids of what users wrote."""
+    kinds = ("jobs.batch.volcano.sh", "queues", "configmaps", "secrets", "nodes")
+    return {
+        f"{kind}/{one['metadata']['name']}": one["metadata"]["uid"]
+        for kind in kinds
+        for one in system.patiently(lambda kind=kind: system.client.list(kind))
+    }
+
+
+def test_pods_run_on_when_every_part_is_killed_at_once(system) -> None:
+    system.apply(ring("calm"))
+    system.finally_right(lambda: is_whole(system, ["calm"]))
+    before = system.pod_processes()
+    system.kill(*PARTS)
+    system.apply(ring("next"))
+    system.finally_right(lambda: is_whole(system, ["calm", "next"]))
+    after = system.pod_processes()
+    assert {uid: after[uid] for uid in before} == before, "a process of a running pod was lost or started anew"
+    clean(system, ["calm", "next"])
+
+
+def test_an_agent_that_is_killed_again_and_again_loses_and_doubles_nothing(system) -> None:
+    for number in range(4):
+        system.apply(ring(f"agent-{number}"))
+        system.kill("node_agent")
+        time.sleep(0.2 * number)
+    names = [f"agent-{number}" for number in range(4)]
+    system.finally_right(lambda: is_whole(system, names))
+    before = system.pod_processes()
+    system.kill("node_agent")
+    time.sleep(0.5)
+    system.finally_right(lambda: is_whole(system, names))
+    assert system.pod_processes() == before
+    clean(system, names)
+
+
+def test_a_member_that_fails_while_nobody_watches_is_noticed(system) -> None:
+    system.apply(ring("unwatched"))
+    system.finally_right(lambda: is_whole(system, ["unwatched"]))
+    system.kill("node_agent", "job_controller")
+    fail_one(system, "unwatched")
+    system.finally_right(lambda: is_whole(system, ["unwatched"], restarts=1))
+    clean(system, ["unwatched"])
+
+
+def test_a_system_that_is_stopped_and_started_has_everything(system) -> None:
+    """It starts from its snapshot and the log behind it; jobs that ran are started again by their own policy."""
+    config = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "settings"}, "data": {"a": "1"}}
+    secret = {"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "token"}, "stringData": {"key": "value"}}
+    queue = {
+        "apiVersion": "scheduling.volcano.sh/v1beta1",
+        "kind": "Queue",
+        "metadata": {"name": "team"},
+        "spec": {"weight": 3},
+    }
+    system.apply(config, secret, queue, ring("lasting"), too_large("waiting"))
+    system.finally_right(lambda: _wrong_but(system, "lasting", "waiting", 0))
+    before = identities(system)
+    for restarts in (1, 2):
+        system.stop()
+        system.start()
+        system.finally_right(lambda restarts=restarts: _wrong_but(system, "lasting", "waiting", restarts))
+        assert identities(system) == before
+    system.audit()
+    clean(system, ["lasting", "waiting"])
+
+
+def _wrong_but(system, running: str, waiting: str, restarts: int) -> list[str]:
+    """What is wrong, except that one gang waits."""
+    status = system.get("jobs.batch.volcano.sh", waiting)["status"]
+    wrong = [] if status["state"]["phase"] == "Pending" else [f"{waiting} is {status['state']['phase']}"]
+    return wrong + [one for one in is_whole(system, [running], restarts) if f"podgroup {waiting}-" not in one]
+
+
+def test_nothing_runs_on_without_the_supervisor_and_the_next_one_takes_up_all(system) -> None:
+    system.apply(ring("orphaned"))
+    system.finally_right(lambda: is_whole(system, ["orphaned"]))
+    system.kill_supervisor()
+    system.eventually(lambda: not system.processes())
+    system.start()
+    system.finally_right(lambda: is_whole(system, ["orphaned"], restarts=1))
+    clean(system, ["orphaned"])
+    system.finally_right(lambda: is_empty(system))
