@@ -168,6 +168,29 @@ SUPPORT = (
         "the tree of quotas: min, max, shared weight, lending, namespaces; pods and gangs that name one are charged to it",
     ),
     Support(
+        "ClusterQueue.kueue.x-k8s.io",
+        ("queue_manager",),
+        "quota by flavor, borrowing and lending limits, flavorFungibility, preemption, fairSharing, queueingStrategy, "
+        "namespaceSelector, stopPolicy; its status",
+        "admissionChecks, admissionScope",
+    ),
+    Support(
+        "LocalQueue.kueue.x-k8s.io",
+        ("queue_manager",),
+        "clusterQueue, stopPolicy; bare pods and jobs that name it get quota before they start; its status",
+        "fairSharing",
+    ),
+    Support("Cohort.kueue.x-k8s.io", ("queue_manager",), "the tree of cohorts, their own quota, fairSharing"),
+    Support(
+        "ResourceFlavor.kueue.x-k8s.io",
+        ("queue_manager",),
+        "nodeLabels, nodeTaints and tolerations, which the pods with its quota get",
+        "topologyName",
+    ),
+    Support(
+        "WorkloadPriorityClass.kueue.x-k8s.io", ("queue_manager",), "value, by the label kueue.x-k8s.io/priority-class"
+    ),
+    Support(
         "NodeResourceTopology.topology.node.k8s.io",
         ("gang_scheduler",),
         "the annotation that describes a node's CPUs",
@@ -185,8 +208,5 @@ BY_KIND = {support.kind: support for support in SUPPORT}
 
 CHECKED_ONLY = {
     "HyperNode.topology.volcano.sh": "pods are not placed by network topology yet",
-    "ClusterQueue.kueue.x-k8s.io": "Kueue's quotas are not applied yet",
-    "Cohort.kueue.x-k8s.io": "Kueue's quotas are not applied yet",
-    "LocalQueue.kueue.x-k8s.io": "Kueue's quotas are not applied yet",
 }
 """Kinds that admission completes and checks, and that nobody acts on."""
