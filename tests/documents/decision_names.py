@@ -83,9 +83,7 @@ def _imported(body: Iterable[ast.stmt], file: Path) -> dict[str, str]:
 
 def _name_argument(node: ast.AST) -> ast.expr | None:
     match node:
-        case ast.Call(func=ast.Name(id="Decision"), args=[ast.Attribute(value=ast.Name(id="self"), attr="name"), *_]):
-            return None  # `Reports`: the name is given where they are made
-        case ast.Call(func=ast.Name(id="Decision" | "Reports"), args=[first, *_]):
+        case ast.Call(func=ast.Name(id="Decision"), args=[first, *_]):
             return first
         case ast.Call(func=ast.Name(id="Decision"), keywords=keywords):
             return next((item.value for item in keywords if item.arg == "name"), None)

@@ -23,8 +23,6 @@ _TRAINING = (
     "replicas, restart policies, run policy (`cleanPodPolicy`, TTL, deadline, `backoffLimit`, suspend, "
     "`schedulingPolicy` with queue, minimum and priority), one gang, a headless Service per pod"
 )
-_TOPOLOGY = "`networkTopology`"
-
 SUPPORT = (
     Support(
         "Pod",
@@ -104,7 +102,6 @@ SUPPORT = (
         _JOB,
         "tasks, minima of job and tasks, policies (events, exit codes, timeouts), retries, `dependsOn`, `minSuccess`, TTL, "
         "volumes, partitions as sub-gangs, plugins svc, env, ssh, pytorch, tensorflow, mpi, ray, hcclrank; scaling",
-        _TOPOLOGY,
     ),
     Support("CronJob.batch.volcano.sh", _JOB, "schedule, concurrency policy, deadline, history, suspend"),
     Support("JobFlow.flow.volcano.sh", _JOB, "steps in order by `dependsOn`, `jobRetainPolicy`"),
@@ -115,8 +112,7 @@ SUPPORT = (
     Support(
         "PodGroup.scheduling.volcano.sh",
         _GATE,
-        "`minMember`, `minTaskMember`, sub-groups, queue, priority; `minResources` at the gate",
-        _TOPOLOGY,
+        "`minMember`, `minTaskMember`, sub-groups, queue, priority, network topology; `minResources` at the gate",
     ),
     Support(
         "Queue.scheduling.volcano.sh",
@@ -168,6 +164,29 @@ SUPPORT = (
         "the tree of quotas: min, max, shared weight, lending, namespaces; pods and gangs that name one are charged to it",
     ),
     Support(
+        "ClusterQueue.kueue.x-k8s.io",
+        ("queue_manager",),
+        "quota by flavor, borrowing and lending limits, flavorFungibility, preemption, fairSharing, queueingStrategy, "
+        "namespaceSelector, stopPolicy; its status",
+        "admissionChecks, admissionScope",
+    ),
+    Support(
+        "LocalQueue.kueue.x-k8s.io",
+        ("queue_manager",),
+        "clusterQueue, stopPolicy; bare pods and jobs that name it get quota before they start; its status",
+        "fairSharing",
+    ),
+    Support("Cohort.kueue.x-k8s.io", ("queue_manager",), "the tree of cohorts, their own quota, fairSharing"),
+    Support(
+        "ResourceFlavor.kueue.x-k8s.io",
+        ("queue_manager",),
+        "nodeLabels, nodeTaints and tolerations, which the pods with its quota get",
+        "topologyName",
+    ),
+    Support(
+        "WorkloadPriorityClass.kueue.x-k8s.io", ("queue_manager",), "value, by the label kueue.x-k8s.io/priority-class"
+    ),
+    Support(
         "NodeResourceTopology.topology.node.k8s.io",
         ("gang_scheduler",),
         "the annotation that describes a node's CPUs",
@@ -184,22 +203,6 @@ SUPPORT = (
         ("gang_scheduler",),
         "tiers; members by exact name, pattern and label; hard and soft topology of gangs and sub-gangs",
     ),
-    Support(
-        "ClusterQueue.kueue.x-k8s.io",
-        _GATE,
-        "nominal quota, borrowing and lending limits by flavor, flavor fungibility, preemption, fair sharing, queueing "
-        "strategy, namespace selector, stop policy; its status",
-        "admission checks, admission scopes",
-    ),
-    Support("LocalQueue.kueue.x-k8s.io", ("queue_manager",), "its ClusterQueue, stop policy; its status"),
-    Support("Cohort.kueue.x-k8s.io", ("queue_manager",), "the tree, quota of its own, fair sharing; its status"),
-    Support(
-        "ResourceFlavor.kueue.x-k8s.io",
-        _GATE,
-        "node labels, taints and tolerations: pods go to the nodes of their flavor",
-        "`topologyName`",
-    ),
-    Support("WorkloadPriorityClass.kueue.x-k8s.io", ("queue_manager",), "the order inside a ClusterQueue"),
 )
 
 BY_KIND = {support.kind: support for support in SUPPORT}

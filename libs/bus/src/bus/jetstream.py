@@ -21,7 +21,7 @@ from nats.js.object_store import ObjectStore
 from bus.jetstream_lease import JetStreamLease
 from bus.jetstream_log import JetStreamLog, ensure_stream
 from bus.jetstream_reader import StreamReader
-from bus.patience import patiently
+from bus.patience import Reconnecting, patiently
 from bus.ports import Handler, NoResponder, Parked, Ping, RequestFailed
 from bus.topology import DEAD, LEASES, SHARED_STREAMS, SNAPSHOTS, VALUES
 
@@ -50,7 +50,7 @@ class JetStreamBus:
         self._client = client
         self._js: JetStreamContext = client.jetstream(timeout=5)
         self._logs: dict[str, JetStreamLog] = {}
-        self._readers: set[StreamReader] = set()
+        self._readers: set[Reconnecting] = set()
         self._tasks: set[asyncio.Task[None]] = set()
         self._snapshot_store: ObjectStore | None = None
 

@@ -16,7 +16,7 @@ from nats.js.errors import APIError, NotFoundError, ObjectNotFoundError, Service
 from nats.js.object_store import ObjectStore
 
 from bus.jetstream_reader import PART, StreamReader
-from bus.patience import patiently
+from bus.patience import Interruptible, Reconnecting, patiently
 from bus.ports import BusError, Entry, StaleWriter
 from bus.topology import MAX_PART_BYTES, stream_of_log
 
@@ -38,7 +38,7 @@ class JetStreamLog:
         js: JetStreamContext,
         name: str,
         snapshots: Callable[[], "asyncio.Future[ObjectStore]"],
-        readers: set[StreamReader],
+        readers: set[Reconnecting],
     ) -> None:
         self.name = name
         self._client, self._js, self._readers = client, js, readers
@@ -152,7 +152,15 @@ class JetStreamLog:
                 await store.delete(self._snapshot_name(old))
 
     async def snapshot(self, at_most: int | None = None) -> tuple[int, bytes] | None:
-        return await patiently(lambda: self._snapshot(at_most))
+        return await patiently(lambda: self._read_snapshot(at_most))
+
+    async def _read_snapshot(self, at_most: int | None) -> tuple[int, bytes] | None:
+        reading = Interruptible(self._snapshot(at_most))
+        self._readers.add(reading)
+        try:
+            return await reading.result()
+        finally:
+            self._readers.discard(reading)
 
     async def _snapshot(self, at_most: int | None) -> tuple[int, bytes] | None:
         store = await self._snapshots()

@@ -1,7 +1,7 @@
 """What the queue manager says of one queue: its place in the tree, its share and its limits."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from gang_scheduler.domain.gang_terms import FIXED
@@ -42,15 +42,15 @@ def entitlements(payload: Mapping[str, Any]) -> dict[str, Entitlement]:
 
 def _fixed(queue: Entitlement, most: Amounts) -> Entitlement:
     """What may be used by those of a queue that cannot be taken back."""
-    return Entitlement(
-        queue.name + FIXED,
-        queue.name,
-        queue.priority,
-        queue.open,
-        queue.strict_fifo,
+    return replace(
+        queue,
+        name=queue.name + FIXED,
+        parent=queue.name,
         reclaimable=False,
         deserved=most,
+        guarantee={},
         capability=most,
+        maximum={},
     )
 
 

@@ -30,7 +30,7 @@ class CohortReport:
         self._books = books
         self._fair = fair
         self._written: dict[Key, tuple[str, Manifest]] = {}
-        self._reports = Reports(NAME, "queues and cohorts", books.shown)
+        self._reports = Reports(books.shown)
 
     def read(self, event: Event) -> None:
         """Take in what the status of one of the objects says."""
@@ -51,7 +51,11 @@ class CohortReport:
 
     def write(self, now: int, busy: bool, in_flight: AbstractSet[Key]) -> Decision | None:
         """The statuses that changed, as one decision, if this is a time for them; see ``Reports``."""
-        return self._reports.write(now, busy, in_flight, lambda names: list(self._mutations(names, now)))
+        made = self._reports.write(now, busy, in_flight, lambda names: list(self._mutations(names, now)))
+        if made is None:
+            return None
+        message = f"the use of {len(made.changes)} queues and cohorts changed"
+        return Decision(NAME, made.subject, made.uid, "UseChanged", message, made.changes)
 
     def _mutations(self, names: Iterable[str], now: int) -> Iterator[Mutation]:
         books = self._books

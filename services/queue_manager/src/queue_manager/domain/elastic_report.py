@@ -20,7 +20,7 @@ class ElasticReport:
 
     def __init__(self, shares: TreeShares) -> None:
         self._shares = shares
-        self._reports = Reports(NAME, "elastic quotas")
+        self._reports = Reports()
         self._written: dict[str, dict[Key, tuple[str, Manifest]]] = {}
 
     @property
@@ -54,7 +54,11 @@ class ElasticReport:
         self, totals: Mapping[str, QueueTotals], now: int, busy: bool, in_flight: AbstractSet[Key]
     ) -> Decision | None:
         """The statuses that changed, as one decision, if this is a time for them; see ``Reports``."""
-        return self._reports.write(now, busy, in_flight, lambda names: self._mutations(names, totals))
+        made = self._reports.write(now, busy, in_flight, lambda names: self._mutations(names, totals))
+        if made is None:
+            return None
+        message = f"the use of {len(made.changes)} elastic quotas changed"
+        return Decision(NAME, made.subject, made.uid, "UseChanged", message, made.changes)
 
     def _mutations(self, names: Iterable[str], totals: Mapping[str, QueueTotals]) -> list[Mutation]:
         found = []

@@ -24,7 +24,7 @@ class QueueReport:
 
     def __init__(self) -> None:
         self._written: dict[str, Manifest] = {}
-        self._reports = Reports(NAME, "queues")
+        self._reports = Reports()
 
     def read(self, name: str, status: Manifest | None) -> None:
         """Take in what the status of ``name`` says; None when the queue is gone."""
@@ -54,12 +54,16 @@ class QueueReport:
         self, tree: QueueTree, totals: Mapping[str, QueueTotals], now: int, busy: bool, in_flight: AbstractSet[Key]
     ) -> Decision | None:
         """The reports that changed, as one decision, if this is a time for them; see ``Reports``."""
-        return self._reports.write(
+        made = self._reports.write(
             now,
             busy,
             in_flight,
             lambda names: [found for name in names if (found := self._mutation(tree, totals, name))],
         )
+        if made is None:
+            return None
+        message = f"the use of {len(made.changes)} queues changed"
+        return Decision(NAME, made.subject, made.uid, "UseChanged", message, made.changes)
 
     def _mutation(self, tree: QueueTree, totals: Mapping[str, QueueTotals], name: str) -> Mutation | None:
         queue = tree.queues.get(name)

@@ -7,9 +7,9 @@ and the same instant it is brought up to date at once, as time that stands still
 from collections.abc import Callable, Iterable
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
-from kube import Decision, Key, Mutation
+from kube import Key, Mutation
 
 _INTERVAL_MS = 1000
 
@@ -25,14 +25,18 @@ class Report(Protocol):
         """The last one was not taken: write it again."""
 
 
+class Written(NamedTuple):
+    """Reports that are to be written together; one of the objects gives its name to the decision."""
+
+    subject: Key
+    uid: str
+    changes: tuple[Mutation, ...]
+
+
 @dataclass(slots=True)
 class Reports:
-    """The reports of one kind. ``dirty`` names what they are old about."""
+    """When reports of one kind are written. ``dirty`` names what they are old about."""
 
-    name: str
-    """The name of the decision that writes them."""
-    subjects: str
-    """What they are about, for people."""
     dirty: dict[str, None] = field(default_factory=dict)
     due: int | None = None
     """When write() should be called again; None when every report is up to date."""
@@ -47,8 +51,8 @@ class Reports:
 
     def write(
         self, now: int, busy: bool, in_flight: AbstractSet[Key], changes: Callable[[Iterable[str]], list[Mutation]]
-    ) -> Decision | None:
-        """The reports that changed, as one decision, if this is a time for them; ``changes`` makes them.
+    ) -> Written | None:
+        """The reports that changed, if this is a time for them; ``changes`` makes them.
 
         ``busy`` says that other decisions are on their way: there will be a next look when they have come to an outcome.
         """
@@ -64,8 +68,7 @@ class Reports:
             self.dirty.update(self._sent if mutations else {})
             return None
         self._last = now
-        message = f"the use of {len(mutations)} {self.subjects} changed"
-        return Decision(self.name, subject.key, subject.uid, "UseChanged", message, tuple(mutations))
+        return Written(subject.key, subject.uid, tuple(mutations))
 
     def _next_time(self, now: int, busy: bool) -> int:
         """When to write: now at the earliest."""

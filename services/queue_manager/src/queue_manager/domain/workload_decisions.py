@@ -6,11 +6,14 @@ from collections.abc import Iterator
 from kube import Decision, Manifest, Mutation, Verb
 from queue_manager.domain.flavor_choice import Verdict
 from queue_manager.domain.groups import ADMITTED, INQUEUE, PENDING
-from queue_manager.domain.waiting import ADMISSION as GROUP_ADMITTED
 from queue_manager.domain.waiting import condition
 from queue_manager.domain.workload import ADMISSION, RESERVED, REVOKED, Workload
 
-POD_ADMITTED, HELD, REVOCATION, REQUEUED = "WorkloadAdmitted", "WorkloadHeld", "WorkloadRevoked", "WorkloadRequeued"
+GROUP_ADMITTED = "GroupAdmitted"
+POD_ADMITTED = "WorkloadAdmitted"
+HELD = "WorkloadHeld"
+REVOCATION = "WorkloadRevoked"
+REQUEUED = "WorkloadRequeued"
 GROWN = "WorkloadGrown"
 REQUEUED_WORDS = ("Requeued", "its quota was taken back; it waits for quota again")
 
@@ -23,8 +26,10 @@ def admitted(workload: Workload, patch: Manifest, message: str, now: int) -> Dec
         status["conditions"] = [condition(_kind(workload), "True", "QuotaReserved", "", now)]
     if status:
         mutations.append(Mutation(Verb.STATUS, workload.key, workload.uid, patch=status))
-    name = GROUP_ADMITTED if workload.is_group else POD_ADMITTED
-    return Decision(name, workload.key, workload.uid, "QuotaReserved", message, tuple(mutations))
+    key, uid, changes = workload.key, workload.uid, tuple(mutations)
+    if workload.is_group:
+        return Decision(GROUP_ADMITTED, key, uid, "QuotaReserved", message, changes)
+    return Decision(POD_ADMITTED, key, uid, "QuotaReserved", message, changes)
 
 
 def grown(workload: Workload, text: str) -> Decision:
