@@ -203,6 +203,11 @@ SUPPORT = (
         ("gang_scheduler",),
         "tiers; members by exact name, pattern and label; hard and soft topology of gangs and sub-gangs",
     ),
+    Support(
+        "Device.scheduling.koordinator.sh",
+        ("gang_scheduler",),
+        "the cards of a node and their health",
+    ),
 )
 
 BY_KIND = {support.kind: support for support in SUPPORT}

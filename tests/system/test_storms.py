@@ -89,7 +89,7 @@ def test_jobs_that_come_and_go_while_everything_dies_now_and_then(system) -> Non
     stopped = threading.Event()
 
     def kill_now_and_then() -> None:
-        while not stopped.wait(dice.uniform(0.2, 1.5)):
+        while not stopped.wait(dice.uniform(0.5, 3.0)):
             system.kill(dice.choice(PARTS))
 
     killer = threading.Thread(target=kill_now_and_then)
