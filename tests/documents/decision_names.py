@@ -74,9 +74,7 @@ def _imported(body: Iterable[ast.stmt], file: Path) -> dict[str, str]:
             if neighbour.exists():
                 constants = dict(_constants(ast.parse(neighbour.read_text()).body))
                 found |= {
-                    name.asname or name.name: constants[name.name]
-                    for name in statement.names
-                    if name.name in constants
+                    name.asname or name.name: constants[name.name] for name in statement.names if name.name in constants
                 }
     return found
 
