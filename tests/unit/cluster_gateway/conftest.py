@@ -146,7 +146,9 @@ class Rig:
     def node(self, name: str, *, simulated: bool = False, cpu: str = "8") -> None:
         ready = [{"type": "Ready", "status": "True"}]
         metadata = {"annotations": {SIMULATED: "true"}} if simulated else {}
-        self.report(name, metadata=metadata, status={"allocatable": {"cpu": cpu}, "conditions": ready})
+        info = {} if simulated else {"nodeInfo": {"containerRuntimeVersion": "process://1"}}
+        status = {"allocatable": {"cpu": cpu}, "conditions": ready, **info}
+        self.report(name, metadata=metadata, status=status)
 
     # --- what is so ----------------------------------------------------------------------------------------------
 

@@ -343,3 +343,21 @@ def test_a_restart_at_any_second_changes_no_times(pretending: Any, at: int) -> N
         seen = {**now, **seen}
         rig.loop.advance(1_000)
     assert seen == {"p Pending": 0, "p Running": 2, "p Succeeded": 12, "q there": 0, "q gone": 15}
+
+
+def test_a_node_that_no_agent_reports_of_is_assigned_nothing_and_is_not_ready_for_long(rig: Any) -> None:
+    """A Node that somebody wrote by hand: nobody would run its pods."""
+    ready = {"conditions": [{"type": "Ready", "status": "True"}], "allocatable": {"cpu": "8"}}
+    rig.write({"apiVersion": "v1", "kind": "Node", "metadata": {"name": "paper"}, "status": ready})
+    rig.write(pod("p", "paper"))
+    assert subjects.assignment("paper") not in rig.bus._values
+    rig.loop.advance(41_000)
+    (condition,) = rig.get("Node", "paper", "").status["conditions"]
+    assert condition["status"] == "Unknown" and "not been heard" in condition["message"]
+
+
+def test_an_agent_that_registers_takes_up_the_pods_that_its_node_has_already(rig: Any) -> None:
+    rig.write({"apiVersion": "v1", "kind": "Node", "metadata": {"name": "n1"}})
+    rig.write(pod("p", "n1"))
+    rig.node("n1")
+    assert [orjson.loads(item)["metadata"]["name"] for item in assignment(rig, "n1").pods] == ["p"]

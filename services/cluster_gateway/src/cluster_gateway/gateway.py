@@ -244,6 +244,8 @@ class Gateway:
             self._inbox.wake()
         self.local.watch_nodes(self._seen, self._clock.now())
         await self._write(batch)
+        for node in self.local.new_nodes():
+            self._seen.setdefault(node, self._clock.now())
         self._arm()
 
     def _take_request(self, work: Request, batch: Batch) -> None:

@@ -58,9 +58,10 @@ class LocalCluster:
         self._controllers = Controllers(loaded)
         self._simulated = SimulatedNodes(self.cluster, self._settings.simulation)
         self._addresses = Addresses()
-        self._assignments = Assignments(loaded, lambda node: not self._simulated.is_simulated(node))
+        self._assignments = Assignments(loaded)
         self._nodes = NodeLife(self._settings.node_silence_seconds * 1000, self._simulated.is_simulated)
         self._uids: dict[str, Key] = {}
+        self._fresh: list[str] = []
         self._done: dict[str, None] = {}
         self.begin(now, revision)
         self._fold([Event(None, item) for item in loaded.objects.values()])
@@ -178,6 +179,11 @@ class LocalCluster:
         """The nodes that have an agent, each as heard just now."""
         return self._nodes.first_seen(self.store, now)
 
+    def new_nodes(self) -> list[str]:
+        """The nodes without a simulation that appeared since the last call: their agents have to be heard in time."""
+        fresh, self._fresh = self._fresh, []
+        return [name for name in fresh if not self._simulated.is_simulated(name)]
+
     def is_silent(self, node: str) -> bool:
         """Whether ``node`` was marked for its silence."""
         return self._nodes.is_marked(self.store, node)
@@ -205,6 +211,8 @@ class LocalCluster:
         self._addresses.fold(events)
         self._assignments.fold(events)
         for event in events:
+            if event.key.kind == "Node" and event.old is None:
+                self._fresh.append(event.key.name)
             if event.key.kind == "Pod":
                 if event.old is not None and (event.new is None or event.new.uid != event.old.uid):
                     self._uids.pop(event.old.uid, None)

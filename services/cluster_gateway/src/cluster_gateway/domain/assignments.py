@@ -1,10 +1,12 @@
 """What each node's agent has to know: its pods, the ConfigMaps that they name, and the names of their peers."""
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 
 from cluster_gateway.domain.host_names import host_entries
 from kube import Event, Key, Manifest, Object, Store
+
+PROCESSES = "process://"
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,7 +24,8 @@ class Assignments:
     """Which pods are on which node, and whose agents have something new to hear."""
 
     store: Store
-    has_agent: Callable[[str], bool]
+    _agents: set[str] = field(default_factory=set)
+    """The nodes whose agent has registered: nobody else hears assignments."""
     _pods: dict[str, dict[Key, None]] = field(default_factory=dict)
     _changed: dict[str, None] = field(default_factory=dict)
 
@@ -34,8 +37,8 @@ class Assignments:
                 self._fold_pod(event)
             elif kind in ("ConfigMap", "Service"):
                 self._touch_namespace(event.key.namespace)
-            elif kind == "Node" and event.new is not None and event.old is None and self.has_agent(event.key.name):
-                self._changed[event.key.name] = None
+            elif kind == "Node":
+                self._fold_node(event.key.name, event.new)
 
     def take(self) -> list[str]:
         """The nodes whose assignment changed since the last call."""
@@ -53,12 +56,22 @@ class Assignments:
         )
         return NodeAssignment(node, tuple(pod.manifest() for pod in pods), self._config_maps(pods), hosts)
 
+    def _fold_node(self, name: str, node: Object | None) -> None:
+        """An agent that registers takes up the pods that were bound to its node before."""
+        if node is None:
+            self._agents.discard(name)
+        elif name not in self._agents and _has_agent(node):
+            self._agents.add(name)
+            bound = (key for key, pod in self.store.of_kind("Pod").items() if pod.spec.get("nodeName") == name)
+            self._pods[name] = dict.fromkeys(bound)
+            self._changed[name] = None
+
     def _fold_pod(self, event: Event) -> None:
         before = event.old.spec.get("nodeName") if event.old else None
         after = event.new.spec.get("nodeName") if event.new else None
-        if after and not self.has_agent(after):
+        if after and after not in self._agents:
             return
-        if before and before != after and self.has_agent(before):
+        if before and before != after and before in self._agents:
             self._pods.get(before, {}).pop(event.key, None)
             self._changed[before] = None
         if event.new is None or not after:
@@ -84,6 +97,12 @@ class Assignments:
                 if config is not None:
                     found[f"{pod.namespace}/{name}"] = config.body
         return found
+
+
+def _has_agent(node: Object) -> bool:
+    """Whether a node agent reports of the node: only it says what runs containers there, and that these are processes."""
+    runtime = (node.status.get("nodeInfo") or {}).get("containerRuntimeVersion")
+    return isinstance(runtime, str) and runtime.startswith(PROCESSES)
 
 
 def _named_config_maps(spec: Manifest) -> Iterator[str]:
