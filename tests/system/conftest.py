@@ -1,7 +1,6 @@
 """A whole Tidegate on this machine: real processes, the real bus, real pods; and the means to hurt it."""
 
 import asyncio
-import ctypes
 import importlib.util
 import json
 import os
@@ -38,12 +37,11 @@ def _beside(name: str) -> ModuleType:
     return module
 
 
-log_audit, gangs = _beside("log_audit"), _beside("gangs")
+log_audit, gangs, processes = (_beside(name) for name in ("log_audit", "gangs", "processes"))
 T = TypeVar("T")
 SERVICES = ("cluster_gateway", "admission", "job_controller", "queue_manager", "gang_scheduler", "node_agent")
 START_SECONDS = 40.0
 STOP_SECONDS = 60.0
-_DEATH_SIGNAL = 1
 
 
 class System:
@@ -64,7 +62,10 @@ class System:
         arguments = ["up", "--data-dir", str(self.folder), "--port", str(free_port()), *self._flags]
         with (self.folder / "up.log").open("ab") as log:
             self._supervisor = subprocess.Popen(
-                [sys.executable, "-m", "tidegate_cli.main", *arguments], stdout=log, stderr=log, preexec_fn=_end_with_me
+                [sys.executable, "-m", "tidegate_cli.main", *arguments],
+                stdout=log,
+                stderr=log,
+                preexec_fn=processes.end_with_me,
             )
         self.eventually(lambda: self._is_ready() or self._supervisor.poll() is not None, START_SECONDS)
         assert self._supervisor.poll() is None, (self.folder / "up.log").read_text()
@@ -139,7 +140,7 @@ class System:
 
     def kill(self, *services: str) -> None:
         """SIGKILL to each of them at once; the supervisor starts them again."""
-        for pid in [_started_by(self._supervisor.pid, service) for service in services]:
+        for pid in [processes.started_by(self._supervisor.pid, service) for service in services]:
             os.kill(pid, signal.SIGKILL)
 
     def kill_supervisor(self) -> None:
@@ -151,12 +152,12 @@ class System:
 
     def processes(self) -> dict[int, str]:
         """Every live process of this system, with its environment and command."""
-        return dict(_processes(self.folder))
+        return dict(processes.processes_of(self.folder))
 
     def pod_processes(self) -> dict[str, list[int]]:
         """The live processes of pods of this system by the uid of their pod."""
         found: dict[str, list[int]] = defaultdict(list)
-        for pid, words in _processes(self.folder):
+        for pid, words in processes.processes_of(self.folder):
             mark = re.search(r"TIDEGATE_POD_UID=([^\0]+)", words)
             if mark:
                 found[mark[1]].append(pid)
@@ -196,39 +197,6 @@ _KINDS = {
     "job": {"apiVersion": "batch.volcano.sh/v1alpha1", "kind": "Job"},
     "pod": {"apiVersion": "v1", "kind": "Pod"},
 }
-
-
-def _end_with_me() -> None:
-    ctypes.CDLL(None).prctl(_DEATH_SIGNAL, signal.SIGTERM)
-
-
-def _processes(folder: Path) -> Iterator[tuple[int, str]]:
-    """Live processes that have something of ``folder`` in their environment or command, with both as text."""
-    for entry in Path("/proc").iterdir():
-        if not entry.name.isdigit() or int(entry.name) == os.getpid():
-            continue
-        try:
-            text = (entry / "environ").read_bytes() + (entry / "cmdline").read_bytes()
-            dead = (entry / "stat").read_text().rpartition(")")[2].split()[0] in "ZX"
-        except OSError:
-            continue
-        if not dead and str(folder).encode() in text:
-            yield int(entry.name), text.decode(errors="replace")
-
-
-def _started_by(parent: int, service: str) -> int:
-    """The child of the supervisor that is this service; waits for one that is being started."""
-    word = "nats-server" if service == "nats" else f"{service}.main"
-    until = time.monotonic() + 10
-    while time.monotonic() < until:
-        for child in Path(f"/proc/{parent}/task/{parent}/children").read_text().split():
-            try:
-                if word in Path(f"/proc/{child}/cmdline").read_text():
-                    return int(child)
-            except OSError:
-                continue
-        time.sleep(0.02)
-    raise AssertionError(f"{service} does not run")
 
 
 @contextmanager

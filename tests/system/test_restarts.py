@@ -89,8 +89,8 @@ def test_a_system_that_is_stopped_and_started_has_everything(system) -> None:
 
 def _wrong_but(system, running: str, waiting: str, restarts: int) -> list[str]:
     """What is wrong, except that one gang waits."""
-    status = system.get("jobs.batch.volcano.sh", waiting)["status"]
-    wrong = [] if status["state"]["phase"] == "Pending" else [f"{waiting} is {status['state']['phase']}"]
+    phase = system.get("jobs.batch.volcano.sh", waiting).get("status", {}).get("state", {}).get("phase")
+    wrong = [] if phase == "Pending" else [f"{waiting} is {phase}"]
     return wrong + [one for one in is_whole(system, [running], restarts) if f"podgroup {waiting}-" not in one]
 
 

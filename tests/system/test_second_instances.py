@@ -27,11 +27,13 @@ def second(system, service: str) -> Iterator[subprocess.Popen]:
     """Another process of ``service`` on the same bus and data, under a name of its own."""
     text = (system.folder / "nats" / "nats.conf").read_text()
     address, token = re.search(r'listen: "(.*)"', text)[1], re.search(r'token: "(.*)"', text)[1]
+    # What is meant for the tests, a service would take for a setting that it does not know.
+    kept = {name: value for name, value in os.environ.items() if not name.startswith("TIDEGATE_")}
     words = ["--nats-url", f"nats://{address}", "--data-dir", str(system.folder), "--holder", "second"]
     with (system.folder / "logs" / f"second_{service}.log").open("ab") as log:
         process = subprocess.Popen(
             [sys.executable, "-m", f"{service}.main", *words],
-            env={**os.environ, "TIDEGATE_NATS_TOKEN": token},
+            env={**kept, "TIDEGATE_NATS_TOKEN": token},
             stdout=log,
             stderr=log,
         )

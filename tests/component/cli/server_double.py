@@ -62,8 +62,11 @@ class ServerDouble(api_pb2_grpc.TidegateServiceServicer):
     def remove(self, key: Key) -> None:
         """An object is gone."""
         with self._changed:
+            gone = self.objects.pop(key, None)
+            if gone is None:
+                return
             self.revision += 1
-            self._changes.append(("deleted", self.objects.pop(key), self.revision))
+            self._changes.append(("deleted", gone, self.revision))
             self._changed.notify_all()
 
     def soon(self, seconds: float, action: Any, *arguments: Any) -> None:

@@ -8,6 +8,7 @@ import click
 
 from tidegate_cli.command_table import COMMANDS
 from tidegate_cli.failures import FAILED, INTERRUPTED, complain
+from tidegate_cli.interrupt import interruptible
 from tidegate_cli.lazy_group import LazyGroup
 from tidegate_cli.session import Session, connection_options
 
@@ -48,9 +49,9 @@ def cli(
 def run(arguments: Sequence[str] | None = None) -> int:
     """Run one command; the result is the exit code. What a user did wrong is a sentence, never a stack trace."""
     try:
-        result = cli.main(
-            args=None if arguments is None else list(arguments), prog_name="tidegate", standalone_mode=False
-        )
+        words = None if arguments is None else list(arguments)
+        with interruptible():
+            result = cli.main(args=words, prog_name="tidegate", standalone_mode=False)
         sys.stdout.flush()
         return result if isinstance(result, int) else 0
     except click.ClickException as error:
