@@ -19,6 +19,10 @@ CHANNEL_OPTIONS = [
     # A proxy that is set for web pages does not lead to 127.0.0.1.
     ("grpc.enable_http_proxy", 0),
     ("grpc.primary_user_agent", "tidegate-client"),
+    # A server that was away is there again within seconds; by default it is not looked for again for up to two minutes.
+    ("grpc.initial_reconnect_backoff_ms", 100),
+    ("grpc.min_reconnect_backoff_ms", 1_000),
+    ("grpc.max_reconnect_backoff_ms", 1_000),
 ]
 
 
