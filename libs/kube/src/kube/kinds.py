@@ -1,5 +1,6 @@
 """Every kind that Tidegate knows: group, version, plural and short names, and whether it lives in a namespace."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 from kube.keys import Key, Manifest, kind_id
@@ -156,17 +157,27 @@ def key_of(manifest: Manifest) -> Key:
 
 
 def find_kind(word: str) -> KindInfo:
-    """The kind that a user means by ``word``: ``job``, ``vcjob``, ``pg``, ``jobs.batch``; raises UnknownKind."""
-    wanted = word.lower()
-    for preferred in PREFERRED.values():
-        if _matches(KINDS[preferred], wanted):
-            return KINDS[preferred]
-    for info in KINDS.values():
-        if _matches(info, wanted):
-            return info
-    raise UnknownKind(f"{word!r} is not a kind that Tidegate serves; `tidegate get --help` lists them")
+    """The kind that a user means by ``word``: ``job``, ``vcjobs``, ``pg``, ``jobs.batch``; raises UnknownKind."""
+    found = _BY_WORD.get(word.lower())
+    if found is None:
+        raise UnknownKind(f"{word!r} is not a kind that Tidegate serves; `tidegate get --help` lists them")
+    return found
 
 
-def _matches(info: KindInfo, word: str) -> bool:
-    names = {info.kind.lower(), info.plural, *info.short}
-    return word in names or (bool(info.group) and word in {f"{name}.{info.group}" for name in names})
+def _words(info: KindInfo) -> Iterator[str]:
+    for name in (info.kind.lower(), info.plural, *info.short):
+        yield name
+        if info.group:
+            yield f"{name}.{info.group}"
+
+
+def _by_word() -> dict[str, KindInfo]:
+    """Every word for every kind; of kinds that share one, the preferred kind has it, else the first."""
+    found: dict[str, KindInfo] = {}
+    for info in (*(KINDS[kind] for kind in PREFERRED.values()), *KINDS.values()):
+        for word in _words(info):
+            found.setdefault(word, info)
+    return found
+
+
+_BY_WORD = _by_word()
