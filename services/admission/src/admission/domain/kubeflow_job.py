@@ -2,7 +2,6 @@
 
 from collections.abc import Iterable
 
-from admission.domain import names
 from admission.domain.elastic_policy import ELASTIC_POLICY, check_elastic, check_processes, default_elastic
 from admission.domain.errors import FieldError
 from admission.domain.frameworks import FRAMEWORKS, Framework
@@ -117,8 +116,3 @@ def _check_leaders(path: str, replicas: Manifest, framework: Framework) -> Itera
             )
     if len(leaders) > 1:
         yield FieldError(path, " and ".join(leaders), "a job has one leader; keep one of the two")
-
-
-def check_job_name(path: str, name: str) -> Iterable[FieldError]:
-    """Pods and Services are called after the job, so its name must be able to be a host name."""
-    return names.dns_1035_label(path, name)
