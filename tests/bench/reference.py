@@ -9,8 +9,8 @@ from pathlib import Path
 
 from bus.jetstream import JetStreamBus
 from bus.server import ServerSettings, command, free_port, wait_until_open
-from kube import Key
-from tidegate.codec.facts import Changed, FactSet, encode
+from kube import Edit, Key
+from tidegate.codec.facts import FactSet, encode
 
 
 def four_processes_ms() -> float:
@@ -49,7 +49,7 @@ async def append_rate(sets: int = 300, size: int = 100) -> float:
         began = time.perf_counter()
         for number in range(sets):
             changes = tuple(
-                Changed(Key("Pod", "default", f"p{number}-{index}"), f"u{number}-{index}", {}, body, {}, fresh=True)
+                Edit(Key("Pod", "default", f"p{number}-{index}"), f"u{number}-{index}", {}, body, {}, fresh=True)
                 for index in range(size)
             )
             await log.append(encode(FactSet(0, changes)), expected=number, message_id=f"m{number}")

@@ -17,8 +17,8 @@ from chassis import SystemClock
 from cluster_gateway.gateway import Gateway
 from cluster_gateway.secrets import MemorySecrets
 from cluster_gateway.settings import GatewaySettings
-from kube import Key, Object
-from tidegate.codec.facts import Changed, FactSet, encode, encode_snapshot
+from kube import Edit, Key, Object
+from tidegate.codec.facts import FactSet, encode, encode_snapshot
 
 OBJECTS = 100_000
 BEHIND = 500
@@ -37,7 +37,7 @@ async def restart() -> list[Figure]:
         log = bus.log("fact")
         for number in range(BEHIND):
             status = {"phase": "Running", "startTime": str(number)}
-            change = Changed(objects[number].key, objects[number].uid, status=status)
+            change = Edit(objects[number].key, objects[number].uid, status=status)
             await log.append(encode(FactSet(0, (change,))), expected=number, message_id=f"m{number}")
         await log.put_snapshot(0, encode_snapshot(objects, 0, 0, {}))
         took = await _start_gateway(bus)

@@ -44,17 +44,22 @@ class Facts:
     def _take(self, change_set: fact_pb2.ChangeSet, now: float) -> None:
         runs = {number for number, blob in enumerate(change_set.blobs, 1) if b'"phase":"Running"' in blob}
         for change in change_set.changes:
-            if change.node:
-                self.bound.setdefault(change.name, now)
+            names = change.names or (change.name,)
+            if change.node or change.nodes:
+                self.bound.update(dict.fromkeys(names, now))
             if change.status in runs:
-                self.running.setdefault(change.name, now)
+                self.running.update(dict.fromkeys(names, now))
 
     async def until(self, seen: dict[str, float], names: list[str], timeout: float = 60.0) -> float:
         """When the last of ``names`` was seen; raises TimeoutError."""
+        waiting = dict.fromkeys(names)
         async with asyncio.timeout(timeout):
-            while len(seen) < len(names) or not all(name in seen for name in names):
+            while True:
+                while waiting and (last := next(reversed(waiting))) in seen:
+                    del waiting[last]
+                if not waiting:
+                    return max(seen[name] for name in names)
                 await self._grown.wait()
-        return max(seen[name] for name in names)
 
 
 @dataclass(slots=True)

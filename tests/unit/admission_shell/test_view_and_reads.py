@@ -8,11 +8,11 @@ import pytest
 from admission.reads import BadToken, Filter
 from admission.view import GoneRevision, View
 from bus import Entry, MemoryBus
-from kube import Key
+from kube import Edit, Key
 from kube.selectors import SelectorError
 from tidegate import subjects
 from tidegate.codec import facts
-from tidegate.codec.facts import Changed, FactSet
+from tidegate.codec.facts import FactSet
 
 
 def config(name: str, namespace: str = "default", labels: dict[str, str] | None = None, **data: str) -> dict[str, Any]:
@@ -128,7 +128,7 @@ def test_an_object_that_begins_or_ceases_to_be_meant_is_added_or_deleted(desk: A
 
 
 def fact(name: str) -> bytes:
-    return facts.encode(FactSet(1, (Changed(Key("ConfigMap", "default", name), "u", {}, {}, {}, fresh=True),)))
+    return facts.encode(FactSet(1, (Edit(Key("ConfigMap", "default", name), "u", {}, {}, {}, fresh=True),)))
 
 
 class Reader:

@@ -9,11 +9,11 @@ import pytest
 from bus import MemoryBus
 from chassis import Decider, LoopClock
 from chassis.virtual_time import VirtualLoop
-from kube import Decision, Event, Key, Manifest, Mutation, Outcome, Verb
+from kube import Decision, Edit, Event, Key, Manifest, Mutation, Outcome, Verb
 from tidegate import subjects
 from tidegate.codec import facts
 from tidegate.codec.decisions import decode_commit
-from tidegate.codec.facts import Changed, FactSet
+from tidegate.codec.facts import FactSet
 from tidegate.decision.v1 import decision_pb2
 
 
@@ -93,7 +93,7 @@ class Rig:
         self.tasks[number].cancel()
         self.loop.settle()
 
-    def fact(self, *changes: Changed, outcomes: Sequence[Outcome] = (), position: int = 0) -> int:
+    def fact(self, *changes: Edit, outcomes: Sequence[Outcome] = (), position: int = 0) -> int:
         positions = {"toy": position} if position else {}
         return self.raw_fact(facts.encode(FactSet(self.loop.now_ms, changes, tuple(outcomes), positions)))
 
@@ -108,7 +108,7 @@ class Rig:
 
     def make(self, *names: str, since: int = 0) -> int:
         body = {"data": {"since": since}}
-        return self.fact(*(Changed(config_map(name), f"u-{name}", {}, body, {}, fresh=True) for name in names))
+        return self.fact(*(Edit(config_map(name), f"u-{name}", {}, body, {}, fresh=True) for name in names))
 
     def commits(self, service: str = "toy") -> list[decision_pb2.Commit]:
         entries = self.bus.log(subjects.decisions(service)).entries(0)
@@ -120,7 +120,7 @@ class Rig:
 
     def answer(self, decision_id: str, name: str, applied: bool = True) -> int:
         """The outcome of a decision, and what it changed."""
-        done = [Changed(config_map(name), f"u-{name}", {"labels": {"done": "yes"}})] if applied else []
+        done = [Edit(config_map(name), f"u-{name}", {"labels": {"done": "yes"}})] if applied else []
         outcome = Outcome(decision_id, "MapLabelled", config_map(name), applied, {} if applied else {"": "not now"})
         holding = (
             number for number, commit in enumerate(self.commits(), 1) if decision_id in map(_id, commit.decisions)

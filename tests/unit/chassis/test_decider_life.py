@@ -7,11 +7,11 @@ from typing import Any
 import pytest
 
 from bus import RequestFailed
-from kube import Decision, Key, Outcome
+from kube import Decision, Edit, Key, Outcome
 from tidegate import subjects
 from tidegate.codec import facts
 from tidegate.codec.decisions import CommitHead, encode_commit
-from tidegate.codec.facts import Changed, FactSet
+from tidegate.codec.facts import FactSet
 
 Rig = Any
 
@@ -115,7 +115,7 @@ def test_a_successor_begins_from_a_snapshot_not_after_what_its_predecessor_had_d
     decided_on = rig.make("b")
     rig.answer("toy/1/1", "b")
     rig.stop()
-    rig.fact(Changed(config_map("b"), "", removed=True))
+    rig.fact(Edit(config_map("b"), "", removed=True))
     snapshot(rig, 4)
     assert rig.commits()[-1].decided_on == decided_on == 2
     decider = rig.start()
@@ -192,8 +192,8 @@ def test_a_fact_that_the_core_stumbles_over_still_settles_what_it_settles(rig: R
     decider = rig.start()
     rig.make("x")
     outcome = rig.cores[0]
-    bad = Changed(config_map("bad"), "u", {}, {}, {}, fresh=True)
-    done = Changed(config_map("x"), "u-x", {"labels": {"done": "yes"}})
+    bad = Edit(config_map("bad"), "u", {}, {}, {}, fresh=True)
+    done = Edit(config_map("x"), "u-x", {"labels": {"done": "yes"}})
     rig.fact(done, bad, outcomes=[Outcome("toy/1/1", "MapLabelled", config_map("x"), True)], position=2)
     assert len(decider.term.in_flight) == 0
     assert [item.decision_id for item in outcome.settled] == ["toy/1/1"]

@@ -9,9 +9,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from cluster_gateway.domain.cluster import Cluster
-from kube import Event, Key, Manifest, Object, Store
+from kube import Edit, Event, Key, Manifest, Object, Store
 from tidegate.codec import facts
-from tidegate.codec.facts import Changed, FactSet
+from tidegate.codec.facts import FactSet
 from tidegate.fact.v1 import fact_pb2
 
 KEYS = [Key("Pod", "default", "p"), Key("Pod", "team", "p"), Key("ConfigMap", "default", "c"), Key("Node", "", "n")]
@@ -75,7 +75,7 @@ def run(cluster: Cluster, taken: list[tuple[str, Key, Key, int]]) -> None:
 def commit(cluster: Cluster, reader: Store) -> list[Event]:
     """The next change set, told to a reader; what happened in the cluster meanwhile."""
     changes = tuple(
-        Changed(e.key, e.uid, e.metadata, e.body, e.status, e.node, e.fresh, e.removed, e.actor)
+        Edit(e.key, e.uid, e.metadata, e.body, e.status, e.node, e.fresh, e.removed, e.actor)
         for e in cluster.draft.take()
     )
     message = fact_pb2.ChangeSet.FromString(facts.encode(FactSet(cluster.now, changes)))

@@ -1,6 +1,7 @@
 """Kubernetes-shaped objects: keys, kinds, versions of objects, the store that facts fold to, and decisions about them."""
 
 from kube.decisions import Decision, Mutation, Outcome, Verb
+from kube.edits import Edit
 from kube.keys import Key, Manifest, kind_id
 from kube.kinds import KINDS, KindInfo, UnknownKind, api_version_of, find_kind, is_namespaced, key_of
 from kube.merge import merge, merge_conditions
@@ -11,6 +12,7 @@ from kube.times import parse_duration, parse_time, rfc3339, rfc3339_micro
 __all__ = [
     "KINDS",
     "Decision",
+    "Edit",
     "Event",
     "Key",
     "KindInfo",

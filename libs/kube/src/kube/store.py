@@ -1,7 +1,7 @@
 """The state that facts fold to: every object, found by key, by kind and by owner."""
 
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Iterator, Mapping
+from itertools import chain
 from typing import Any, Final
 
 from kube.keys import Key, Manifest
@@ -17,7 +17,7 @@ class Event:
     __slots__ = ("key", "new", "old")
 
     def __init__(self, old: Object | None, new: Object | None) -> None:
-        found = new or old
+        found = old if new is None else new
         assert found is not None, "an event has an old or a new object"
         self.old: Final = old
         self.new: Final = new
@@ -41,18 +41,40 @@ class Event:
 
 
 _NOTHING: Manifest = {}
+_NO_OBJECTS: dict[Key, Object] = {}
 
 
-@dataclass(slots=True)
+class _All(Mapping[Key, Object]):
+    """The objects of all kinds: kind by kind, in the order of their arrival."""
+
+    __slots__ = ("_kinds",)
+
+    def __init__(self, kinds: Mapping[str, Mapping[Key, Object]]) -> None:
+        self._kinds = kinds
+
+    def __getitem__(self, key: Key) -> Object:
+        return self._kinds[key.kind][key]
+
+    def __iter__(self) -> Iterator[Key]:
+        return chain.from_iterable(self._kinds.values())
+
+    def __len__(self) -> int:
+        return sum(map(len, self._kinds.values()))
+
+
 class Store:
     """Objects by key, with the indexes that every reader needs."""
 
-    objects: dict[Key, Object] = field(default_factory=dict)
-    _kinds: dict[str, dict[Key, Object]] = field(default_factory=dict)
-    _owned: dict[str, dict[Key, None]] = field(default_factory=dict)
+    __slots__ = ("_kinds", "_owned", "objects")
+
+    def __init__(self) -> None:
+        self._kinds: dict[str, dict[Key, Object]] = {}
+        self._owned: dict[str, dict[Key, None]] = {}
+        self.objects: Final[Mapping[Key, Object]] = _All(self._kinds)
 
     def get(self, key: Key) -> Object | None:
-        return self.objects.get(key)
+        kind = self._kinds.get(key[0])
+        return None if kind is None else kind.get(key)
 
     def of_kind(self, kind: str) -> dict[Key, Object]:
         """All objects of the kind with group ``kind``, by key, in the order of their arrival."""
@@ -68,23 +90,21 @@ class Store:
     def put(self, new: Object) -> Event:
         """Store a new version; returns what changed."""
         key = new.key
-        old = self.objects.get(key)
-        self.objects[key] = new
-        kind = self._kinds.get(key.kind)
+        kind = self._kinds.get(key[0])
         if kind is None:
-            kind = self._kinds[key.kind] = {}
+            kind = self._kinds[key[0]] = {}
+        old = kind.get(key)
         kind[key] = new
-        before = old.metadata if old is not None else _NOTHING
+        before = _NOTHING if old is None else old.metadata
         if before is not new.metadata and ("ownerReferences" in before or "ownerReferences" in new.metadata):
             self._index_owners(old, new)
         return Event(old, new)
 
     def remove(self, key: Key) -> Event | None:
         """Forget an object; None when it was not there."""
-        old = self.objects.pop(key, None)
+        old = self._kinds.get(key[0], _NO_OBJECTS).pop(key, None)
         if old is None:
             return None
-        del self._kinds[key.kind][key]
         self._index_owners(old, None)
         return Event(old, None)
 

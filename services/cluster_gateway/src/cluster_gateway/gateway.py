@@ -287,26 +287,12 @@ class Gateway:
         """Let the cluster react, store what happened, answer, and tell the nodes."""
         edits = self.local.react()
         if edits or batch.outcomes:
-            changes = tuple(
-                facts.Changed(
-                    edit.key,
-                    edit.uid,
-                    edit.metadata,
-                    edit.body,
-                    edit.status,
-                    edit.node,
-                    edit.fresh,
-                    edit.removed,
-                    edit.actor,
-                )
-                for edit in edits
-            )
             payload = facts.encode(
-                facts.FactSet(self._clock.now(), changes, tuple(batch.outcomes), dict(self._positions))
+                facts.FactSet(self._clock.now(), edits, tuple(batch.outcomes), dict(self._positions))
             )
             headers = {REQUESTS: ",".join(batch.requests)} if batch.requests else {}
             message_id = f"{self._writer}/{self._last + 1}"
-            with self._tracer.span("facts stored", batch.cause, changes=len(changes), outcomes=len(batch.outcomes)):
+            with self._tracer.span("facts stored", batch.cause, changes=len(edits), outcomes=len(batch.outcomes)):
                 self._last = await self._facts.append(
                     payload, expected=self._last, message_id=message_id, headers=headers | self._tracer.carrier()
                 )

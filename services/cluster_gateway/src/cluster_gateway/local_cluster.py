@@ -14,7 +14,6 @@ from cluster_gateway.domain.bootstrap import bootstrap
 from cluster_gateway.domain.carrying_out import carry_out, perform
 from cluster_gateway.domain.cluster import Cluster
 from cluster_gateway.domain.controllers import Controllers
-from cluster_gateway.domain.draft import Edit
 from cluster_gateway.domain.node_life import NodeLife
 from cluster_gateway.domain.reports import node_state, node_usage, pod_gone, pod_status
 from cluster_gateway.domain.simulated_nodes import SimulatedNodes
@@ -22,7 +21,7 @@ from cluster_gateway.domain.writing import Conflict, Parts, Write, check, store
 from cluster_gateway.hiding import Hiding
 from cluster_gateway.secrets import Secrets
 from cluster_gateway.settings import GatewaySettings
-from kube import Event, Key, Outcome, Store
+from kube import Edit, Event, Key, Outcome, Store
 from tidegate.codec.blobs import BlobReader
 from tidegate.codec.decisions import decode_commit, key_of_ref
 from tidegate.decision.v1 import decision_pb2

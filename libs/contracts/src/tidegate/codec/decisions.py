@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from itertools import groupby, repeat
 
 from kube import Decision, Key, Manifest, Mutation, Verb, api_version_of
 from tidegate.codec.blobs import BlobReader, BlobWriter
@@ -41,25 +42,39 @@ def encode_commit(head: CommitHead, decisions: Iterable[tuple[str, Decision]], p
             message=decision.message,
             payload=blobs.put(decision.payload),
         )
-        for mutation in decision.mutations:
-            _add_mutation(item, mutation, blobs)
+        _add_mutations(item, decision.mutations, blobs)
     return message.SerializeToString()
 
 
-def _add_mutation(item: decision_pb2.Decision, mutation: Mutation, blobs: BlobWriter) -> None:
-    metadata, body = None, None
-    patch = mutation.devices if mutation.patch is None else mutation.patch
-    if mutation.manifest is not None:
-        metadata, body, patch = split(mutation.manifest)
-    item.mutations.add(
-        verb=mutation.verb.value,
-        ref=_ref(mutation.key, mutation.uid),
-        metadata=blobs.put(metadata),
-        body=blobs.put(body),
-        patch=blobs.put(patch),
-        node=mutation.node,
-        grace_seconds=mutation.grace_seconds,
-    )
+def _add_mutations(item: decision_pb2.Decision, mutations: Iterable[Mutation], blobs: BlobWriter) -> None:
+    """Mutations that follow one another and are alike go together: the pods of a gang share all but names and nodes."""
+
+    def alike(mutation: Mutation) -> tuple[Verb, str, str, int | None, bool, int, int, int]:
+        kind, namespace, _ = mutation.key
+        metadata, body = None, None
+        patch = mutation.devices if mutation.patch is None else mutation.patch
+        if mutation.manifest is not None:
+            metadata, body, patch = split(mutation.manifest)
+        parts = blobs.put(metadata), blobs.put(body), blobs.put(patch)
+        return (mutation.verb, kind, namespace, mutation.grace_seconds, mutation.node != "", *parts)
+
+    for (verb, kind, namespace, grace_seconds, placed, metadata, body, patch), group in groupby(mutations, alike):
+        members = list(group)
+        added = item.mutations.add(
+            verb=verb.value,
+            ref=decision_pb2.ObjectRef(kind=kind, namespace=namespace),
+            metadata=metadata,
+            body=body,
+            patch=patch,
+            grace_seconds=grace_seconds,
+        )
+        if len(members) == 1:
+            added.ref.name, added.ref.uid, added.node = members[0].key.name, members[0].uid, members[0].node
+            continue
+        added.names.extend([mutation.key.name for mutation in members])
+        added.uids.extend([mutation.uid for mutation in members])
+        if placed:
+            added.nodes.extend([mutation.node for mutation in members])
 
 
 def split(manifest: Manifest) -> tuple[Manifest, Manifest, Manifest | None]:
@@ -82,7 +97,7 @@ def decode_commit(message: decision_pb2.Commit) -> Iterator[tuple[str, Decision]
                 item.subject.uid,
                 item.reason,
                 item.message,
-                tuple(_mutation(mutation, blobs) for mutation in item.mutations),
+                tuple(mutation for group in item.mutations for mutation in _mutations(group, blobs)),
                 blobs.get(item.payload) if item.payload else None,
             ),
         )
@@ -94,15 +109,23 @@ def decision_heads(message: decision_pb2.Commit) -> Iterator[tuple[str, Decision
         yield item.id, Decision(item.name, key_of_ref(item.subject), item.subject.uid, item.reason, item.message)
 
 
-def _mutation(item: decision_pb2.Mutation, blobs: BlobReader) -> Mutation:
-    key, verb = key_of_ref(item.ref), Verb(item.verb)
+def _mutations(item: decision_pb2.Mutation, blobs: BlobReader) -> Iterator[Mutation]:
+    """The same change to one object, or to several."""
+    verb, ref = Verb(item.verb), item.ref
     grace = item.grace_seconds if item.HasField("grace_seconds") else None
     part = blobs.get(item.patch) if item.patch else None
+    names, uids, nodes = item.names or (ref.name,), item.uids or (ref.uid,), item.nodes or repeat(item.node)
+    keys = (Key(ref.kind, ref.namespace, name) for name in names)
     if verb is Verb.CREATE:
-        return Mutation(verb, key, item.ref.uid, manifest=_manifest(key, item, blobs, part))
+        return (
+            Mutation(verb, key, uid, manifest=_manifest(key, item, blobs, part))
+            for key, uid in zip(keys, uids, strict=True)
+        )
     if verb is Verb.BIND:
-        return Mutation(verb, key, item.ref.uid, node=item.node, devices=part)
-    return Mutation(verb, key, item.ref.uid, patch=part, grace_seconds=grace)
+        return (
+            Mutation(verb, key, uid, None, None, node, part) for key, uid, node in zip(keys, uids, nodes, strict=False)
+        )
+    return (Mutation(verb, key, uid, None, part, grace_seconds=grace) for key, uid in zip(keys, uids, strict=True))
 
 
 def _manifest(key: Key, item: decision_pb2.Mutation, blobs: BlobReader, status: Manifest | None) -> Manifest:

@@ -1,9 +1,10 @@
 """Change sets between the log and the store."""
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import groupby
 
-from kube import Event, Key, Manifest, Object, Outcome, Store
+from kube import Edit, Event, Key, Manifest, Object, Outcome, Store
 from tidegate.codec.blobs import BlobReader, BlobWriter
 from tidegate.codec.garbage import keep_all, no_collection
 from tidegate.fact.v1 import fact_pb2
@@ -16,26 +17,11 @@ SNAPSHOT_PART = 2000
 
 
 @dataclass(frozen=True, slots=True)
-class Changed:
-    """What one object became: the parts that are new (None: as before), or that it is gone."""
-
-    key: Key
-    uid: str
-    metadata: Manifest | None = None
-    body: Manifest | None = None
-    status: Manifest | None = None
-    node: str = ""
-    fresh: bool = False
-    removed: bool = False
-    actor: str = ""
-
-
-@dataclass(frozen=True, slots=True)
 class FactSet:
     """One change set as plain data."""
 
     at_ms: int
-    changes: tuple[Changed, ...] = ()
+    changes: Sequence[Edit] = ()
     outcomes: tuple[Outcome, ...] = ()
     positions: Mapping[str, int] = field(default_factory=dict)
 
@@ -44,30 +30,43 @@ def encode(facts: FactSet) -> bytes:
     """The message of the log for a change set."""
     message = fact_pb2.ChangeSet(at_ms=facts.at_ms)
     kinds: dict[str, int] = {}
-    actors: dict[str, int] = {}
-    blobs = BlobWriter(message.blobs)
-    add = message.changes.add
-    for change in facts.changes:
-        key = change.key
-        add(
-            kind=kinds.setdefault(key.kind, len(kinds)),
-            namespace=key.namespace,
-            name=key.name,
-            uid=change.uid,
-            removed=change.removed,
-            metadata=blobs.put(change.metadata),
-            body=blobs.put(change.body),
-            status=blobs.put(change.status),
-            node=change.node,
-            fresh=change.fresh,
-            actor=actors.setdefault(change.actor, len(actors)),
-        )
+    _add_changes(message, facts.changes, kinds)
     for outcome in facts.outcomes:
         _add_outcome(message, outcome, kinds)
     message.positions.update(facts.positions)
     message.kinds.extend(kinds)
-    message.actors.extend(actors)
     return message.SerializeToString()
+
+
+def _add_changes(message: fact_pb2.ChangeSet, edits: Iterable[Edit], kinds: dict[str, int]) -> None:
+    """Edits that follow one another and are alike make one change: pods of one template share all but their names."""
+    put, actors = BlobWriter(message.blobs).put, dict[str, int]()
+
+    def alike(edit: Edit) -> tuple[str, str, bool, bool, str, bool, int, int, int]:
+        kind, namespace, _ = edit.key
+        parts = put(edit.metadata), put(edit.body), put(edit.status)
+        return (kind, namespace, edit.removed, edit.fresh, edit.actor, edit.node != "", *parts)
+
+    for (kind, namespace, removed, fresh, actor, bound, metadata, body, status), group in groupby(edits, alike):
+        members = list(group)
+        change = message.changes.add(
+            kind=kinds.setdefault(kind, len(kinds)),
+            namespace=namespace,
+            removed=removed,
+            metadata=metadata,
+            body=body,
+            status=status,
+            fresh=fresh,
+            actor=actors.setdefault(actor, len(actors)),
+        )
+        if len(members) == 1:
+            change.name, change.uid, change.node = members[0].key.name, members[0].uid, members[0].node
+            continue
+        change.names.extend([edit.key.name for edit in members])
+        change.uids.extend([edit.uid for edit in members])
+        if bound:
+            change.nodes.extend([edit.node for edit in members])
+    message.actors.extend(actors)
 
 
 def _add_outcome(message: fact_pb2.ChangeSet, outcome: Outcome, kinds: dict[str, int]) -> None:
@@ -96,30 +95,49 @@ def fold(store: Store, message: fact_pb2.ChangeSet, revision: int, interest: Int
     kinds = list(message.kinds)
     events: list[Event] = []
     for change in message.changes:
-        key = Key(kinds[change.kind], change.namespace, change.name)
+        kind = kinds[change.kind]
+        keys = [Key(kind, change.namespace, name) for name in change.names or (change.name,)]
         if change.removed:
-            gone = store.remove(key)
-            if gone is not None:
-                events.append(gone)
-            continue
-        old = None if change.fresh else store.get(key)
-        if old is None and interest and not (change.fresh and interest(key.kind, blobs.get(change.metadata))):
-            continue
-        events.append(store.put(_version(key, change, old, blobs, revision)))
+            events += [gone for key in keys if (gone := store.remove(key)) is not None]
+        elif not interest or not change.fresh or interest(kind, blobs.get(change.metadata)):
+            events += _lay(store, change, keys, blobs, revision, all_kept=interest is None)
     return events
 
 
-def _version(key: Key, change: fact_pb2.Change, old: Object | None, blobs: BlobReader, revision: int) -> Object:
-    metadata = blobs.get(change.metadata) if change.metadata or old is None else old.metadata
-    body = blobs.get(change.body) if change.body or old is None else old.body
-    status = blobs.get(change.status) if change.status or old is None else old.status
-    if change.node:
-        body = with_node(body, change.node)
-    only_status = not (change.metadata or change.body or change.node or old is None)
-    spec_revision = old.spec_revision if only_status and old is not None else revision
-    if change.revision:
-        return Object(key, change.uid, metadata, body, status, change.revision, change.spec_revision)
-    return Object(key, change.uid, metadata, body, status, revision, spec_revision)
+def _lay(
+    store: Store, change: fact_pb2.Change, keys: Sequence[Key], blobs: BlobReader, revision: int, *, all_kept: bool
+) -> list[Event]:
+    """Store the new version of each of ``keys``: what changed is laid over what was, and what they share stays shared.
+
+    Objects that are not there and not fresh are passed over, unless all are kept.
+    """
+    part, revision, spec_revision = blobs.get, change.revision or revision, change.spec_revision or revision
+    metadata, body, status = (
+        part(number) if number else None for number in (change.metadata, change.body, change.status)
+    )
+    uids, nodes = change.uids or (change.uid,), change.nodes or (change.node,) * len(keys)
+    only_status = not (change.metadata or change.body or change.node or change.nodes)
+    versions: list[Object] = []
+    for key, uid, node in zip(keys, uids, nodes, strict=True):
+        old = None if change.fresh else store.get(key)
+        if old is None:
+            if change.fresh or all_kept:
+                whole = with_node(body or {}, node) if node else body
+                versions.append(Object(key, uid, metadata, whole, status, revision, spec_revision))
+            continue
+        new_body = old.body if body is None else body
+        versions.append(
+            Object(
+                old.key,
+                uid,
+                old.metadata if metadata is None else metadata,
+                with_node(new_body, node) if node else new_body,
+                old.status if status is None else status,
+                revision,
+                old.spec_revision if only_status else spec_revision,
+            )
+        )
+    return [store.put(version) for version in versions]
 
 
 def with_node(body: Manifest, node: str) -> Manifest:

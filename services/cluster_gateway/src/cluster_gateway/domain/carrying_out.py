@@ -159,8 +159,7 @@ def _bind(cluster: Cluster, mutation: Mutation, decision: Decision) -> None:
     metadata = pod.metadata
     if mutation.devices:
         metadata = {**metadata, "annotations": {**pod.annotations, **annotations_of(mutation.devices)}}
-    bound = cluster.bind(pod, mutation.node, metadata)
-    cluster.set_status(bound, cluster.scheduled())
+    cluster.bind(pod, mutation.node, metadata)
 
 
 def _evict(cluster: Cluster, mutation: Mutation, decision: Decision) -> None:

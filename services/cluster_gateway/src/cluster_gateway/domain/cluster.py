@@ -36,7 +36,7 @@ class Cluster:
     _stamped: dict[int, tuple[Manifest, Manifest]] = field(default_factory=dict)
     _scheduled: tuple[str, Manifest] = ("", {})
 
-    def scheduled(self) -> Manifest:
+    def _scheduled_now(self) -> Manifest:
         """The status patch of a pod that gets its node now: one object for all that are bound at one time."""
         at = rfc3339(self.now)
         if self._scheduled[0] != at:
@@ -87,7 +87,7 @@ class Cluster:
 
     def replace(self, old: Object, metadata: Manifest, body: Manifest) -> Object:
         """Store a new version of what a user wrote; the generation counts changes of the body."""
-        if (metadata == old.metadata and body == old.body) or old.key not in self.store.objects:
+        if (metadata == old.metadata and body == old.body) or self.store.get(old.key) is None:
             return old
         if body != old.body:
             metadata = {**metadata, "generation": int(old.metadata.get("generation", 0)) + 1}
@@ -98,26 +98,27 @@ class Cluster:
 
     def set_status(self, old: Object, patch: Manifest) -> Object:
         """Lay a merge patch over the status. Objects that share a status and get the same patch share the result."""
-        memo = self._merged.get((id(old.status), id(patch)))
-        if memo is None:
-            memo = (merge(old.status, patch), old.status, patch)
-            self._merged[id(old.status), id(patch)] = memo
-        status = memo[0]
-        if status == old.status or old.key not in self.store.objects:
+        status = self._patched(old.status, patch)
+        if status == old.status or self.store.get(old.key) is None:
             return old
         new = Object(old.key, old.uid, old.metadata, old.body, status, self.revision, old.spec_revision)
         self._note(self.store.put(new))
         self.draft.changed(new, self.actor, status=True)
         return new
 
+    def _patched(self, status: Manifest, patch: Manifest) -> Manifest:
+        memo = self._merged.get((id(status), id(patch)))
+        if memo is None:
+            memo = self._merged[id(status), id(patch)] = (merge(status, patch), status, patch)
+        return memo[0]
+
     def bind(self, pod: Object, node: str, metadata: Manifest) -> Object:
-        """Give a pod its node; ``metadata`` is the pod's own, with what the binding adds."""
+        """Give a pod its node, and tell so in its status; ``metadata`` is its own, with what the binding adds."""
         body = {**pod.body, "spec": {**pod.spec, "nodeName": node}}
-        new = Object(pod.key, pod.uid, metadata, body, pod.status, self.revision, self.revision)
+        status = self._patched(pod.status, self._scheduled_now())
+        new = Object(pod.key, pod.uid, metadata, body, status, self.revision, self.revision)
         self._note(self.store.put(new))
-        self.draft.bound(new, node, self.actor)
-        if metadata is not pod.metadata:
-            self.draft.changed(new, self.actor, metadata=True)
+        self.draft.bound(new, node, self.actor, metadata=metadata is not pod.metadata)
         return new
 
     def delete(self, item: Object, grace_seconds: int | None = None) -> None:

@@ -3,26 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
-from kube import Key, Manifest, Object
-
-
-@dataclass(slots=True)
-class Edit:
-    """What one object became: the parts that are new (None: as before), or that it is gone. ``actor`` asked for it.
-
-    It grows until the draft is taken, and is not changed after.
-    """
-
-    key: Key
-    uid: str
-    metadata: Manifest | None = None
-    body: Manifest | None = None
-    status: Manifest | None = None
-    node: str = ""
-    fresh: bool = False
-    removed: bool = False
-    actor: str = ""
-    place: int = -1
+from kube import Edit, Key, Object
 
 
 @dataclass(slots=True)
@@ -59,9 +40,12 @@ class Draft:
         if status:
             edit.status = item.status
 
-    def bound(self, item: Object, node: str, actor: str) -> None:
-        """The pod has a node now, and nothing else of its body is new."""
+    def bound(self, item: Object, node: str, actor: str, *, metadata: bool) -> None:
+        """The pod has a node now and a status that says so; nothing else is new, but for its metadata where that is said."""
         edit = self._of(item, actor)
+        edit.status = item.status
+        if metadata:
+            edit.metadata = item.metadata
         if edit.body is not None:
             edit.body = item.body
         else:

@@ -90,7 +90,7 @@ class SimulatedNodes:
         old, new = (item.spec.get("nodeName") if item else None for item in (event.old, event.new))
         if old and old != new:
             self._bound.get(old, {}).pop(event.key, None)
-        if new and event.key in self.cluster.store.objects:
+        if new and self.cluster.store.get(event.key) is not None:
             self._bound.setdefault(new, {})[event.key] = None
 
     def _resume_all(self, node: str, now: int) -> None:

@@ -194,7 +194,7 @@ Global___ObjectRef: _TypeAlias = ObjectRef  # noqa: Y015
 
 @_typing.final
 class Mutation(_message.Message):
-    """One change to one object."""
+    """One change to one object, or the same change to several of one kind and namespace."""
 
     DESCRIPTOR: _descriptor.Descriptor
 
@@ -205,6 +205,9 @@ class Mutation(_message.Message):
     PATCH_FIELD_NUMBER: _builtins.int
     NODE_FIELD_NUMBER: _builtins.int
     GRACE_SECONDS_FIELD_NUMBER: _builtins.int
+    NAMES_FIELD_NUMBER: _builtins.int
+    UIDS_FIELD_NUMBER: _builtins.int
+    NODES_FIELD_NUMBER: _builtins.int
     verb: Global___Verb.ValueType
     metadata: _builtins.int
     """Of a new object: its metadata and body, references to blobs (from 1; 0 is none)."""
@@ -214,7 +217,17 @@ class Mutation(_message.Message):
     node: _builtins.str
     grace_seconds: _builtins.int
     @_builtins.property
-    def ref(self) -> Global___ObjectRef: ...
+    def ref(self) -> Global___ObjectRef:
+        """Of several objects: what they share; names, uids and nodes say which they are."""
+
+    @_builtins.property
+    def names(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
+        """Of several objects: the name and the uid of each, in their order, and the node that each is given."""
+
+    @_builtins.property
+    def uids(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]: ...
+    @_builtins.property
+    def nodes(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]: ...
     def __init__(
         self,
         *,
@@ -225,10 +238,13 @@ class Mutation(_message.Message):
         patch: _builtins.int = ...,
         node: _builtins.str = ...,
         grace_seconds: _builtins.int | None = ...,
+        names: _abc.Iterable[_builtins.str] | None = ...,
+        uids: _abc.Iterable[_builtins.str] | None = ...,
+        nodes: _abc.Iterable[_builtins.str] | None = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["_grace_seconds", b"_grace_seconds", "grace_seconds", b"grace_seconds", "ref", b"ref"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["_grace_seconds", b"_grace_seconds", "body", b"body", "grace_seconds", b"grace_seconds", "metadata", b"metadata", "node", b"node", "patch", b"patch", "ref", b"ref", "verb", b"verb"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_grace_seconds", b"_grace_seconds", "body", b"body", "grace_seconds", b"grace_seconds", "metadata", b"metadata", "names", b"names", "node", b"node", "nodes", b"nodes", "patch", b"patch", "ref", b"ref", "uids", b"uids", "verb", b"verb"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     _WhichOneofReturnType__grace_seconds: _TypeAlias = _typing.Literal["grace_seconds"]  # noqa: Y015
     _WhichOneofArgType__grace_seconds: _TypeAlias = _typing.Literal["_grace_seconds", b"_grace_seconds"]  # noqa: Y015

@@ -94,7 +94,7 @@ Global___ChangeSet: _TypeAlias = ChangeSet  # noqa: Y015
 
 @_typing.final
 class Change(_message.Message):
-    """One object became, changed, or is gone."""
+    """One object, or several of one kind and namespace that changed alike: became, changed, or are gone."""
 
     DESCRIPTOR: _descriptor.Descriptor
 
@@ -111,9 +111,13 @@ class Change(_message.Message):
     REVISION_FIELD_NUMBER: _builtins.int
     SPEC_REVISION_FIELD_NUMBER: _builtins.int
     ACTOR_FIELD_NUMBER: _builtins.int
+    NAMES_FIELD_NUMBER: _builtins.int
+    UIDS_FIELD_NUMBER: _builtins.int
+    NODES_FIELD_NUMBER: _builtins.int
     kind: _builtins.int
     namespace: _builtins.str
     name: _builtins.str
+    """The one object. Empty where there are several: then names, uids and nodes say which."""
     uid: _builtins.str
     removed: _builtins.bool
     metadata: _builtins.int
@@ -127,9 +131,17 @@ class Change(_message.Message):
     fresh: _builtins.bool
     """The object is new, or replaces one of the same name: what is not referred to is empty."""
     revision: _builtins.int
-    """In a snapshot: the revisions of the last change, and of the last one to more than the status."""
+    """In a snapshot: the revisions of the last change, and of the last one to more than the status. Alike for all."""
     spec_revision: _builtins.int
     actor: _builtins.int
+    @_builtins.property
+    def names(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
+        """Of several objects: the name and the uid of each, in their order, and the node of each if they were bound."""
+
+    @_builtins.property
+    def uids(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]: ...
+    @_builtins.property
+    def nodes(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]: ...
     def __init__(
         self,
         *,
@@ -146,10 +158,13 @@ class Change(_message.Message):
         revision: _builtins.int = ...,
         spec_revision: _builtins.int = ...,
         actor: _builtins.int = ...,
+        names: _abc.Iterable[_builtins.str] | None = ...,
+        uids: _abc.Iterable[_builtins.str] | None = ...,
+        nodes: _abc.Iterable[_builtins.str] | None = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["actor", b"actor", "body", b"body", "fresh", b"fresh", "kind", b"kind", "metadata", b"metadata", "name", b"name", "namespace", b"namespace", "node", b"node", "removed", b"removed", "revision", b"revision", "spec_revision", b"spec_revision", "status", b"status", "uid", b"uid"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["actor", b"actor", "body", b"body", "fresh", b"fresh", "kind", b"kind", "metadata", b"metadata", "name", b"name", "names", b"names", "namespace", b"namespace", "node", b"node", "nodes", b"nodes", "removed", b"removed", "revision", b"revision", "spec_revision", b"spec_revision", "status", b"status", "uid", b"uid", "uids", b"uids"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
