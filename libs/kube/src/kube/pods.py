@@ -47,6 +47,11 @@ def has_condition(status: Manifest, name: str) -> bool:
     return any(item.get("type") == name and item.get("status") == "True" for item in conditions)
 
 
+def same_but_for_node(old: Manifest, new: Manifest) -> bool:
+    """Whether two pod specs differ in nothing but the node: what a binding changes."""
+    return {**old, "nodeName": ""} == {**new, "nodeName": ""}
+
+
 def _requests(container: Manifest) -> Amounts:
     return _amounts((container.get("resources") or {}).get("requests"))
 

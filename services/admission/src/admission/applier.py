@@ -121,7 +121,7 @@ class Applier:
                 if not draft.request.writes:
                     return self._answer(jobs, self._view.revision)
                 draft.request.id, draft.request.actor = request_id, jobs[0].actor
-                with self._tracer.span("apply", objects=len(draft.request.writes)):
+                with self._tracer.span("apply", objects=draft.objects):
                     draft.request.traceparent = self._tracer.carrier().get(TRACEPARENT, "")
                     reply = await self._send(draft.request)
                 if not reply.error:

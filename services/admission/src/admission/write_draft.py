@@ -10,22 +10,44 @@ class WriteDraft:
 
     def __init__(self) -> None:
         self.request = gateway_pb2.WriteRequest()
+        self.objects = 0
         self._blobs = BlobWriter(self.request.blobs)
+        self._alike: tuple[object, ...] = ()
+        self._write = gateway_pb2.Write()
 
     def store(self, item: Object, expected_revision: int) -> None:
         """Store ``item`` if the stored version is still the one of that revision (0: there is none)."""
-        self.request.writes.add(
-            kind=item.key.kind,
-            namespace=item.key.namespace,
-            name=item.key.name,
-            metadata=self._blobs.put(item.metadata),
-            body=self._blobs.put(item.body),
-            status=self._blobs.put(item.status or None),
+        self.objects += 1
+        kind, namespace, name = item.key
+        put = self._blobs.put
+        parts = put(item.metadata), put(item.body), put(item.status or None)
+        alike = (kind, namespace, parts, expected_revision)
+        if alike == self._alike:
+            self._also(name)
+            return
+        self._alike = alike
+        self._write = self.request.writes.add(
+            kind=kind,
+            namespace=namespace,
+            name=name,
+            metadata=parts[0],
+            body=parts[1],
+            status=parts[2],
             expected_revision=expected_revision,
         )
 
+    def _also(self, name: str) -> None:
+        """One more object like the last one."""
+        write = self._write
+        if write.name:
+            write.names.append(write.name)
+            write.name = ""
+        write.names.append(name)
+
     def delete(self, key: Key, grace_seconds: int | None) -> None:
         """Delete what is there under ``key``."""
+        self.objects += 1
+        self._alike = ()
         self.request.writes.add(
             delete=True,
             kind=key.kind,

@@ -78,7 +78,7 @@ class LocalCluster:
             return gateway_pb2.WriteReply()
         try:
             blobs = BlobReader(request.blobs)
-            writes = [_write(item, blobs) for item in request.writes]
+            writes = [write for item in request.writes for write in _writes(item, blobs)]
             for write in writes:
                 check(self.cluster, write)
             with self.cluster.whole():
@@ -221,7 +221,9 @@ class LocalCluster:
     def _give_addresses(self, events: Sequence[Event]) -> None:
         for event in events:
             pod = event.new
-            if event.key.kind != "Pod" or pod is None or not pod.spec.get("nodeName") or pod.status.get("podIP"):
+            if event.key.kind != "Pod" or pod is None or (event.old is not None and event.old.body is pod.body):
+                continue
+            if not pod.spec.get("nodeName") or pod.status.get("podIP"):
                 continue
             current = self.store.get(pod.key)
             if current is not None and not self._simulated.is_simulated(pod.spec["nodeName"]):
@@ -229,8 +231,10 @@ class LocalCluster:
                 self.cluster.set_status(current, {"podIP": address, "podIPs": [{"ip": address}]})
 
 
-def _write(item: gateway_pb2.Write, blobs: BlobReader) -> Write:
-    key = Key(item.kind, item.namespace, item.name)
+def _writes(item: gateway_pb2.Write, blobs: BlobReader) -> list[Write]:
+    """What is to be done with one object, or with each of several."""
     grace = item.grace_seconds if item.HasField("grace_seconds") else None
     parts = None if item.delete else Parts(*map(blobs.get, (item.metadata, item.body, item.status)))
-    return Write(key, parts, None if item.force else item.expected_revision, grace)
+    expected = None if item.force else item.expected_revision
+    kind, namespace = item.kind, item.namespace
+    return [Write(Key(kind, namespace, name), parts, expected, grace) for name in item.names or (item.name,)]

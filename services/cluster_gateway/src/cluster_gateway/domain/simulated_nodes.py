@@ -87,6 +87,8 @@ class SimulatedNodes:
         return known
 
     def _note_binding(self, event: Event) -> None:
+        if event.old is not None and event.new is not None and event.old.body is event.new.body:
+            return
         old, new = (item.spec.get("nodeName") if item else None for item in (event.old, event.new))
         if old and old != new:
             self._bound.get(old, {}).pop(event.key, None)

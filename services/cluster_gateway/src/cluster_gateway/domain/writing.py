@@ -26,9 +26,9 @@ class Parts:
     status: Manifest
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Write:
-    """One object to be stored (``parts``) or deleted (None).
+    """One object to be stored (``parts``) or deleted (None). Never changed; not frozen, for many are made.
 
     ``expected`` is the revision that the writer saw, 0 for an object that must not exist, None for whatever is there.
     """

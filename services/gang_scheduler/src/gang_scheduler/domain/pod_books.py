@@ -15,6 +15,7 @@ from gang_scheduler.domain.room import Room
 from gang_scheduler.domain.scoring import Placement
 from kube import Event, Key, Object
 from kube.devices import devices_of
+from kube.pods import same_but_for_node
 
 FINISHED = (Standing.SUCCEEDED, Standing.FAILED)
 
@@ -108,7 +109,7 @@ class PodBooks:
             again = True
             self._renew_metadata(record, old)
         old_spec, spec = old.spec, new.spec
-        if spec is not old_spec and not _same_but_for_node(old_spec, spec):
+        if spec is not old_spec and not same_but_for_node(old_spec, spec):
             again = True
             self._reform(record)
         node = str(spec.get("nodeName") or "")
@@ -251,10 +252,3 @@ class PodBooks:
 
 def _traits(pod: Object) -> Traits:
     return traits_of(pod.labels, pod.annotations, int(pod.spec.get("priority") or 0))
-
-
-def _same_but_for_node(old: dict[str, object], new: dict[str, object]) -> bool:
-    """Whether two pod specs differ in nothing but the node: what a binding changes."""
-    if len(new) - ("nodeName" in new) != len(old) - ("nodeName" in old):
-        return False
-    return all(new.get(name) == part for name, part in old.items() if name != "nodeName")

@@ -63,9 +63,10 @@ def beyond_grant(group: Group, records: Sequence[PodRecord]) -> Denial | None:
 def evicted(group: Group) -> Decision | None:
     """The eviction of the members whose quota was taken back; None where nobody runs any more, or nothing was taken."""
     whole = group.pod_group.annotations.get(REVOKED) if group.pod_group is not None else None
-    victims = [record for _, record in sorted(group.members.items()) if _is_revoked(record, whole)]
+    victims = [record for record in group.members.values() if _is_revoked(record, whole)]
     if not victims:
         return None
+    victims.sort(key=lambda record: record.key)
     content = _parsed(whole or victims[0].pod.annotations[REVOKED])
     reason, message = (
         str(content.get("reason") or "Preempted"),
@@ -76,8 +77,9 @@ def evicted(group: Group) -> Decision | None:
 
 
 def _is_revoked(record: PodRecord, whole: str | None) -> bool:
-    runs = record.standing in (Standing.BOUND, Standing.RUNNING) and not record.assumed
-    return runs and bool(whole or record.pod.annotations.get(REVOKED))
+    if not (whole or record.pod.annotations.get(REVOKED)):
+        return False
+    return record.standing in (Standing.BOUND, Standing.RUNNING) and not record.assumed
 
 
 def _parsed(text: str) -> dict[str, Any]:

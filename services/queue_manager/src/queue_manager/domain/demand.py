@@ -17,6 +17,7 @@ from queue_manager.domain.members import (
     Place,
     domain_of,
     is_same,
+    place_of,
     queue_named_by,
     read_member,
 )
@@ -87,9 +88,12 @@ class Demand:
     def fold_pod(self, event: Event) -> None:
         """Take in a change of a pod. Costs next to nothing when it is not about its place, queue or request."""
         old, new = event.old, event.new
-        if old is not None and new is not None and is_same(old, new):
-            return
         before = self._members.get(event.key)
+        if before is not None and old is not None and new is not None and is_same(old, new):
+            place = place_of(new)
+            if place is not before.place:
+                self._move_to(place, event.key, before)
+            return
         after = read_member(new, self._requests) if new is not None else None
         if before is not None:
             self._leave(event.key, before)
@@ -217,6 +221,12 @@ class Demand:
         tally = self.tallies[member.tally]
         del self._members[key], tally.members[key]
         self._count(tally, member, -1)
+
+    def _move_to(self, place: Place, key: Key, before: Member) -> None:
+        tally = self.tallies[before.tally]
+        self._count(tally, before, -1)
+        member = self._members[key] = tally.members[key] = Member(before.tally, place, before.request, before.role)
+        self._count(tally, member, 1)
 
     def _count(self, tally: Tally, member: Member, step: int) -> None:
         if member.place is Place.PENDING:

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from enum import IntEnum
 
 from kube import Key, Object
-from kube.pods import is_finished
+from kube.pods import is_finished, same_but_for_node
 from queue_manager.domain.elastic_quota import quota_named_by
 from queue_manager.domain.pod_requests import PodRequests
 from resources import Amounts
@@ -95,5 +95,5 @@ def domain_of(queue: str) -> str:
 
 
 def is_same(old: Object, new: Object) -> bool:
-    """Whether nothing that the books know of changed: most changes of a pod are of its conditions."""
-    return old.body is new.body and old.metadata is new.metadata and old.status.get("phase") == new.status.get("phase")
+    """Whether the pod asks for the same in the name of the same: most changes are of its node and its status."""
+    return old.metadata is new.metadata and (old.body is new.body or same_but_for_node(old.spec, new.spec))

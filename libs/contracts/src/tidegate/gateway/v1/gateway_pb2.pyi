@@ -59,6 +59,8 @@ Global___WriteRequest: _TypeAlias = WriteRequest  # noqa: Y015
 
 @_typing.final
 class Write(_message.Message):
+    """One object to be stored or deleted, or several of one kind and namespace that are alike."""
+
     DESCRIPTOR: _descriptor.Descriptor
 
     DELETE_FIELD_NUMBER: _builtins.int
@@ -71,6 +73,7 @@ class Write(_message.Message):
     EXPECTED_REVISION_FIELD_NUMBER: _builtins.int
     FORCE_FIELD_NUMBER: _builtins.int
     GRACE_SECONDS_FIELD_NUMBER: _builtins.int
+    NAMES_FIELD_NUMBER: _builtins.int
     delete: _builtins.bool
     kind: _builtins.str
     namespace: _builtins.str
@@ -84,6 +87,10 @@ class Write(_message.Message):
     force: _builtins.bool
     """Write although the object changed since."""
     grace_seconds: _builtins.int
+    @_builtins.property
+    def names(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
+        """Of several objects: the name of each."""
+
     def __init__(
         self,
         *,
@@ -97,10 +104,11 @@ class Write(_message.Message):
         expected_revision: _builtins.int = ...,
         force: _builtins.bool = ...,
         grace_seconds: _builtins.int | None = ...,
+        names: _abc.Iterable[_builtins.str] | None = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["_grace_seconds", b"_grace_seconds", "grace_seconds", b"grace_seconds"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["_grace_seconds", b"_grace_seconds", "body", b"body", "delete", b"delete", "expected_revision", b"expected_revision", "force", b"force", "grace_seconds", b"grace_seconds", "kind", b"kind", "metadata", b"metadata", "name", b"name", "namespace", b"namespace", "status", b"status"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_grace_seconds", b"_grace_seconds", "body", b"body", "delete", b"delete", "expected_revision", b"expected_revision", "force", b"force", "grace_seconds", b"grace_seconds", "kind", b"kind", "metadata", b"metadata", "name", b"name", "names", b"names", "namespace", b"namespace", "status", b"status"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     _WhichOneofReturnType__grace_seconds: _TypeAlias = _typing.Literal["grace_seconds"]  # noqa: Y015
     _WhichOneofArgType__grace_seconds: _TypeAlias = _typing.Literal["_grace_seconds", b"_grace_seconds"]  # noqa: Y015
