@@ -117,12 +117,13 @@ def _lay(
     )
     uids, nodes = change.uids or (change.uid,), change.nodes or (change.node,) * len(keys)
     only_status = not (change.metadata or change.body or change.node or change.nodes)
+    bound = _BoundBodies()
     versions: list[Object] = []
     for key, uid, node in zip(keys, uids, nodes, strict=True):
         old = None if change.fresh else store.get(key)
         if old is None:
             if change.fresh or all_kept:
-                whole = with_node(body or {}, node) if node else body
+                whole = bound.on(body or {}, node) if node else body
                 versions.append(Object(key, uid, metadata, whole, status, revision, spec_revision))
             continue
         new_body = old.body if body is None else body
@@ -131,13 +132,29 @@ def _lay(
                 old.key,
                 uid,
                 old.metadata if metadata is None else metadata,
-                with_node(new_body, node) if node else new_body,
+                bound.on(new_body, node) if node else new_body,
                 old.status if status is None else status,
                 revision,
                 old.spec_revision if only_status else spec_revision,
             )
         )
     return [store.put(version) for version in versions]
+
+
+class _BoundBodies:
+    """The bodies of pods that are bound together: those of one template on one node share theirs."""
+
+    __slots__ = ("_known",)
+
+    def __init__(self) -> None:
+        self._known: dict[tuple[int, str], tuple[Manifest, Manifest]] = {}
+
+    def on(self, body: Manifest, node: str) -> Manifest:
+        known = self._known.get((id(body), node))
+        if known is None:
+            # The body is kept so that its id cannot be given to another one meanwhile.
+            known = self._known[id(body), node] = (with_node(body, node), body)
+        return known[0]
 
 
 def with_node(body: Manifest, node: str) -> Manifest:

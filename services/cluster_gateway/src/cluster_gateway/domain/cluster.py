@@ -33,6 +33,7 @@ class Cluster:
     """Who changed more than the status of an object last, where that is known."""
     _merged: dict[tuple[int, int], tuple[Manifest, Manifest, Manifest]] = field(default_factory=dict)
 
+    _bodies: dict[tuple[int, str], tuple[Manifest, Manifest]] = field(default_factory=dict)
     _stamped: dict[int, tuple[Manifest, Manifest]] = field(default_factory=dict)
     _scheduled: tuple[str, Manifest] = ("", {})
 
@@ -48,6 +49,7 @@ class Cluster:
         """What happened since the last call."""
         events, self.events = self.events, []
         self._merged.clear()
+        self._bodies.clear()
         self._stamped.clear()
         return events
 
@@ -113,10 +115,16 @@ class Cluster:
         return memo[0]
 
     def bind(self, pod: Object, node: str, metadata: Manifest) -> Object:
-        """Give a pod its node, and tell so in its status; ``metadata`` is its own, with what the binding adds."""
-        body = {**pod.body, "spec": {**pod.spec, "nodeName": node}}
+        """Give a pod its node, and tell so in its status; ``metadata`` is its own, with what the binding adds.
+
+        Pods of one template that are bound to one node together share their body.
+        """
+        memo = self._bodies.get((id(pod.body), node))
+        if memo is None:
+            memo = ({**pod.body, "spec": {**pod.spec, "nodeName": node}}, pod.body)
+            self._bodies[id(pod.body), node] = memo
         status = self._patched(pod.status, self._scheduled_now())
-        new = Object(pod.key, pod.uid, metadata, body, status, self.revision, self.revision)
+        new = Object(pod.key, pod.uid, metadata, memo[0], status, self.revision, self.revision)
         self._note(self.store.put(new))
         self.draft.bound(new, node, self.actor, metadata=metadata is not pod.metadata)
         return new
