@@ -17,6 +17,8 @@ from gang_scheduler.domain.gang_terms import (
 from gang_scheduler.domain.pod_record import PodRecord, Standing
 from kube import Key, Object
 
+_STANDINGS = len(Standing)
+
 
 @dataclass(slots=True, eq=False)
 class Group:
@@ -26,7 +28,7 @@ class Group:
     pod_group: Object | None = None
     members: dict[Key, PodRecord] = field(default_factory=dict)
     pending: dict[Key, PodRecord] = field(default_factory=dict)
-    counts: list[int] = field(default_factory=lambda: [0] * len(Standing))
+    counts: list[int] = field(default_factory=lambda: [0] * _STANDINGS)
     terms: GangTerms | None = None
     queue: str = ""
     _priority: int | None = None

@@ -1,11 +1,12 @@
 """Which pods are where, as far as other pods care: counted node by node for every set of pods that somebody names."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import TypeVar
 
 import numpy as np
 
+from gang_scheduler.domain.domain_counts import Census, DomainCounts
 from gang_scheduler.domain.node_table import NodeTable
 from gang_scheduler.domain.pod_record import PodRecord
 from gang_scheduler.domain.pod_terms import Labels, Neighbourhood, PodTerm, PodTerms
@@ -13,15 +14,6 @@ from gang_scheduler.domain.scoring import FULL, NEIGHBOURS
 from gang_scheduler.domain.vectors import Ints, Mask
 
 Item = TypeVar("Item")
-
-
-@dataclass(slots=True)
-class Census:
-    """How many pods of one set are on each node. ``users`` are the pods that name the set."""
-
-    number: int
-    counts: Ints
-    users: int = 0
 
 
 @dataclass(slots=True)
@@ -38,23 +30,24 @@ class NeighbourIndex:
     """Counts the changes of the sets themselves."""
 
     _made: int = 0
+    _domains: dict[tuple[int, ...], dict[str, DomainCounts]] = field(default_factory=dict)
 
     @property
     def active(self) -> bool:
         """Whether any pod cares about others at all."""
         return bool(self.sets)
 
-    def watch(self, terms: PodTerms, placed: Iterable[PodRecord]) -> None:
-        """A pod with ``terms`` exists now; ``placed`` are all pods that have a node, read only for a set that is new."""
+    def watch(self, terms: PodTerms, placed: Callable[[], Iterable[PodRecord]]) -> None:
+        """A pod with ``terms`` exists now; ``placed`` tells all pods that have a node, and is asked for a new set only."""
         new = [term for term in terms.terms() if self._use(self.sets, term)]
         for item in terms.apart:
             self._use(self.keepers, item)
         if new:
             self.version += 1
-            for record in placed:
+            for record in placed():
                 for term in new:
                     if term.matches(record.key.namespace, record.pod.labels, self.namespaces):
-                        self._vector(self.sets[term])[record.slot] += 1
+                        self.sets[term].move(record.slot, 1)
 
     def leave(self, terms: PodTerms) -> None:
         """A pod with ``terms`` is gone."""
@@ -67,7 +60,7 @@ class NeighbourIndex:
         """Count everything again: labels of a namespace changed."""
         self.version += 1
         for census in (*self.sets.values(), *self.keepers.values()):
-            census.counts[:] = 0
+            census.clear()
         for record in placed:
             self.move(record, record.slot, 1)
 
@@ -87,11 +80,11 @@ class NeighbourIndex:
         if matched:
             for census in self.sets.values():
                 if census.number in matched:
-                    self._vector(census)[slot] += count
+                    census.move(slot, count)
         for item in record.shape.terms.apart:
             census_of_keepers = self.keepers.get(item)
             if census_of_keepers is not None:
-                self._vector(census_of_keepers)[slot] += count
+                census_of_keepers.move(slot, count)
 
     def repelled_by(self, record: PodRecord) -> Iterator[Neighbourhood]:
         """The anti-affinities of pods on nodes that are meant for this pod."""
@@ -102,10 +95,6 @@ class NeighbourIndex:
             if self.sets[item.term].number in matched and census.counts.any():
                 yield item
 
-    def on_nodes(self, term: PodTerm) -> Ints:
-        """How many pods of the set are on each node."""
-        return self._vector(self.sets[term])
-
     def in_domains(self, counts: Ints, topology_key: str) -> Ints:
         """For each node the sum of ``counts`` over its domain; 0 where the node lacks the label."""
         domains = self.table.labels.column(topology_key)
@@ -113,20 +102,37 @@ class NeighbourIndex:
         sums[0] = 0
         return sums[domains]
 
+    def around(self, item: Neighbourhood) -> DomainCounts:
+        """The pods of a set by domain."""
+        return self._counted(self.sets[item.term], (), item.topology_key, None)
+
+    def eligible_around(
+        self, term: PodTerm, topology_key: str, who: tuple[int, int], eligibility: Callable[[], Mask]
+    ) -> DomainCounts:
+        """The same on eligible nodes only, as one constraint of one shape of pod (``who``) asks for."""
+        return self._counted(self.sets[term], who, topology_key, eligibility)
+
+    def _counted(
+        self, census: Census, who: tuple[int, ...], topology_key: str, eligibility: Callable[[], Mask] | None
+    ) -> DomainCounts:
+        known = self._domains.setdefault((census.number, *who), {})
+        counts = known.get(topology_key)
+        if counts is None:
+            counts = known[topology_key] = DomainCounts(self.table, census, topology_key, eligibility)
+        return counts.sync()
+
     def masks(self, record: PodRecord) -> Iterator[tuple[str, Mask]]:
         """Every required affinity and anti-affinity with the nodes that satisfy it."""
         terms = record.shape.terms
         alone = terms.near and self._is_first(record)
         for item in terms.near:
-            labelled = self.table.labels.column(item.topology_key) != 0
-            if not alone:
-                labelled &= self.in_domains(self.on_nodes(item.term), item.topology_key) > 0
-            yield f"have no pod with {item.term} in their {item.topology_key} (pod affinity)", labelled
+            near = self.table.labels.column(item.topology_key) != 0 if alone else self.around(item).occupied()
+            yield f"have no pod with {item.term} in their {item.topology_key} (pod affinity)", near
         for item in terms.apart:
-            free = self.in_domains(self.on_nodes(item.term), item.topology_key) == 0
+            free = ~self.around(item).occupied()
             yield f"have a pod with {item.term} in their {item.topology_key} (pod anti-affinity)", free
         for item in self.repelled_by(record):
-            free = self.in_domains(self._vector(self.keepers[item]), item.topology_key) == 0
+            free = ~self._counted(self.keepers[item], (), item.topology_key, None).occupied()
             yield f"have a pod in their {item.topology_key} that keeps pods with {item.term} away", free
 
     def bonus(self, record: PodRecord) -> Ints | int:
@@ -136,14 +142,14 @@ class NeighbourIndex:
             return 0
         total = np.zeros(self.table.size, np.int64)
         for item in preferred:
-            total += item.weight * self.in_domains(self.on_nodes(item.term), item.topology_key)
+            total += item.weight * self.around(item).on_nodes()
         return total * (NEIGHBOURS * FULL) // max(1, int(np.abs(total).max()))
 
     def _is_first(self, record: PodRecord) -> bool:
         """Whether nobody is there yet whom the pod wants near, and it is such a pod itself: then it may go anywhere."""
         matched = self.matched(record)
         return all(
-            self.sets[item.term].number in matched and not self.on_nodes(item.term).any()
+            self.sets[item.term].number in matched and not self.sets[item.term].counts.any()
             for item in record.shape.terms.near
         )
 
@@ -160,10 +166,6 @@ class NeighbourIndex:
         census.users -= 1
         if census.users == 0:
             del index[item]
+            for who in [who for who in self._domains if who[0] == census.number]:
+                del self._domains[who]
         return census.users == 0
-
-    def _vector(self, census: Census) -> Ints:
-        missing = self.table.size - len(census.counts)
-        if missing:
-            census.counts = np.concatenate([census.counts, np.zeros(missing, np.int64)])
-        return census.counts

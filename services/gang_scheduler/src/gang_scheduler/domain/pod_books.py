@@ -88,7 +88,7 @@ class PodBooks:
         record.given = allotment_of(devices_of(pod.annotations))
         record.rank()
         if not form.shape.terms.empty:
-            self.room.neighbours.watch(form.shape.terms, self.placed())
+            self.room.neighbours.watch(form.shape.terms, self.placed)
         self.pods[pod.key] = record
         self._bind(record, str(pod.spec.get("nodeName") or ""))
         self._join(record)
@@ -154,7 +154,7 @@ class PodBooks:
         record.ours = record.form.scheduler in self.schedulers
         record.rank()
         if record.shape is not old:
-            self.room.neighbours.watch(record.shape.terms, self.placed())
+            self.room.neighbours.watch(record.shape.terms, self.placed)
             self.room.neighbours.leave(old.terms)
         record.group.priority_changed()
 

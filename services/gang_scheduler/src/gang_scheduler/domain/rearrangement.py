@@ -41,7 +41,7 @@ def ranked(room: Room, record: PodRecord, copies: int) -> Ints:
     for _, mask in room.coupling_masks(record):
         allowed &= mask
     keys = np.where(allowed, view.with_bonus(room.coupling_bonus(record)), NO_NODE)
-    return _only_large_domains(room, record, keys, copies) if record.shape.terms.near else keys
+    return _only_large_domains(room, record, keys, copies) if record.shape.terms.near and copies > 1 else keys
 
 
 def _greedily(trial: Trial, batch: list[PodRecord]) -> int:
