@@ -9,6 +9,7 @@ enough and never more than is needed; the picking itself is greedy, so that it m
 combine gangs and lone pods on many nodes.
 """
 
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 
@@ -103,8 +104,13 @@ class Search:
     _demands: list[Demand] = field(init=False)
     _free: Ints = field(init=False)
     _gone: Departures = field(init=False)
+    _shapes: list[tuple[PodRecord, int]] = field(init=False)
+    """A member of each shape, and how many there are of it."""
 
     def __post_init__(self) -> None:
+        counts = Counter(record.shape.index for record in self.wish.records)
+        of_shape = {record.shape.index: record for record in self.wish.records}
+        self._shapes = [(of_shape[index], count) for index, count in counts.items()]
         self._demands = demands(self.cluster, self.wish.records)
         self._free = free_room(self.cluster)
         self._gone = Departures(self.cluster.room)
@@ -188,10 +194,12 @@ class Search:
 
     def _needed(self, lots: list[Lot]) -> list[Lot]:
         """Put back as many as can stay: in blocks that grow while that goes well."""
-        needed: list[Lot] = []
+        indispensable = self._indispensable()
+        needed = {id(lot) for lot in lots if indispensable[self.table.numbers[id(lot)]]}
+        asked = [lot for lot in lots if id(lot) not in needed]
         at, step = 0, 1
-        while at < len(lots):
-            block = lots[at : at + step]
+        while at < len(asked):
+            block = asked[at : at + step]
             records = [record for lot in block for record in lot.records]
             self._gone.put_back(records)
             if self._is_enough() and self._succeeds():
@@ -199,20 +207,23 @@ class Search:
                 continue
             self._gone.take(records)
             if len(block) == 1:
-                needed.append(block[0])
+                needed.add(id(block[0]))
                 at += 1
             step = max(1, len(block) // 2)
-        return needed
+        return [lot for lot in lots if id(lot) in needed]
+
+    def _indispensable(self) -> Mask:
+        """The lots without each of which there is too little room though all others are gone: what vectors can tell."""
+        free = free_room(self.cluster)
+        indispensable = np.zeros(len(self.table.lots), np.bool_)
+        for item in self._demands:
+            slack = int(item.copies(free).sum()) - item.wanted
+            indispensable |= self.table.losses(free, item) > slack
+        return indispensable
 
     def _is_enough(self) -> bool:
         """Whether there is room for each shape by itself: what is cheap to see before it is tried."""
-        return all(self.cluster.room.view(batch[0]).total >= len(batch) for batch in self._batches())
-
-    def _batches(self) -> list[list[PodRecord]]:
-        batches: dict[int, list[PodRecord]] = {}
-        for record in self.wish.records:
-            batches.setdefault(record.shape.index, []).append(record)
-        return list(batches.values())
+        return all(self.cluster.room.view(record).total >= copies for record, copies in self._shapes)
 
     def _succeeds(self) -> bool:
         mark = self.trial.checkpoint()

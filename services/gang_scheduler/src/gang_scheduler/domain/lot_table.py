@@ -116,6 +116,21 @@ class LotTable:
         np.add.at(total.T, self._pair_slot[taken], self._pair_freed.T[taken])
         return total
 
+    def losses(self, free: Ints, item: Demand) -> Ints:
+        """For each lot how many copies of the shape would not fit any more if it alone came back to the ``free`` room."""
+        copies, rows = item.copies(free), item.rows
+
+        def lost(slots: Ints, freed: Ints) -> Ints:
+            left = ((free[rows][:, slots] - freed[rows]) // item.need).min(axis=0)
+            fewer: Ints = copies[slots] - np.where(item.mask[slots], np.maximum(left, 0), 0)
+            return fewer
+
+        found = np.zeros(len(self.lots), np.int64)
+        found[self._single] = lost(self._slots, self._freed)
+        if len(self._pair_lot):
+            np.add.at(found, self._pair_lot, lost(self._pair_slot, self._pair_freed))
+        return found
+
     def offers(self, free: Ints, item: Demand, usable: Mask, shares: Ints, missing: int) -> Iterator[Offer]:
         """The offers of nodes and gangs, the best first. ``shares`` says for each lot how much its queue is above its due."""
         copies = item.copies(free)
