@@ -10,6 +10,8 @@ from queue_manager.domain.cluster_queue import ClusterQueue, Flavor, LocalQueue,
 from queue_manager.domain.cohort_books import CohortBooks
 from queue_manager.domain.cohort_tree import Node, grow
 from queue_manager.domain.contest import Contest
+from queue_manager.domain.job_templates import JobTemplates
+from queue_manager.domain.topology_gate import TopologyGate
 from queue_manager.domain.workload import Constraints, Shape, Workload
 
 PLACE = ("f", "cpu")
@@ -123,7 +125,7 @@ def test_the_contest_admits_whom_plain_rounds_admit_in_the_same_order(
 ) -> None:
     jobs = [Job(f"j{number:02}", *values) for number, values in enumerate(made)]
     books = books_of(list(queues), jobs)
-    contest = Contest(books, fair, {})
+    contest = Contest(books, TopologyGate(books, JobTemplates()), fair, {})
     found = [entry.workload.key.name for entry in contest.run([queue.name for queue in queues], frozenset())]
     assert found == plainly(list(queues), jobs, fair)
 
@@ -134,7 +136,7 @@ def test_a_busy_head_lets_its_queue_rest() -> None:
     jobs = [Job("first", "a", 1, 1, 0), Job("second", "a", 1, 0, 0), Job("other", "b", 1, 0, 0)]
     books = books_of(queues, jobs)
     resting: dict[str, None] = {}
-    contest = Contest(books, False, resting)
+    contest = Contest(books, TopologyGate(books, JobTemplates()), False, resting)
     found = [entry.workload.key.name for entry in contest.run(["a", "b"], {Key("Pod", "default", "first")})]
     assert found == ["other"]
     assert list(resting) == ["a"]

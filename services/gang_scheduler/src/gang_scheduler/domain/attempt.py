@@ -10,6 +10,7 @@ from gang_scheduler.domain.gang import place_all, place_some
 from gang_scheduler.domain.groups import Group
 from gang_scheduler.domain.minimum import Candidates, candidates, first_choice
 from gang_scheduler.domain.pod_record import PodRecord
+from gang_scheduler.domain.podset_start import PodSetStart
 from gang_scheduler.domain.queue_ledger import Denial, total_of
 from gang_scheduler.domain.quota_admission import beyond_grant
 from gang_scheduler.domain.refusals import Refusals
@@ -30,7 +31,7 @@ class Attempts:
 
     def start(self, groups: Sequence[Group]) -> Block | None:
         """Start the minima of ``groups``, none of which has started and all of which have enough members."""
-        if any(group.terms is not None and group.terms.fenced for group in groups):
+        if any(group.fenced for group in groups):
             return None if self.starts(groups) else self._outside(groups)
         if len(groups) == 1 and groups[0].id.kind == "pod":
             return self.add(groups[0], tuple(groups[0].pending.values()))
@@ -56,13 +57,13 @@ class Attempts:
         if self.adds(group, records):
             return None
         block = self._refusals.unplaced(records, group.name, flexible=False)
-        return block._replace(wake=ANYTHING) if group.terms is not None and group.terms.fenced else block
+        return block._replace(wake=ANYTHING) if group.fenced else block
 
     def starts(self, groups: Sequence[Group]) -> bool:
         """Like ``start``, for whoever does not need to know why it fails."""
         if len(groups) == 1 and groups[0].id.kind == "pod":
             return self.adds(groups[0], tuple(groups[0].pending.values()))
-        if any(group.terms is not None and group.terms.fenced for group in groups):
+        if any(group.fenced for group in groups):
             mark = self.trial.checkpoint()
             if all(self._starts_fenced(group) for group in groups):
                 return True
@@ -101,7 +102,7 @@ class Attempts:
         def place() -> bool:
             if self._placed_or_undone(lambda: fenced.place(group, chosen)):
                 return True
-            plain = not any(policy.topology for policy in found.terms.sub_groups)
+            plain = not any(policy.topology for policy in found.terms.sub_groups) and not chosen[0].podset
             return plain and self._has_choice(chosen, found) and self._start_flexibly([group], [found])
 
         return fenced.inside(group, chosen, place)
@@ -115,6 +116,12 @@ class Attempts:
             return self._refusals.denied(denial, records, groups)
         block = self._refusals.unplaced(records, " and ".join(group.name for group in groups), flexible=True)
         if block.hopeless:
+            return block
+        for group, choice in zip(groups, choices, strict=True):
+            if (obstacle := PodSetStart(self.trial).obstacle(group, choice)) is not None:
+                told = Explanation(Reason.NO_DOMAIN, obstacle.sentence(group.name), block.explanation.detail)
+                return Block(told, ANYTHING, hopeless=bool(obstacle.fault))
+        if all(group.id.kind == "pod" for group in groups):
             return block
         asked = [str(group.terms.topology) for group in groups if group.terms is not None and group.terms.topology]
         where = f"no network domain {asked[0]}" if asked else "no set of network domains"

@@ -28,7 +28,7 @@ from gang_scheduler.domain.victims import GangEviction
 from gang_scheduler.domain.waiting_line import Unit, WaitingLine
 from kube import Decision, Event, Key, Manifest, Outcome
 
-FOR_ROOM = (Reason.NOT_ENOUGH_RESOURCES, Reason.QUEUE_CAPABILITY)
+FOR_ROOM = (Reason.NOT_ENOUGH_RESOURCES, Reason.NO_DOMAIN, Reason.QUEUE_CAPABILITY)
 """The reasons for which somebody at the head of a queue gets room reserved after a while."""
 
 SERVED = frozenset({"tidegate", "volcano", "", "default-scheduler", "koord-scheduler"})

@@ -23,6 +23,7 @@ class Reason(StrEnum):
     NOT_ENOUGH_RESOURCES = "NotEnoughResources"
     NO_NODE_MATCHES = "NoNodeMatches"
     NEVER_FITS = "NeverFits"
+    NO_DOMAIN = "TopologyPlacementFailed"
     NOT_ENOUGH_PODS = "NotEnoughTasks"
     QUEUE_CAPABILITY = "QueueCapability"
     QUEUE_CLOSED = "QueueClosed"

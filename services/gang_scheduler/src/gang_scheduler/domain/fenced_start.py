@@ -9,6 +9,7 @@ from gang_scheduler.domain.groups import Group
 from gang_scheduler.domain.hyper_nodes import Topology
 from gang_scheduler.domain.minimum import sub_group_of
 from gang_scheduler.domain.pod_record import PodRecord
+from gang_scheduler.domain.podset_start import PodSetStart
 from gang_scheduler.domain.scoring import Placement
 from gang_scheduler.domain.trial import Trial
 from gang_scheduler.domain.vectors import Mask
@@ -39,6 +40,8 @@ class FencedStart:
         """Place all of ``records``, each sub-group that asks for it in a domain of its own; the largest first."""
         assert group.terms is not None
         terms = group.terms
+        if any(record.podset is not None for record in records):
+            return PodSetStart(self.trial).place(group, records)
         if not any(policy.topology for policy in terms.sub_groups):
             return place_all(self.trial, records) is None
         parts: dict[tuple[int, tuple[str, ...]] | None, list[PodRecord]] = {}

@@ -58,6 +58,13 @@ class Group:
         return bool(counts[Standing.BOUND] or counts[Standing.RUNNING] or counts[Standing.SUCCEEDED])
 
     @property
+    def fenced(self) -> bool:
+        """Whether its members have to be near each other in the network, or by the topology of their flavor."""
+        if self.terms is not None and self.terms.fenced:
+            return True
+        return any(record.podset is not None for record in self.pending.values())
+
+    @property
     def live(self) -> int:
         """How many members count towards the minimum."""
         counts = self.counts

@@ -9,8 +9,9 @@ from gang_scheduler.domain.groups import Group
 from gang_scheduler.domain.node_table import NodeTable
 from gang_scheduler.domain.pod_record import PodRecord, Standing, standing_of
 from gang_scheduler.domain.pod_shape import PodForm, ResourceRows, ShapeCatalog
+from gang_scheduler.domain.podset import podset_of
 from gang_scheduler.domain.queue_ledger import QueueLedger
-from gang_scheduler.domain.quota_admission import grant_of
+from gang_scheduler.domain.quota_admission import Grant, grant_of
 from gang_scheduler.domain.room import Room
 from gang_scheduler.domain.scoring import Placement
 from kube import Event, Key, Object
@@ -83,8 +84,10 @@ class PodBooks:
         return [record for records in self.on_node.values() for record in records.values() if record.slot >= 0]
 
     def _add(self, pod: Object) -> None:
-        form = self._form_of(pod)
+        grant = self._grant_of(pod)
+        form = self._form_of(pod, grant)
         record = PodRecord(pod.key, pod, form, form.scheduler in self.schedulers)
+        record.podset = podset_of(record, grant.levels) if grant is not None else None
         record.given = allotment_of(devices_of(pod.annotations))
         record.rank()
         if not form.shape.terms.empty:
@@ -150,7 +153,9 @@ class PodBooks:
         """The spec of a pod changed in more than its node: gates were lifted, or it was resized in place."""
         self.lift(record)
         old = record.shape
-        record.form = self._form_of(record.pod)
+        grant = self._grant_of(record.pod)
+        record.form = self._form_of(record.pod, grant)
+        record.podset = podset_of(record, grant.levels) if grant is not None else None
         record.ours = record.form.scheduler in self.schedulers
         record.rank()
         if record.shape is not old:
@@ -167,14 +172,17 @@ class PodBooks:
         if _traits(record.pod) != _traits(old):
             self._reform(record)
 
-    def _form_of(self, pod: Object) -> PodForm:
-        """The form of a pod, on the nodes of the quota that it or its group was granted."""
+    def _form_of(self, pod: Object, grant: Grant | None) -> PodForm:
+        """The form of a pod, on the nodes of the quota that it was granted."""
+        return self.catalog.form_of(pod.spec, pod.namespace, pod.labels, _traits(pod), grant)
+
+    def _grant_of(self, pod: Object) -> Grant | None:
+        """What a pod or its group was granted."""
         group = self.groups.get(group_of(pod))
         whole = (
             group.pod_group.annotations.get(ADMISSION) if group is not None and group.pod_group is not None else None
         )
-        grant = grant_of(text) if (text := pod.annotations.get(ADMISSION) or whole) else None
-        return self.catalog.form_of(pod.spec, pod.namespace, pod.labels, _traits(pod), grant)
+        return grant_of(text) if (text := pod.annotations.get(ADMISSION) or whole) else None
 
     def regrant(self, group: Group) -> None:
         """The quota that the group was granted is another one: its members go to other nodes."""

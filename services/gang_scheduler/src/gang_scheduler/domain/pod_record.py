@@ -11,6 +11,7 @@ from kube import Key, Object
 
 if TYPE_CHECKING:
     from gang_scheduler.domain.groups import Group
+    from gang_scheduler.domain.podset import PodSet
 
 TASK_SPEC = "volcano.sh/task-spec"
 
@@ -57,6 +58,9 @@ class PodRecord:
 
     given: Allotment = NOTHING
     """The devices that it has on its node, as far as it, or the decision on its way, says so."""
+
+    podset: "PodSet | None" = None
+    """The set that is laid out in the topology of its flavor, where that has one."""
 
     matched: tuple[int, ...] = ()
     matched_version: int = -1

@@ -18,6 +18,8 @@ class Grant(NamedTuple):
 
     node_selector: Mapping[str, str]
     tolerations: tuple[Mapping[str, Any], ...]
+    levels: tuple[str, ...] = ()
+    """The labels that make the topology of these nodes, the widest first; empty where it does not matter."""
 
     def laid_over(self, spec: Mapping[str, Any]) -> dict[str, Any]:
         """The spec of a pod that keeps to the grant; what the pod itself selects stays."""
@@ -33,7 +35,8 @@ def grant_of(text: str) -> Grant | None:
     """The grant that an annotation states; None where it binds the pod to no particular nodes."""
     content = _parsed(text)
     selector, tolerations = content.get("nodeSelector") or {}, tuple(content.get("tolerations") or ())
-    return Grant(selector, tolerations) if selector or tolerations else None
+    levels = tuple(str(level) for level in content.get("topology") or ())
+    return Grant(selector, tolerations, levels) if selector or tolerations or levels else None
 
 
 @lru_cache(maxsize=4096)

@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 
 from gang_scheduler.domain.host_ports import PortIndex
 from gang_scheduler.domain.hyper_nodes import HyperNodes
+from gang_scheduler.domain.level_tree import LevelTrees
 from gang_scheduler.domain.node_table import NodeTable
 from gang_scheduler.domain.pod_affinity import NeighbourIndex
 from gang_scheduler.domain.pod_record import PodRecord
@@ -29,6 +30,7 @@ class Room:
     ports: PortIndex = field(init=False)
     views: ShapeViews = field(init=False)
     hyper_nodes: HyperNodes = field(init=False)
+    level_trees: LevelTrees = field(init=False)
     fence: Mask | None = None
     """While an attempt goes on inside a network domain: the nodes of the domain."""
 
@@ -37,6 +39,7 @@ class Room:
         self.ports = PortIndex(self.table)
         self.views = ShapeViews(self.table, self.placement)
         self.hyper_nodes = HyperNodes(self.table)
+        self.level_trees = LevelTrees(self.table)
 
     def occupy(self, records: Sequence[PodRecord], slot: int, queue: str | None) -> None:
         """Pods of one shape take room at ``slot`` and of ``queue`` (None: they are not charged)."""

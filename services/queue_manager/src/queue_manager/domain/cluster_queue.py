@@ -10,6 +10,7 @@ CLUSTER_QUEUE = "ClusterQueue.kueue.x-k8s.io"
 LOCAL_QUEUE_KIND = "LocalQueue.kueue.x-k8s.io"
 COHORT = "Cohort.kueue.x-k8s.io"
 FLAVOR = "ResourceFlavor.kueue.x-k8s.io"
+TOPOLOGY = "Topology.kueue.x-k8s.io"
 WORK_PRIORITY = "WorkloadPriorityClass.kueue.x-k8s.io"
 
 NONE, HOLD, DRAIN = "None", "Hold", "HoldAndDrain"
@@ -93,6 +94,9 @@ class Flavor:
     labels: dict[str, str] = field(default_factory=dict)
     taints: tuple[Manifest, ...] = ()
     tolerations: tuple[Manifest, ...] = ()
+    topology: str = ""
+    levels: tuple[str, ...] | None = None
+    """The labels that its topology is made of, the widest first; None where it has none, or names one that is not there."""
 
 
 def read_cluster_queue(item: Object) -> ClusterQueue:
@@ -135,7 +139,13 @@ def read_flavor(item: Object) -> Flavor:
     """The ResourceFlavor that ``item`` describes."""
     spec = item.spec
     labels = {str(name): str(value) for name, value in (spec.get("nodeLabels") or {}).items()}
-    return Flavor(item.name, labels, tuple(spec.get("nodeTaints") or ()), tuple(spec.get("tolerations") or ()))
+    taints, tolerations = tuple(spec.get("nodeTaints") or ()), tuple(spec.get("tolerations") or ())
+    return Flavor(item.name, labels, taints, tolerations, str(spec.get("topologyName") or ""))
+
+
+def read_topology(item: Object) -> tuple[str, ...]:
+    """The labels of a Topology's levels, the widest first."""
+    return tuple(str(level.get("nodeLabel") or "") for level in item.spec.get("levels") or ())
 
 
 def read_quotas(spec: Manifest) -> QuotaSpec:

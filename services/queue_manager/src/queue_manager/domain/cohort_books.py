@@ -180,6 +180,7 @@ class CohortBooks(QueueObjects):
         if not self.renewed:
             return
         self.renewed = False
+        self.resolve()
         self.tree = grow(self.queues, self.cohorts)
         self.promises, self.leaving, self.ready = {}, {}, {}
         for name, holding in self.holdings.items():

@@ -5,7 +5,15 @@ from collections.abc import Set as AbstractSet
 from typing import Any
 
 from kube import Decision, Event, Key, Manifest, Object, Outcome, Verb
-from queue_manager.domain.cluster_queue import CLUSTER_QUEUE, COHORT, DRAIN, FLAVOR, LOCAL_QUEUE_KIND, WORK_PRIORITY
+from queue_manager.domain.cluster_queue import (
+    CLUSTER_QUEUE,
+    COHORT,
+    DRAIN,
+    FLAVOR,
+    LOCAL_QUEUE_KIND,
+    TOPOLOGY,
+    WORK_PRIORITY,
+)
 from queue_manager.domain.cohort_books import CohortBooks
 from queue_manager.domain.cohort_report import CohortReport
 from queue_manager.domain.cohort_tree import touched_trees
@@ -18,6 +26,7 @@ from queue_manager.domain.members import COHORTS, GROUP, LOCAL_QUEUE, group_name
 from queue_manager.domain.pod_requests import PodRequests
 from queue_manager.domain.quota_holding import Promise
 from queue_manager.domain.share_rules import OPEN_ENTRY
+from queue_manager.domain.topology_gate import TopologyGate
 from queue_manager.domain.workload import (
     ADMISSION,
     Admission,
@@ -29,7 +38,7 @@ from queue_manager.domain.workload import (
 )
 from queue_manager.domain.workload_decisions import REQUEUED_WORDS, admitted, grown, held_back, requeued, revoked
 
-OBJECTS = (CLUSTER_QUEUE, COHORT, LOCAL_QUEUE_KIND, FLAVOR, WORK_PRIORITY)
+OBJECTS = (CLUSTER_QUEUE, COHORT, LOCAL_QUEUE_KIND, FLAVOR, TOPOLOGY, WORK_PRIORITY)
 
 
 class Cohorts:
@@ -46,6 +55,7 @@ class Cohorts:
         self._groups: dict[Key, Object] = {}
         self._samples: dict[Key, Manifest] = {}
         self._templates = JobTemplates()
+        self.gate = TopologyGate(self.books, self._templates)
         self._growth = Growth(self.books, demand)
         self._drained: dict[Key, tuple[str, str]] = {}
         """Who has to go, with the reason and the sentence for people."""
@@ -65,6 +75,7 @@ class Cohorts:
 
     def fold_pod(self, event: Event) -> None:
         """Take in a change of a pod; one of a group counts with its group."""
+        self.gate.fold_pod(event)
         pod = event.new
         if pod is not None and LOCAL_QUEUE in pod.labels:
             group = group_named_by(pod)
@@ -118,13 +129,14 @@ class Cohorts:
             self._news = self._news or entries != self.entries
             self.entries = entries
             self._find_drained()
+        self.gate.renew()
         decisions = [
             self._admit(books.workloads[key], books.promises[key].queue, books.promises[key].verdict, now)
             for key in list(books.ready)
             if key not in in_flight
         ]
         busy = in_flight | {decision.subject for decision in decisions}
-        contest = Contest(books, self._fair, self._resting)
+        contest = Contest(books, self.gate, self._fair, self._resting)
         dirty, books.dirty = books.dirty, {}
         for names, freed in touched_trees(books.tree, dirty):
             for name in names:
@@ -163,7 +175,8 @@ class Cohorts:
         live = tally.live if tally is not None else 0
         group = self._groups[key]
         spec = self._samples.get(key) or self._templates.of(group.controller)
-        self.books.put(read_pod_group(group, held, live, spec, self.books.priorities))
+        podsets = self.gate.podsets(key, group.controller)
+        self.books.put(read_pod_group(group, held, live, spec, self.books.priorities, podsets))
         self._growth.look(key)
         if self.books.workloads[key].revoked:
             self._drained.setdefault(key, REQUEUED_WORDS)
@@ -187,6 +200,7 @@ class Cohorts:
 
     def _admit(self, workload: Workload, queue: str, verdict: Verdict, now: int) -> Decision:
         admission, patch, message = self._grant(workload.shape, queue, verdict)
+        self.gate.keep(workload.key, workload.shape, verdict.flavors)
         self.books.grant(workload.key, admission)
         return admitted(workload, patch, message, now)
 

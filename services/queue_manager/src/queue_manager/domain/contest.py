@@ -16,6 +16,7 @@ from queue_manager.domain.cohort_books import CohortBooks
 from queue_manager.domain.cohort_tree import Node
 from queue_manager.domain.flavor_choice import Mode, Verdict, choose
 from queue_manager.domain.queue_line import Order, QueueLine
+from queue_manager.domain.topology_gate import TopologyGate
 from queue_manager.domain.victims import VictimSearch
 from queue_manager.domain.workload import Workload
 
@@ -39,6 +40,7 @@ class Contest:
     """What is granted is taken from the trees of ``books`` at once."""
 
     books: CohortBooks
+    gate: TopologyGate
     fair: bool
     resting: dict[str, None]
     """The queues whose head, or whose victims, were busy."""
@@ -59,23 +61,35 @@ class Contest:
 
     def _settle(self, entry: Entry, busy: AbstractSet[Key]) -> Entry | None:
         """The entry with quota taken for it, if there still is any after those who were before it."""
-        if not all(entry.node.available(place) >= amount for place, amount in entry.usage.items()):
+        if not self._fits(entry):
             found = (
-                self._search(entry.workload, entry.queue, entry.node, entry.usage, busy).find() if entry.victims else []
+                self._search(entry.workload, entry.queue, entry.node, entry.verdict, busy).find()
+                if entry.victims
+                else []
             )
             if not found:
                 return None
             entry = replace(entry, victims=tuple(found))
         else:
             entry = replace(entry, victims=()) if entry.victims else entry
+        without = {victim.workload.key for victim in entry.victims}
+        self.gate.keep(entry.workload.key, entry.workload.shape, entry.verdict.flavors, without)
         entry.node.move(entry.usage, 1)
         entry.line.drop(entry.workload.key)
         return entry
 
+    def _fits(self, entry: Entry) -> bool:
+        if not all(entry.node.available(place) >= amount for place, amount in entry.usage.items()):
+            return False
+        return self.gate.fits(entry.workload.shape, entry.verdict.flavors)
+
     def _search(
-        self, head: Workload, queue: ClusterQueue, node: Node, usage: Quotas, busy: AbstractSet[Key]
+        self, head: Workload, queue: ClusterQueue, node: Node, verdict: Verdict, busy: AbstractSet[Key]
     ) -> VictimSearch:
-        return VictimSearch(self.books, head, queue, node, usage, self.fair, busy)
+        def roomy(without: AbstractSet[Key]) -> bool:
+            return self.gate.fits(head.shape, verdict.flavors, without)
+
+        return VictimSearch(self.books, head, queue, node, verdict.usage(head.shape), self.fair, busy, roomy)
 
     def _nominate(self, name: str, busy: AbstractSet[Key]) -> Entry | None:
         """The first of the queue for whom there is quota; who is before it is marked as failed."""
@@ -85,12 +99,12 @@ class Contest:
             if head.key in busy:
                 self.resting[name] = None
                 return None
-            verdict = choose(head.shape, queue, node, books.flavors)
+            verdict = choose(head.shape, queue, node, books.flavors, self.gate.obstacle)
             usage = verdict.usage(head.shape)
             if verdict.mode is Mode.FIT:
                 return Entry(head, queue, node, line, verdict, usage)
             if verdict.mode is Mode.PREEMPT:
-                search = self._search(head, queue, node, usage, busy)
+                search = self._search(head, queue, node, verdict, busy)
                 victims = search.find()
                 if victims:
                     return Entry(head, queue, node, line, verdict, usage, tuple(victims))

@@ -151,6 +151,7 @@ class QueueCore:
         self._cohorts.fold_object(event)
 
     def _fold_node(self, event: Event) -> None:
+        self._cohorts.gate.fold_node(event)
         if self._supply.fold(event):
             self._waiting.supply_changed()
 

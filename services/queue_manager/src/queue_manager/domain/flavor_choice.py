@@ -4,15 +4,17 @@ All resources of one group come from one flavor. A flavor is tried when the work
 borrowing ends the search; whether borrowing, or sending others away, ends it too is the ClusterQueue's ``flavorFungibility``.
 """
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from enum import IntEnum, StrEnum
 
 from kube import Manifest
 from kube.selectors import matches
 from queue_manager.domain.cluster_queue import ClusterQueue, Flavor, Quotas, ResourceGroup
 from queue_manager.domain.cohort_tree import Node
-from queue_manager.domain.workload import Admission, Constraints, Shape
+from queue_manager.domain.podset import PodSet
+from queue_manager.domain.tolerations import tolerates
+from queue_manager.domain.workload import Admission, Shape
 from resources.amounts import format_amount
 
 
@@ -27,6 +29,7 @@ class WaitReason(StrEnum):
     SUSPENDED = "Suspended"
     EVALUATING = "PendingEvaluation"
     BEHIND_HEAD = "BehindHeadOfQueue"
+    TOPOLOGY = "TopologyPlacementFailed"
 
 
 class Mode(IntEnum):
@@ -53,7 +56,11 @@ class Verdict:
         return {(self.flavors[name], name): amount for name, amount in shape.requests if name in self.flavors}
 
 
-def choose(shape: Shape, queue: ClusterQueue, node: Node, flavors: Mapping[str, Flavor]) -> Verdict:
+Obstacle = Callable[[str, Sequence[PodSet]], str]
+"""Why pod sets find no place in the topology of a flavor's nodes; "" when they do."""
+
+
+def choose(shape: Shape, queue: ClusterQueue, node: Node, flavors: Mapping[str, Flavor], obstacle: Obstacle) -> Verdict:
     """The flavors for a workload of ``shape`` in ``queue``, whose quota ``node`` keeps."""
     for name, _ in shape.requests:
         if name not in queue.quota.covered and name != "pods":
@@ -64,7 +71,7 @@ def choose(shape: Shape, queue: ClusterQueue, node: Node, flavors: Mapping[str, 
         asked = [(name, amount) for name, amount in shape.requests if name in group.resources]
         if not asked:
             continue
-        found = _choose_in(group, asked, shape.constraints, queue, node, flavors)
+        found = _choose_in(group, asked, shape, queue, node, flavors, obstacle)
         if found.mode < Mode.FIT:
             words.append(found.message)
             reason = found.reason
@@ -81,25 +88,29 @@ def admission_of(verdict: Verdict, shape: Shape, queue: ClusterQueue, flavors: M
     labels = {name: value for flavor in used for name, value in flavors[flavor].labels.items()}
     tolerations = tuple(item for flavor in used for item in flavors[flavor].tolerations)
     amounts = {name: amount for name, amount in shape.requests if name in verdict.flavors}
-    return Admission(queue.name, dict(verdict.flavors), amounts, labels, tolerations)
+    levels = next((flavors[flavor].levels or () for flavor in used if flavors[flavor].levels), ())
+    return Admission(queue.name, dict(verdict.flavors), amounts, labels, tolerations, levels)
 
 
 def _choose_in(
     group: ResourceGroup,
     asked: list[tuple[str, int]],
-    constraints: Constraints,
+    shape: Shape,
     queue: ClusterQueue,
     node: Node,
     flavors: Mapping[str, Flavor],
+    obstacle: Obstacle,
 ) -> Verdict:
     best: Verdict | None = None
     words: list[str] = []
     for name in group.flavors:
-        unsuitable = _unsuitable(name, group, flavors, constraints)
+        unsuitable = _unsuitable(name, group, flavors, shape)
         if unsuitable:
             words.append(unsuitable)
             continue
         found = _judge(name, asked, queue, node)
+        if shape.podsets and found.mode is not Mode.NO_FIT:
+            found = _with_place(found, obstacle(name, shape.podsets), queue)
         words += [found.message] if found.message else []
         if best is None or _suits(found, queue) > _suits(best, queue):
             best = found
@@ -153,17 +164,31 @@ def _ends(found: Verdict, queue: ClusterQueue) -> bool:
     return found.mode is Mode.FIT or queue.preempt_first
 
 
-def _unsuitable(name: str, group: ResourceGroup, flavors: Mapping[str, Flavor], constraints: Constraints) -> str:
+def _with_place(found: Verdict, words: str, queue: ClusterQueue) -> Verdict:
+    """The verdict of a flavor where there is quota, given what keeps the pods from a place in its topology."""
+    if not words:
+        return found
+    mode = Mode.PREEMPT if preempts(queue) else Mode.NO_FIT
+    told = "; ".join(item for item in (found.message, words) if item)
+    return replace(found, mode=mode, reason=WaitReason.TOPOLOGY, message=told)
+
+
+def _unsuitable(name: str, group: ResourceGroup, flavors: Mapping[str, Flavor], shape: Shape) -> str:
     """Why a workload cannot run on the nodes of the flavor; "" when it can."""
     flavor = flavors.get(name)
     if flavor is None:
         return f"flavor {name} does not exist"
+    if flavor.topology and flavor.levels is None:
+        return f"flavor {name} names the topology {flavor.topology}, which does not exist"
+    if shape.podsets and not flavor.levels:
+        return f"flavor {name} has no topology, which the pods ask for"
+    constraints = shape.constraints
     if not (flavor.taints or constraints.text):
         return ""
     selector, terms, tolerations = constraints.parts
     for taint in flavor.taints:
         if taint.get("effect") != "PreferNoSchedule" and not any(
-            _tolerates(item, taint) for item in (*tolerations, *flavor.tolerations)
+            tolerates(item, taint) for item in (*tolerations, *flavor.tolerations)
         ):
             return f"flavor {name} has the taint {taint.get('key')}={taint.get('value', '')} that is not tolerated"
     allowed = {label for each in group.flavors if each in flavors for label in flavors[each].labels}
@@ -183,11 +208,3 @@ def _meets(terms: list[Manifest] | None, flavor: Flavor, allowed: set[str]) -> b
         if matches({"matchExpressions": known}, flavor.labels):
             return True
     return False
-
-
-def _tolerates(item: Manifest, taint: Manifest) -> bool:
-    if item.get("effect") and item["effect"] != taint.get("effect"):
-        return False
-    if item.get("operator") == "Exists":
-        return not item.get("key") or item["key"] == taint.get("key")
-    return item.get("key") == taint.get("key") and str(item.get("value") or "") == str(taint.get("value") or "")

@@ -4,6 +4,7 @@ from typing import Any
 
 from kube import Event, Key, Manifest
 from queue_manager.domain.members import LOCAL_QUEUE
+from queue_manager.domain.podset import PodSet, merged, podsets_of_job
 
 
 class JobTemplates:
@@ -12,6 +13,7 @@ class JobTemplates:
     def __init__(self) -> None:
         self._specs: dict[Key, tuple[str, Manifest]] = {}
         self._by_uid: dict[str, Manifest] = {}
+        self._podsets: dict[str, tuple[PodSet, ...]] = {}
 
     def fold(self, event: Event) -> None:
         """Take in a change of an object of any kind."""
@@ -20,14 +22,20 @@ class JobTemplates:
         known = self._specs.pop(event.key, None)
         if known is not None:
             self._by_uid.pop(known[0], None)
+            self._podsets.pop(known[0], None)
         spec = first_template(event.new.spec) if event.new is not None else None
         if event.new is not None and spec is not None:
             self._specs[event.key] = (event.new.uid, spec)
             self._by_uid[event.new.uid] = spec
+            self._podsets[event.new.uid] = merged(podsets_of_job(event.new.spec))
 
     def of(self, controller: Manifest | None) -> Manifest | None:
         """The pod spec of the job that an owner reference names; None where it is not known."""
         return self._by_uid.get(str(controller.get("uid"))) if controller else None
+
+    def podsets_of(self, controller: Manifest | None) -> tuple[PodSet, ...] | None:
+        """The pod sets of that job that ask for a place in a topology; None where the job is not known."""
+        return self._podsets.get(str(controller.get("uid"))) if controller else None
 
 
 def first_template(part: Any) -> Manifest | None:

@@ -1,7 +1,7 @@
 """Kueue's objects by name, and where a workload belongs by them."""
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from kube import Event, Object
@@ -12,6 +12,7 @@ from queue_manager.domain.cluster_queue import (
     FLAVOR,
     LOCAL_QUEUE_KIND,
     NONE,
+    TOPOLOGY,
     WORK_PRIORITY,
     ClusterQueue,
     Cohort,
@@ -21,6 +22,7 @@ from queue_manager.domain.cluster_queue import (
     read_cohort,
     read_flavor,
     read_local_queue,
+    read_topology,
 )
 from queue_manager.domain.flavor_choice import Mode, Verdict, WaitReason
 from queue_manager.domain.workload import Workload
@@ -34,6 +36,7 @@ class QueueObjects:
     cohorts: dict[str, Cohort] = field(default_factory=dict)
     local: dict[tuple[str, str], LocalQueue] = field(default_factory=dict)
     flavors: dict[str, Flavor] = field(default_factory=dict)
+    topologies: dict[str, tuple[str, ...]] = field(default_factory=dict)
     namespaces: dict[str, dict[str, str]] = field(default_factory=dict)
     priorities: dict[str, int] = field(default_factory=dict)
     renewed: bool = False
@@ -60,10 +63,16 @@ class QueueObjects:
             COHORT: (self.cohorts, read_cohort),
             LOCAL_QUEUE_KIND: (self.local, read_local_queue),
             FLAVOR: (self.flavors, read_flavor),
+            TOPOLOGY: (self.topologies, read_topology),
             WORK_PRIORITY: (self.priorities, lambda item: int(item.body.get("value") or 0)),
             "Namespace": (self.namespaces, lambda item: {"kubernetes.io/metadata.name": item.name, **item.labels}),
         }
         return tables[kind]
+
+    def resolve(self) -> None:
+        """Let every flavor know the levels of its topology."""
+        for name, flavor in self.flavors.items():
+            self.flavors[name] = replace(flavor, levels=self.topologies.get(flavor.topology))
 
     def queue_of(self, workload: Workload) -> str:
         """The ClusterQueue that its LocalQueue leads to, "" for none."""

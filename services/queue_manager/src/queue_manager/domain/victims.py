@@ -5,7 +5,7 @@ back from the last to the first wherever it still fits without them: so nobody g
 left as it was.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
 
@@ -31,6 +31,8 @@ class VictimSearch:
     usage: Quotas
     fair: bool
     busy: AbstractSet[Key]
+    roomy: Callable[[AbstractSet[Key]], bool]
+    """Whether the workload finds a place in its topology when these workloads are gone."""
     skipped: bool = False
     """Whether somebody was passed over because of a decision on its way."""
     _short: list[tuple[str, str]] = field(default_factory=list)
@@ -44,6 +46,8 @@ class VictimSearch:
         for node, usage in gone:
             node.move(usage, -1)
         self._short = [place for place, amount in self.usage.items() if amount > self.node.available(place)]
+        if not self._short and not self.roomy(self.books.leaving.keys()):
+            self._short = list(self.usage)
         found = self._search() if self._short else []
         for node, usage in reversed(gone):
             node.move(usage, 1)
@@ -81,20 +85,21 @@ class VictimSearch:
                 continue
             candidate.remove()
             chosen.append(candidate)
-            if self._fits(borrowing):
+            if self._fits(borrowing, chosen):
                 break
         else:
             self._restore(chosen)
             return []
-        return self._spare(chosen, lambda: self._fits(borrowing))
+        return self._spare(chosen, lambda rest: self._fits(borrowing, rest))
 
-    def _spare(self, chosen: list[Candidate], fits: Callable[[], bool]) -> list[Candidate]:
+    def _spare(self, chosen: list[Candidate], fits: Callable[[Sequence[Candidate]], bool]) -> list[Candidate]:
         """Put back who proves needless, the last first; those who go anyway stay chosen."""
         for candidate in chosen[-2::-1]:
             if candidate.leaving:
                 continue
             candidate.put_back()
-            if fits():
+            rest = [one for one in chosen if one is not candidate]
+            if fits(rest):
                 chosen.remove(candidate)
             else:
                 candidate.remove()
@@ -105,11 +110,14 @@ class VictimSearch:
         for candidate in reversed(chosen):
             candidate.put_back()
 
-    def _fits(self, borrowing: bool) -> bool:
-        return all(
-            amount <= self.node.available(place) and (borrowing or not self.node.borrows(place, amount))
-            for place, amount in self.usage.items()
-        )
+    def _fits(self, borrowing: bool, gone: Sequence[Candidate]) -> bool:
+        for place, amount in self.usage.items():
+            if amount > self.node.available(place) or (not borrowing and self.node.borrows(place, amount)):
+                return False
+        return self._has_place(gone)
+
+    def _has_place(self, gone: Sequence[Candidate]) -> bool:
+        return self.roomy({*self.books.leaving, *(one.workload.key for one in gone)})
 
     def _may_go(self, candidate: Candidate, borrowing: bool) -> bool:
         """Whether it uses more than its side of the tree has, by now, unless it is of the same queue."""
@@ -194,7 +202,7 @@ class VictimSearch:
         if not fits:
             self._restore(chosen)
             return []
-        return self._spare(chosen, lambda: self._fits(True))
+        return self._spare(chosen, lambda rest: self._fits(True, rest))
 
     def _take_fairly(
         self, left: list[Candidate], chosen: list[Candidate], agrees: Callable[[int, int, int], bool]
@@ -209,7 +217,7 @@ class VictimSearch:
             candidate.remove()
             chosen.append(candidate)
             # The preemptor's own usage is on the books already.
-            if all(self.node.available(place) >= 0 for place in self.usage):
+            if all(self.node.available(place) >= 0 for place in self.usage) and self._has_place(chosen):
                 return True
         left.extend(passed)
         return False

@@ -11,6 +11,7 @@ from kube.pods import is_finished
 from queue_manager.domain.cluster_queue import Quotas
 from queue_manager.domain.groups import COMPLETED, PENDING, read_group
 from queue_manager.domain.members import GROUP, LOCAL_QUEUE
+from queue_manager.domain.podset import PodSet, merged, podset_of
 from resources import Amounts
 
 ADMISSION = "tidegate.dev/admission"
@@ -44,6 +45,8 @@ class Shape(NamedTuple):
     priority: int
     requests: tuple[tuple[str, int], ...]
     constraints: Constraints
+    podsets: tuple[PodSet, ...] = ()
+    """Those that ask for a place in a topology."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,6 +58,8 @@ class Admission:
     amounts: Amounts
     node_selector: dict[str, str] = field(default_factory=dict)
     tolerations: tuple[Manifest, ...] = ()
+    levels: tuple[str, ...] = ()
+    """The labels of the topology of the nodes, the widest first; empty where they have none."""
     usage: Quotas = field(init=False, compare=False)
     """What it takes, by flavor and resource."""
 
@@ -69,6 +74,8 @@ class Admission:
             content["nodeSelector"] = self.node_selector
         if self.tolerations:
             content["tolerations"] = list(self.tolerations)
+        if self.levels:
+            content["topology"] = list(self.levels)
         return json.dumps(content, separators=(",", ":"), sort_keys=True)
 
 
@@ -120,6 +127,7 @@ def _parsed(text: str) -> Admission | None:
             {str(name): int(amount) for name, amount in content["usage"].items()},
             dict(content.get("nodeSelector") or {}),
             tuple(content.get("tolerations") or ()),
+            tuple(str(level) for level in content.get("topology") or ()),
         )
     except (ValueError, KeyError, TypeError, AttributeError):
         return None
@@ -136,7 +144,7 @@ def read_pod(pod: Object, requests: Amounts, priorities: Mapping[str, int]) -> W
         pod.key,
         pod.uid,
         pod.labels[LOCAL_QUEUE],
-        Shape(priority, _asked(requests, 1), constraints_of(spec)),
+        Shape(priority, _asked(requests, 1), constraints_of(spec), merged([podset_of(pod.annotations, spec, 1)])),
         pod.created,
         ready=not spec.get("schedulingGates"),
         over=gone or bool(admission is None and spec.get("schedulingGates")),
@@ -149,9 +157,17 @@ def read_pod(pod: Object, requests: Amounts, priorities: Mapping[str, int]) -> W
 
 
 def read_pod_group(
-    item: Object, held: Amounts, members: int, pod_spec: Manifest | None, priorities: Mapping[str, int]
+    item: Object,
+    held: Amounts,
+    members: int,
+    pod_spec: Manifest | None,
+    priorities: Mapping[str, int],
+    podsets: tuple[PodSet, ...] = (),
 ) -> Workload:
-    """The workload of a group whose live pods, ``members`` in number, ask for ``held``; ``pod_spec`` is of one of them."""
+    """The workload of a group whose live pods, ``members`` in number, ask for ``held``; ``pod_spec`` is of one of them.
+
+    ``podsets`` are those of its pods that ask for a place in a topology.
+    """
     group = read_group(item)
     least = max(group.min_member, sum(group.min_task_member.values()))
     minimum = {name: _for_all(amount, group.min_member, least) for name, amount in group.min_resources.items()}
@@ -167,6 +183,7 @@ def read_pod_group(
             priorities.get(named, priorities.get(group.priority_class, own)),
             _asked(amounts, count),
             constraints_of(pod_spec) if pod_spec is not None else Constraints(),
+            podsets,
         ),
         group.created,
         count,

@@ -1,0 +1,99 @@
+"""Pod sets that ask for a place in a topology: what they need, read from pods or from the templates of their job."""
+
+import json
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any, NamedTuple
+
+from kube import Manifest
+from kube.pods import pod_request
+from resources import QuantityError
+
+KUEUE = "kueue.x-k8s.io/podset-"
+REQUIRED, PREFERRED, UNCONSTRAINED = "required", "preferred", "unconstrained"
+
+
+class Ask(NamedTuple):
+    """All pods of a set inside one domain of ``level``; each ``slice_size`` of them inside one of ``slice_level``."""
+
+    nearness: str
+    level: str = ""
+    slice_level: str = ""
+    slice_size: int = 1
+    group: str = ""
+    """Pod sets of one group go to one domain together."""
+
+
+class PodSet(NamedTuple):
+    """So many pods of one kind; ``limits`` is what their spec says of nodes, as canonical JSON."""
+
+    ask: Ask
+    pods: int
+    requests: tuple[tuple[str, int], ...]
+    limits: str = ""
+
+
+def ask_of(annotations: Mapping[str, str]) -> Ask | None:
+    """What the annotations of a pod or template ask for; None where they ask for nothing."""
+    nearness = next(
+        (word for word in (REQUIRED, PREFERRED) if annotations.get(f"{KUEUE}{word}-topology")), UNCONSTRAINED
+    )
+    level = annotations.get(f"{KUEUE}{nearness}-topology", "") if nearness != UNCONSTRAINED else ""
+    slice_level = annotations.get(KUEUE + "slice-required-topology", "")
+    if not level and not slice_level and annotations.get(KUEUE + "unconstrained-topology") != "true":
+        return None
+    size = annotations.get(KUEUE + "slice-size", "")
+    whole = max(1, int(size)) if slice_level and size.isdecimal() else 1
+    return Ask(nearness, level, slice_level, whole, annotations.get(KUEUE + "group-name", "") if level else "")
+
+
+def podset_of(annotations: Mapping[str, str], spec: Manifest, count: int) -> PodSet | None:
+    """The set of ``count`` pods of ``spec``; None where they ask for no place in a topology."""
+    ask = ask_of(annotations)
+    if ask is None or count <= 0:
+        return None
+    try:
+        requests = pod_request(spec)
+    except QuantityError:
+        return None
+    affinity = (spec.get("affinity") or {}).get("nodeAffinity") or {}
+    required = affinity.get("requiredDuringSchedulingIgnoredDuringExecution")
+    parts = [spec.get("nodeSelector"), spec.get("tolerations"), required]
+    limits = json.dumps(parts, separators=(",", ":"), sort_keys=True) if any(parts) else ""
+    return PodSet(ask, count, tuple(sorted((name, amount) for name, amount in requests.items() if amount)), limits)
+
+
+def merged(found: Iterable[PodSet | None]) -> tuple[PodSet, ...]:
+    """The sets, those that are alike in all but their number as one."""
+    counts: dict[PodSet, int] = {}
+    for podset in found:
+        if podset is not None:
+            alike = podset._replace(pods=0)
+            counts[alike] = counts.get(alike, 0) + podset.pods
+    return tuple(podset._replace(pods=count) for podset, count in sorted(counts.items()))
+
+
+def podsets_of_job(part: Any, count: int = 1) -> Iterator[PodSet | None]:
+    """The sets of all pod templates in a job's spec, whatever kind of job it is, each as often as its holders say."""
+    if isinstance(part, list):
+        for item in part:
+            yield from podsets_of_job(item, count)
+    if not isinstance(part, dict):
+        return
+    template = part.get("template")
+    inner = template if isinstance(template, dict) else {}
+    spec = inner.get("spec")
+    own = count * _copies(part) if inner else count
+    if isinstance(spec, dict) and "containers" in spec:
+        yield podset_of((inner.get("metadata") or {}).get("annotations") or {}, spec, own)
+        return
+    for item in part.values():
+        yield from podsets_of_job(item, own)
+
+
+def _copies(holder: Mapping[str, Any]) -> int:
+    """How many copies of its template a part of a job asks for: replicas, or parallelism as far as completions go."""
+    number = holder.get("replicas", holder.get("parallelism", 1))
+    if not isinstance(number, int):
+        return 1
+    most = holder.get("completions")
+    return min(number, most) if isinstance(most, int) and "replicas" not in holder else number

@@ -1,0 +1,93 @@
+"""The gate of pod sets that want to be near each other: quota is given only to who also finds a place in the topology."""
+
+from collections.abc import Mapping, Sequence
+from collections.abc import Set as AbstractSet
+
+from kube import Event, Key, Manifest
+from queue_manager.domain.cohort_books import CohortBooks
+from queue_manager.domain.job_templates import JobTemplates
+from queue_manager.domain.members import GROUP, group_named_by
+from queue_manager.domain.node_room import NodeRoom, Spots
+from queue_manager.domain.podset import PodSet, merged, podset_of
+from queue_manager.domain.topology_room import TopologyRoom
+from queue_manager.domain.workload import Shape
+
+
+class TopologyGate:
+    """Knows what is free on the nodes, what was promised of it, and which pod sets each group consists of."""
+
+    def __init__(self, books: CohortBooks, templates: JobTemplates) -> None:
+        self._books = books
+        self._templates = templates
+        self._nodes = NodeRoom()
+        self._room = TopologyRoom(self._nodes, books.topologies, books.flavors)
+        self._members: dict[Key, dict[Key, PodSet]] = {}
+        self._started = False
+
+    def fold_node(self, event: Event) -> None:
+        """Take in a change of a node."""
+        self._nodes.fold_node(event)
+
+    def fold_pod(self, event: Event) -> None:
+        """Take in where a pod is, and what it asks for if it is of a group."""
+        self._nodes.fold_pod(event)
+        pod = event.new or event.old
+        group = group_named_by(pod) if pod is not None else ""
+        if pod is None or not group:
+            return
+        members = self._members.setdefault(Key(GROUP, pod.namespace, group), {})
+        members.pop(event.key, None)
+        podset = podset_of(pod.annotations, pod.spec, 1) if event.new is not None else None
+        if podset is not None:
+            members[event.key] = podset
+        if not members:
+            del self._members[Key(GROUP, pod.namespace, group)]
+
+    def podsets(self, group: Key, controller: Manifest | None) -> tuple[PodSet, ...]:
+        """The sets of a group: those of its job's templates, else of the pods that are there."""
+        stated = self._templates.podsets_of(controller)
+        return stated if stated is not None else merged(self._members.get(group, {}).values())
+
+    def obstacle(self, flavor: str, podsets: Sequence[PodSet]) -> str:
+        """Why the sets find no place now; "" when they do."""
+        return self._room.obstacle(flavor, podsets)
+
+    def fits(self, shape: Shape, flavors: Mapping[str, str], without: AbstractSet[Key] = frozenset()) -> bool:
+        """Whether a workload with these flavors finds a place, the workloads ``without`` being gone."""
+        return not shape.podsets or isinstance(self._spots(shape, flavors, without), dict)
+
+    def keep(self, key: Key, shape: Shape, flavors: Mapping[str, str], without: AbstractSet[Key] = frozenset()) -> None:
+        """Keep a place for a workload that is given quota, or will be when ``without`` are gone, until its pods have it."""
+        if shape.podsets and key not in self._nodes.promised:
+            spots = self._spots(shape, flavors, without)
+            if isinstance(spots, dict):
+                self._nodes.promised[key] = spots
+
+    def renew(self) -> None:
+        """Forget the places of workloads that hold no quota any more; where there is more room, let those who wait look again."""
+        books, nodes = self._books, self._nodes
+        for key in [key for key in nodes.promised if key not in books.held and key not in books.promises]:
+            del nodes.promised[key]
+            nodes.freed = True
+        if not self._started:
+            self._started = True
+            for key, admission in books.held.items():
+                if not nodes.places(key) and key in books.workloads:
+                    self.keep(key, books.workloads[key].shape, admission.flavors)
+        if nodes.freed:
+            nodes.freed = False
+            for name, queue in books.queues.items():
+                if any(
+                    books.flavors[flavor].levels
+                    for group in queue.quota.groups
+                    for flavor in group.flavors
+                    if flavor in books.flavors
+                ):
+                    books.touch(name)
+
+    def _spots(self, shape: Shape, flavors: Mapping[str, str], without: AbstractSet[Key]) -> Spots | str:
+        """By the first flavor that has a topology: pods are laid out by one."""
+        for flavor in dict.fromkeys(flavors.values()):
+            if self._books.flavors[flavor].levels:
+                return self._room.spots(flavor, shape.podsets, without)
+        return {}
