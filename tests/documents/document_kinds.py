@@ -180,8 +180,13 @@ SUPPORT = (
     Support(
         "ResourceFlavor.kueue.x-k8s.io",
         ("queue_manager",),
-        "nodeLabels, nodeTaints and tolerations, which the pods with its quota get",
-        "topologyName",
+        "nodeLabels, nodeTaints and tolerations, which the pods with its quota get; topologyName",
+    ),
+    Support(
+        "Topology.kueue.x-k8s.io",
+        ("queue_manager",),
+        "levels; of pod sets the annotations podset-required-, -preferred-, -unconstrained-topology, "
+        "podset-slice-required-topology, podset-slice-size, podset-group-name",
     ),
     Support(
         "WorkloadPriorityClass.kueue.x-k8s.io", ("queue_manager",), "value, by the label kueue.x-k8s.io/priority-class"

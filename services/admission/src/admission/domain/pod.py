@@ -7,6 +7,7 @@ from admission.domain.errors import FieldError
 from admission.domain.pod_template import check_pod_spec, default_pod_spec
 from admission.domain.priority import check_priority_class_name, resolve_priority
 from admission.domain.shapes import copied
+from admission.domain.topology import check_podset
 from admission.domain.world import Review
 from kube import Manifest
 
@@ -38,6 +39,7 @@ def check_pod(review: Review) -> Iterable[FieldError]:
     if review.creating:
         yield from check_priority_class_name("spec.priorityClassName", review.world, spec.get("priorityClassName"))
     yield from _check_disruption(review)
+    yield from check_podset("metadata.annotations", review.metadata.get("annotations") or {})
 
 
 def _check_disruption(review: Review) -> Iterable[FieldError]:

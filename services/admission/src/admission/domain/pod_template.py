@@ -10,6 +10,7 @@ from admission.domain.object_meta import TEMPLATE_METADATA
 from admission.domain.pod_placement import AFFINITY, SPREAD, TOLERATION, check_placement
 from admission.domain.quantities import check_amounts
 from admission.domain.shapes import AMOUNT, AMOUNTS, TEXT, TEXT_MAP, TRUTH, WHOLE, ListOf, fields, one_of, within
+from admission.domain.topology import check_podset
 from kube import Manifest
 
 _ITEMS = ListOf(fields(key=TEXT, path=TEXT, mode=WHOLE))
@@ -112,6 +113,7 @@ def check_template(
         return
     metadata = template.get("metadata") or {}
     yield from names.labels(f"{path}.metadata.labels", metadata.get("labels") or {})
+    yield from check_podset(f"{path}.metadata.annotations", metadata.get("annotations") or {})
     yield from check_pod_spec(f"{path}.spec", template["spec"], restart_policies, more_volumes)
 
 

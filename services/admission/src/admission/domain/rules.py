@@ -24,6 +24,7 @@ from admission.domain import (
     queue_hierarchy,
     queue_tree,
     run_policy,
+    topology,
     train_job,
     training_runtime,
     volcano_job,
@@ -214,6 +215,8 @@ QUOTAS = {
         (cluster_queue.check_cluster_queue,),
     ),
     "Cohort.kueue.x-k8s.io": Rules(_top(cluster_queue.COHORT_SPEC), checks=(cluster_queue.check_cohort,)),
+    "Topology.kueue.x-k8s.io": Rules(_top(topology.TOPOLOGY_SPEC), checks=(topology.check_topology_levels,)),
+    "ResourceFlavor.kueue.x-k8s.io": Rules(_top(topology.FLAVOR_SPEC), checks=(topology.check_flavor,)),
     "LocalQueue.kueue.x-k8s.io": Rules(
         _top(cluster_queue.LOCAL_QUEUE_SPEC), (cluster_queue.default_local_queue,), (cluster_queue.check_local_queue,)
     ),

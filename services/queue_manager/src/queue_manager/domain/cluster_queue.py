@@ -10,6 +10,7 @@ CLUSTER_QUEUE = "ClusterQueue.kueue.x-k8s.io"
 LOCAL_QUEUE_KIND = "LocalQueue.kueue.x-k8s.io"
 COHORT = "Cohort.kueue.x-k8s.io"
 FLAVOR = "ResourceFlavor.kueue.x-k8s.io"
+PRIORITY = "PriorityClass.scheduling.k8s.io"
 TOPOLOGY = "Topology.kueue.x-k8s.io"
 WORK_PRIORITY = "WorkloadPriorityClass.kueue.x-k8s.io"
 

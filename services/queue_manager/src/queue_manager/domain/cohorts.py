@@ -176,7 +176,7 @@ class Cohorts:
         group = self._groups[key]
         spec = self._samples.get(key) or self._templates.of(group.controller)
         podsets = self.gate.podsets(key, group.controller)
-        self.books.put(read_pod_group(group, held, live, spec, self.books.priorities, podsets))
+        self.books.put(read_pod_group(group, held, live, spec, self.books.priorities, self.books.classes, podsets))
         self._growth.look(key)
         if self.books.workloads[key].revoked:
             self._drained.setdefault(key, REQUEUED_WORDS)

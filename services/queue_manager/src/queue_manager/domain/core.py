@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterator, Sequence
 from collections.abc import Set as AbstractSet
 
 from kube import Decision, Event, Key, Manifest, Outcome
+from queue_manager.domain.cluster_queue import PRIORITY
 from queue_manager.domain.cohort_report import NAME as QUOTA_REPORT
 from queue_manager.domain.cohorts import OBJECTS, Cohorts
 from queue_manager.domain.demand import Demand, Tally
@@ -62,7 +63,7 @@ class QueueCore:
             "Pod": self._fold_pod,
             "Namespace": self._fold_namespace,
             "Node": self._fold_node,
-            "PriorityClass.scheduling.k8s.io": self._waiting.fold_priority,
+            PRIORITY: self._fold_priority,
             GROUP: self._fold_group,
             RESOURCE_QUOTA: self._waiting.fold_quota,
             QUEUE: self._fold_queue,
@@ -148,6 +149,10 @@ class QueueCore:
 
     def _fold_namespace(self, event: Event) -> None:
         self._demand.fold_namespace(event)
+        self._cohorts.fold_object(event)
+
+    def _fold_priority(self, event: Event) -> None:
+        self._waiting.fold_priority(event)
         self._cohorts.fold_object(event)
 
     def _fold_node(self, event: Event) -> None:

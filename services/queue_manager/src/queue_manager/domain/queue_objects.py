@@ -12,6 +12,7 @@ from queue_manager.domain.cluster_queue import (
     FLAVOR,
     LOCAL_QUEUE_KIND,
     NONE,
+    PRIORITY,
     TOPOLOGY,
     WORK_PRIORITY,
     ClusterQueue,
@@ -39,6 +40,8 @@ class QueueObjects:
     topologies: dict[str, tuple[str, ...]] = field(default_factory=dict)
     namespaces: dict[str, dict[str, str]] = field(default_factory=dict)
     priorities: dict[str, int] = field(default_factory=dict)
+    classes: dict[str, int] = field(default_factory=dict)
+    """The value of every PriorityClass, which counts where a group names no WorkloadPriorityClass."""
     renewed: bool = False
     """Whether objects changed since the trees were made."""
 
@@ -64,6 +67,7 @@ class QueueObjects:
             LOCAL_QUEUE_KIND: (self.local, read_local_queue),
             FLAVOR: (self.flavors, read_flavor),
             TOPOLOGY: (self.topologies, read_topology),
+            PRIORITY: (self.classes, lambda item: int(item.body.get("value") or 0)),
             WORK_PRIORITY: (self.priorities, lambda item: int(item.body.get("value") or 0)),
             "Namespace": (self.namespaces, lambda item: {"kubernetes.io/metadata.name": item.name, **item.labels}),
         }

@@ -162,11 +162,13 @@ def read_pod_group(
     members: int,
     pod_spec: Manifest | None,
     priorities: Mapping[str, int],
+    classes: Mapping[str, int],
     podsets: tuple[PodSet, ...] = (),
 ) -> Workload:
     """The workload of a group whose live pods, ``members`` in number, ask for ``held``; ``pod_spec`` is of one of them.
 
-    ``podsets`` are those of its pods that ask for a place in a topology.
+    ``priorities`` are the WorkloadPriorityClasses', ``classes`` the PriorityClasses'; ``podsets`` those of its pods that ask
+    for a place in a topology.
     """
     group = read_group(item)
     least = max(group.min_member, sum(group.min_task_member.values()))
@@ -180,7 +182,7 @@ def read_pod_group(
         group.uid,
         item.labels[LOCAL_QUEUE],
         Shape(
-            priorities.get(named, priorities.get(group.priority_class, own)),
+            priorities.get(named, classes.get(group.priority_class, own)),
             _asked(amounts, count),
             constraints_of(pod_spec) if pod_spec is not None else Constraints(),
             podsets,
