@@ -98,14 +98,15 @@ class Attempts:
         if self._denial([group], [chosen]):
             return False
         fenced = FencedStart(self.trial)
+        plain = not any(policy.topology for policy in found.terms.sub_groups) and not chosen[0].podset
+        flexible = plain and self._has_choice(chosen, found)
 
         def place() -> bool:
             if self._placed_or_undone(lambda: fenced.place(group, chosen)):
                 return True
-            plain = not any(policy.topology for policy in found.terms.sub_groups) and not chosen[0].podset
-            return plain and self._has_choice(chosen, found) and self._start_flexibly([group], [found])
+            return flexible and self._start_flexibly([group], [found])
 
-        return fenced.inside(group, chosen, place)
+        return fenced.inside(group, chosen, place, sure=not flexible)
 
     def _outside(self, groups: Sequence[Group]) -> Block:
         """Why no domain holds the gangs: what keeps them out everywhere, or that only no domain is large enough."""

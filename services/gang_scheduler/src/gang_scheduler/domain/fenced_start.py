@@ -8,6 +8,7 @@ from gang_scheduler.domain.gang_terms import GangTerms
 from gang_scheduler.domain.groups import Group
 from gang_scheduler.domain.hyper_nodes import Topology
 from gang_scheduler.domain.minimum import sub_group_of
+from gang_scheduler.domain.network_domains import Need
 from gang_scheduler.domain.pod_record import PodRecord
 from gang_scheduler.domain.podset_start import PodSetStart
 from gang_scheduler.domain.scoring import Placement
@@ -21,14 +22,19 @@ class FencedStart:
 
     trial: Trial
 
-    def inside(self, group: Group, records: Sequence[PodRecord], place: Callable[[], bool]) -> bool:
-        """Whether ``place`` succeeds in one of the domains that the gang may use."""
+    def inside(
+        self, group: Group, records: Sequence[PodRecord], place: Callable[[], bool], *, sure: bool = True
+    ) -> bool:
+        """Whether ``place`` succeeds in one of the domains that the gang may use.
+
+        ``sure``: it is just ``records`` that are placed, so that a domain without room for them is not tried.
+        """
         room = self.trial.room
         topology = group.terms.topology if group.terms else None
         if topology is None:
             return place()
         before = room.fence
-        for fence in self._choices(topology, records, self._placed(group.members.values())):
+        for fence in self._choices(topology, records, self._placed(group.members.values()), sure=sure):
             room.fence = fence
             done = place()
             room.fence = before
@@ -71,11 +77,21 @@ class FencedStart:
             self.trial.rollback(mark)
         return False
 
-    def _choices(self, topology: Topology, records: Sequence[PodRecord], held: list[int]) -> Iterator[Mask]:
+    def _choices(
+        self, topology: Topology, records: Sequence[PodRecord], held: list[int], *, sure: bool = True
+    ) -> Iterator[Mask]:
         room = self.trial.room
         rows = room.table.rows_for(records[0].shape)
         fullest = room.placement is Placement.BINPACK
-        return room.hyper_nodes.choices(topology, room.fence, held, rows, fullest=fullest)
+        needs = self._needs(records) if sure else ()
+        return room.hyper_nodes.choices(topology, room.fence, held, needs, rows, fullest=fullest)
+
+    def _needs(self, records: Sequence[PodRecord]) -> list[Need]:
+        counts: dict[int, int] = {}
+        for record in records:
+            counts[record.shape.index] = counts.get(record.shape.index, 0) + 1
+        kinds = {record.shape.index: record for record in records}
+        return [Need(self.trial.room.view(kinds[index]).copies, count) for index, count in counts.items()]
 
     @staticmethod
     def _placed(records: Iterable[PodRecord]) -> list[int]:

@@ -8,9 +8,11 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from gang_scheduler.domain.filters import conjunction_mask
+from gang_scheduler.domain.label_tree import label_domains
+from gang_scheduler.domain.network_domains import Domain, DomainTable, Need
 from gang_scheduler.domain.node_table import NodeTable
 from gang_scheduler.domain.selectors import label_selector
-from gang_scheduler.domain.vectors import ALL, Ints, Mask
+from gang_scheduler.domain.vectors import ALL, Mask
 from kube import Event, Object
 
 HYPER_NODE = "HyperNode.topology.volcano.sh"
@@ -40,21 +42,13 @@ def topology_of(item: Mapping[str, Any] | None) -> Topology | None:
     return Topology(hard, None if tier is None else int(tier), str(item.get("highestTierName") or ""))
 
 
-class Domain(NamedTuple):
-    """One HyperNode with the nodes below it."""
-
-    tier: int
-    name: str
-    nodes: Mask
-
-
 @dataclass(slots=True)
 class HyperNodes:
-    """All HyperNodes. Their masks are computed anew when they or the nodes changed."""
+    """All HyperNodes. Where there are none, labels make the domains. Computed anew when they or the nodes changed."""
 
     table: NodeTable
     _items: dict[str, Object] = field(default_factory=dict)
-    _domains: list[Domain] = field(default_factory=list)
+    _domains: DomainTable = field(default_factory=lambda: DomainTable(()))
     _version: int = -1
 
     def fold(self, event: Event) -> None:
@@ -66,49 +60,40 @@ class HyperNodes:
         # Whoever waits may find room now.
         self.table.rules.forget()
 
-    def domains(self) -> list[Domain]:
-        """All domains by tier and name."""
+    def domains(self) -> DomainTable:
+        """All domains."""
         if self._version != self.table.version:
             self._version = self.table.version
-            masks: dict[str, Mask] = {}
-            found = [
-                Domain(int(item.spec.get("tier") or 0), name, self._mask(name, masks, ()))
-                for name, item in self._items.items()
-            ]
-            self._domains = sorted(found, key=lambda domain: (domain.tier, domain.name))
+            self._domains = DomainTable(list(self._described() if self._items else label_domains(self.table)))
         return self._domains
 
     def choices(
-        self, topology: Topology, fence: Mask | None, held: Sequence[int], rows: list[int], *, fullest: bool
+        self,
+        topology: Topology,
+        fence: Mask | None,
+        held: Sequence[int],
+        needs: Sequence[Need],
+        rows: list[int],
+        *,
+        fullest: bool,
     ) -> Iterator[Mask]:
-        """The domains inside ``fence`` that hold the nodes ``held``: lowest tier first, then the fullest of ``rows``.
+        """The domains inside ``fence`` that hold the nodes ``held`` and may have room for ``needs``, the best first.
 
         After them, where it only should be one domain, the whole fence.
         """
-        highest = self._highest(topology)
-        found = [
-            domain
-            for domain in self.domains()
-            if (highest is None or domain.tier <= highest) and all(domain.nodes[slot] for slot in held)
-        ]
-        for domain in sorted(found, key=lambda domain: (domain.tier, self._fill(domain, rows, fullest), domain.name)):
-            yield domain.nodes if fence is None else domain.nodes & fence
+        domains = self.domains()
+        highest = domains.tier_named(topology.tier_name) if topology.tier_name else topology.tier
+        found = domains.candidates(highest, held, needs)
+        for nodes in domains.ordered(found, self.table, rows, fullest=fullest):
+            yield nodes if fence is None else nodes & fence
         if not topology.hard:
             yield np.ones(self.table.size, np.bool_) if fence is None else fence
 
-    def _highest(self, topology: Topology) -> int | None:
-        if not topology.tier_name:
-            return topology.tier
-        named = [
-            int(i.spec.get("tier") or 0) for i in self._items.values() if i.spec.get("tierName") == topology.tier_name
-        ]
-        return max(named, default=-1)
-
-    def _fill(self, domain: Domain, rows: list[int], fullest: bool) -> float:
-        has: Ints = self.table.allocatable[rows][:, domain.nodes].sum(axis=1)
-        used: Ints = self.table.used[rows][:, domain.nodes].sum(axis=1)
-        share = float((used / np.maximum(has, 1)).sum())
-        return -round(share, 9) if fullest else round(share, 9)
+    def _described(self) -> Iterator[Domain]:
+        masks: dict[str, Mask] = {}
+        for name, item in self._items.items():
+            tier, tier_name = int(item.spec.get("tier") or 0), str(item.spec.get("tierName") or "")
+            yield Domain(tier, name, self._mask(name, masks, ()), tier_name)
 
     def _mask(self, name: str, masks: dict[str, Mask], above: tuple[str, ...]) -> Mask:
         if name in masks:

@@ -16,6 +16,10 @@ class NodeLabels:
     _columns: dict[str, Ids] = field(default_factory=dict)
     _values: dict[str, dict[str, int]] = field(default_factory=dict)
 
+    def keys(self) -> Iterable[str]:
+        """Every label key that a node ever had, or that was asked for."""
+        return self._columns.keys()
+
     def column(self, key: str) -> Ids:
         """The value numbers of ``key`` on every node."""
         column = self._columns.get(key)
