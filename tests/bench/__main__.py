@@ -8,12 +8,14 @@ from tests.bench.end_to_end import real_gangs, simulated
 from tests.bench.figures import Figure, show
 from tests.bench.idle import idle
 from tests.bench.restart import restart
+from tests.bench.topology import topology
 
 BENCHMARKS: dict[str, Callable[[], Awaitable[list[Figure]]]] = {
     "gangs": real_gangs,
     "simulated": simulated,
     "restart": restart,
     "idle": idle,
+    "topology": topology,
 }
 
 

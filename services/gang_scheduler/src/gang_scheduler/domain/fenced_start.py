@@ -4,7 +4,6 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from gang_scheduler.domain.gang import place_all
-from gang_scheduler.domain.gang_terms import GangTerms
 from gang_scheduler.domain.groups import Group
 from gang_scheduler.domain.hyper_nodes import Topology
 from gang_scheduler.domain.minimum import sub_group_of
@@ -54,21 +53,22 @@ class FencedStart:
         for record in records:
             parts.setdefault(sub_group_of(record, terms), []).append(record)
         rest = parts.pop(None, [])
+        beside: dict[tuple[int, tuple[str, ...]] | None, list[PodRecord]] = {}
+        for record in group.members.values():
+            if record.slot >= 0:
+                beside.setdefault(sub_group_of(record, terms), []).append(record)
         for key, members in sorted(parts.items(), key=lambda item: (-len(item[1]), item[0])):
-            if not self._place_sub_group(group, terms, key, members):
+            topology = terms.sub_groups[key[0]].topology if key else None
+            if not self._place_sub_group(topology, members, self._placed(beside.get(key, ()))):
                 return False
         return not rest or place_all(self.trial, rest) is None
 
-    def _place_sub_group(
-        self, group: Group, terms: GangTerms, key: tuple[int, tuple[str, ...]] | None, members: list[PodRecord]
-    ) -> bool:
-        topology = terms.sub_groups[key[0]].topology if key else None
+    def _place_sub_group(self, topology: Topology | None, members: list[PodRecord], held: list[int]) -> bool:
         if topology is None:
             return place_all(self.trial, members) is None
         room, mark = self.trial.room, self.trial.checkpoint()
-        beside = [r for r in group.members.values() if r.slot >= 0 and sub_group_of(r, terms) == key]
         before = room.fence
-        for fence in self._choices(topology, members, self._placed(beside)):
+        for fence in self._choices(topology, members, held):
             room.fence = fence
             failed = place_all(self.trial, members)
             room.fence = before
