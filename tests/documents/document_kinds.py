@@ -112,7 +112,8 @@ SUPPORT = (
     Support(
         "PodGroup.scheduling.volcano.sh",
         _GATE,
-        "`minMember`, `minTaskMember`, sub-groups, queue, priority, network topology; `minResources` at the gate",
+        "`minMember`, `minTaskMember`, sub-groups, queue, priority, network topology (by labels of zones and racks where there are no "
+        "HyperNodes); `minResources` at the gate; the annotations `task-topology-affinity`, `-anti-affinity`, `-task-order`",
     ),
     Support(
         "Queue.scheduling.volcano.sh",

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 
 from gang_scheduler.domain.pod_record import PodRecord
 from gang_scheduler.domain.rearrangement import place_coupled
+from gang_scheduler.domain.role_start import RoleStart
 from gang_scheduler.domain.room import Room
 from gang_scheduler.domain.scoring import Placement
 from gang_scheduler.domain.shape_view import NO_NODE
@@ -20,6 +21,35 @@ Batch = list[PodRecord]
 
 def place_all(trial: Trial, records: Sequence[PodRecord]) -> PodRecord | None:
     """Place every one of ``records``; returns the first for which there is no room (others may be placed then)."""
+    mark = trial.checkpoint()
+    rest = _placed_by_role(trial, records)
+    if len(rest) < len(records):
+        if not rest or _place_plainly(trial, rest) is None:
+            return None
+        trial.rollback(mark)
+    return _place_plainly(trial, records)
+
+
+def _placed_by_role(trial: Trial, records: Sequence[PodRecord]) -> Sequence[PodRecord]:
+    """Place those whose gang says which roles belong together; returns the others, or all where it does not work out."""
+    kept: dict[int, Batch] = {}
+    for record in records:
+        terms = record.group.terms
+        if terms is not None and terms.task_topology is not None and record.role in terms.task_topology.roles:
+            kept.setdefault(id(record.group), []).append(record)
+    if not kept:
+        return records
+    mark = trial.checkpoint()
+    for batch in kept.values():
+        terms = batch[0].group.terms
+        assert terms is not None and terms.task_topology is not None, "looked at above"
+        if not RoleStart(trial, terms.task_topology).place(batch):
+            trial.rollback(mark)
+            return records
+    return [record for record in records if record.slot < 0]
+
+
+def _place_plainly(trial: Trial, records: Sequence[PodRecord]) -> PodRecord | None:
     batches = by_scarcity(trial.room, records) if len(records) > 1 else [list(records)]
     for batch in batches:
         if trial.room.view(batch[0]).total < len(batch):

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 
 from gang_scheduler.domain.hyper_nodes import Topology, topology_of
 from gang_scheduler.domain.selectors import Conjunction, label_selector
+from gang_scheduler.domain.task_topology import TaskTopology, task_topology_of
 from kube import Object
 
 KOORDINATOR = "gang.scheduling.koordinator.sh/"
@@ -66,6 +67,7 @@ class GangTerms:
     queue: str = ""
     priority_class: str = ""
     topology: Topology | None = None
+    task_topology: TaskTopology | None = None
 
     @property
     def fenced(self) -> bool:
@@ -137,6 +139,7 @@ def terms_of_group(group: Object) -> GangTerms:
         _granted_queue(group) or _quota_of(group.labels) or str(spec.get("queue") or default),
         str(spec.get("priorityClassName") or ""),
         topology_of(spec.get("networkTopology")),
+        task_topology_of(group.annotations) if group.annotations else None,
     )
 
 
