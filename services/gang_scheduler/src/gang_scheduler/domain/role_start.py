@@ -2,8 +2,8 @@
 
 The plain rule for one bucket: of the nodes that the first of its members may go to take one where fewest of the gang are that
 it wants to be apart from; of those the one with most that it wants to be with and most room for the rest of the bucket; of
-those the one with fewest of its own role; of those the best by score and name. Members are put there as long as they fit; then the rest looks again. These are wishes, so
-whoever calls places the gang without them where this fails.
+those the one with fewest of its own role; of those the best by score and name. Members are put there as long as they fit;
+then the rest looks again. These are wishes, so whoever calls places the gang without them where this fails.
 """
 
 from collections.abc import Sequence

@@ -182,6 +182,9 @@ def _unsuitable(name: str, group: ResourceGroup, flavors: Mapping[str, Flavor], 
         return f"flavor {name} names the topology {flavor.topology}, which does not exist"
     if shape.podsets and not flavor.levels:
         return f"flavor {name} has no topology, which the pods ask for"
+    missing = [level for podset in shape.podsets for level in podset.ask.levels if level not in (flavor.levels or ())]
+    if missing:
+        return f"the topology {flavor.topology} of flavor {name} has no level {missing[0]}, which the pods ask for"
     constraints = shape.constraints
     if not (flavor.taints or constraints.text):
         return ""

@@ -33,9 +33,9 @@ class JobTemplates:
         """The pod spec of the job that an owner reference names; None where it is not known."""
         return self._by_uid.get(str(controller.get("uid"))) if controller else None
 
-    def podsets_of(self, controller: Manifest | None) -> tuple[PodSet, ...] | None:
-        """The pod sets of that job that ask for a place in a topology; None where the job is not known."""
-        return self._podsets.get(str(controller.get("uid"))) if controller else None
+    def podsets_of(self, controller: Manifest | None) -> tuple[PodSet, ...]:
+        """The pod sets of that job that ask for a place in a topology, as far as its templates tell."""
+        return self._podsets.get(str(controller.get("uid")), ()) if controller else ()
 
 
 def first_template(part: Any) -> Manifest | None:

@@ -22,6 +22,11 @@ class Ask(NamedTuple):
     group: str = ""
     """Pod sets of one group go to one domain together."""
 
+    @property
+    def levels(self) -> tuple[str, ...]:
+        """The levels that it names."""
+        return tuple(name for name in (self.level, self.slice_level) if name)
+
 
 class PodSet(NamedTuple):
     """So many pods of one kind; ``limits`` is what their spec says of nodes, as canonical JSON."""

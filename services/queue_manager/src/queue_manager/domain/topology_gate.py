@@ -45,8 +45,7 @@ class TopologyGate:
 
     def podsets(self, group: Key, controller: Manifest | None) -> tuple[PodSet, ...]:
         """The sets of a group: those of its job's templates, else of the pods that are there."""
-        stated = self._templates.podsets_of(controller)
-        return stated if stated is not None else merged(self._members.get(group, {}).values())
+        return self._templates.podsets_of(controller) or merged(self._members.get(group, {}).values())
 
     def obstacle(self, flavor: str, podsets: Sequence[PodSet]) -> str:
         """Why the sets find no place now; "" when they do."""

@@ -40,9 +40,6 @@ class TopologyRoom:
         levels = self.topologies.get(self.flavors[flavor].topology, ())
         free, taken = self.nodes.free(without), Spots()
         for unit in _units(podsets):
-            unknown = next((name for item in unit for name in _named(item) if name not in levels), "")
-            if unknown:
-                return f"flavor {flavor} has no level {unknown} in its topology {self.flavors[flavor].topology}"
             if not any(
                 self._try(flavor, levels, domain, unit, free, taken)
                 for domain in self._domains(flavor, levels, unit, free)
@@ -168,10 +165,6 @@ def _units(podsets: Sequence[PodSet]) -> list[list[PodSet]]:
     for podset in sorted(podsets, key=lambda item: (-item.pods, item)):
         units.setdefault(podset.ask.group or podset, []).append(podset)
     return list(units.values())
-
-
-def _named(podset: PodSet) -> Iterator[str]:
-    yield from (name for name in (podset.ask.level, podset.ask.slice_level) if name)
 
 
 def _holds(term: Manifest, view: NodeView) -> bool:
