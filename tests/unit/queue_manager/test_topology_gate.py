@@ -209,7 +209,7 @@ def room_of(racks: list[list[int]]) -> TopologyRoom:
             status = {"allocatable": {"cpu": cpu, "pods": 110}}
             nodes.fold_node(Event(None, from_manifest(manifest).changed(status=status)))
     levels = (RACK, HOST)
-    return TopologyRoom(nodes, {"dc": levels}, {"f": Flavor("f", topology="dc", levels=levels)})
+    return TopologyRoom(nodes, {"f": Flavor("f", topology="dc", levels=levels)})
 
 
 @settings(max_examples=200, deadline=None)
@@ -227,16 +227,19 @@ def test_a_place_is_found_exactly_where_there_is_one_and_it_fits(
     spec = {"containers": [{"name": "c", "resources": {"requests": {"cpu": cpu}}}]}
     podset = podset_of(asked, spec, count)
     assert podset is not None
-    found = room_of(racks).spots("f", [podset])
+    room = room_of(racks)
+    found = room.spots("f", [podset])
     fits = [[free // cpu for free in cpus] for cpus in racks]
     largest = max(sum(rack) for rack in fits) if level == RACK else max(max(rack) for rack in fits)
     total = sum(map(sum, fits))
-    assert isinstance(found, dict) == ((largest if nearness == "required" else total) >= count)
-    if isinstance(found, dict):
-        assert sum(amounts["pods"] for amounts in found.values()) == count
-        for name, amounts in found.items():
-            number, index = map(int, name.removeprefix("r").split("-"))
-            assert amounts["cpu"] == 1000 * cpu * amounts["pods"]
-            assert amounts["pods"] <= fits[number][index]
-        used = {name.partition("-")[0] if level == RACK else name for name in found}
-        assert len(used) == 1 or largest < count
+    assert isinstance(found, str) != ((largest if nearness == "required" else total) >= count)
+    if isinstance(found, str):
+        return
+    [spot] = found
+    assert int(spot.counts.sum()) == count
+    names = [room.nodes.names[slot] for slot in spot.slots.tolist()]
+    for name, pods in zip(names, spot.counts.tolist(), strict=True):
+        number, index = map(int, name.removeprefix("r").split("-"))
+        assert 0 < pods <= fits[number][index]
+    used = {name.partition("-")[0] if level == RACK else name for name in names}
+    assert len(used) == 1 or largest < count

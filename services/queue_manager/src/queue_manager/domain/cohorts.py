@@ -129,6 +129,7 @@ class Cohorts:
             self._news = self._news or entries != self.entries
             self.entries = entries
             self._find_drained()
+            self.gate.flavors_changed()
         self.gate.renew()
         decisions = [
             self._admit(books.workloads[key], books.promises[key].queue, books.promises[key].verdict, now)

@@ -20,7 +20,7 @@ class TopologyGate:
         self._books = books
         self._templates = templates
         self._nodes = NodeRoom()
-        self._room = TopologyRoom(self._nodes, books.topologies, books.flavors)
+        self._room = TopologyRoom(self._nodes, books.flavors)
         self._members: dict[Key, dict[Key, PodSet]] = {}
         self._started = False
 
@@ -53,21 +53,24 @@ class TopologyGate:
 
     def fits(self, shape: Shape, flavors: Mapping[str, str], without: AbstractSet[Key] = frozenset()) -> bool:
         """Whether a workload with these flavors finds a place, the workloads ``without`` being gone."""
-        return not shape.podsets or isinstance(self._spots(shape, flavors, without), dict)
+        return not shape.podsets or not isinstance(self._spots(shape, flavors, without), str)
 
     def keep(self, key: Key, shape: Shape, flavors: Mapping[str, str], without: AbstractSet[Key] = frozenset()) -> None:
         """Keep a place for a workload that is given quota, or will be when ``without`` are gone, until its pods have it."""
         if shape.podsets and key not in self._nodes.promised:
             spots = self._spots(shape, flavors, without)
-            if isinstance(spots, dict):
-                self._nodes.promised[key] = spots
+            if not isinstance(spots, str):
+                self._nodes.promise(key, spots)
+
+    def flavors_changed(self) -> None:
+        """Flavors or their topologies are others now."""
+        self._room.forget()
 
     def renew(self) -> None:
         """Forget the places of workloads that hold no quota any more; where there is more room, let those who wait look again."""
         books, nodes = self._books, self._nodes
         for key in [key for key in nodes.promised if key not in books.held and key not in books.promises]:
-            del nodes.promised[key]
-            nodes.freed = True
+            nodes.freed |= nodes.release(key)
         if not self._started:
             self._started = True
             for key, admission in books.held.items():
@@ -89,4 +92,4 @@ class TopologyGate:
         for flavor in dict.fromkeys(flavors.values()):
             if self._books.flavors[flavor].levels:
                 return self._room.spots(flavor, shape.podsets, without)
-        return {}
+        return ()

@@ -4,159 +4,158 @@ For each set the smallest domain is taken that holds it, of the level asked for,
 levels above and at last of several domains. What is found is kept for the workload until its pods have their nodes.
 """
 
-import json
 from collections.abc import Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
 
-from kube import Key, Manifest
-from kube.selectors import matches
-from queue_manager.domain.cluster_queue import Flavor
-from queue_manager.domain.node_room import NodeRoom, NodeView, Spots
-from queue_manager.domain.podset import REQUIRED, UNCONSTRAINED, PodSet
-from queue_manager.domain.sums import accumulate
-from queue_manager.domain.tolerations import tolerates
+import numpy as np
 
-Domain = list[str]
-"""The names of the nodes in it."""
+from kube import Key
+from queue_manager.domain.cluster_queue import Flavor
+from queue_manager.domain.node_domains import NodeDomains
+from queue_manager.domain.node_room import PODS, Ints, Mask, NodeRoom, Spot, Spots
+from queue_manager.domain.podset import REQUIRED, UNCONSTRAINED, PodSet
 
 
 @dataclass(slots=True)
 class TopologyRoom:
-    """``topologies`` are the labels of each topology's levels, the widest first."""
+    """Looks at ``nodes`` as they are; ``flavors`` know the labels of their topology's levels, the widest first."""
 
     nodes: NodeRoom
-    topologies: Mapping[str, tuple[str, ...]]
     flavors: Mapping[str, Flavor]
-    _limits: dict[str, tuple[Manifest, list[Manifest], list[Manifest] | None]] = field(default_factory=dict)
+    _domains: NodeDomains = field(init=False)
+    _answers: dict[tuple[str, tuple[PodSet, ...]], Spots | str] = field(default_factory=dict)
+    _revision: int = -1
 
-    def obstacle(self, flavor: str, podsets: Sequence[PodSet], without: AbstractSet[Key] = frozenset()) -> str:
-        """Why the sets find no place on the nodes of ``flavor``, the workloads ``without`` being gone; "" when they do."""
-        found = self.spots(flavor, podsets, without)
+    def __post_init__(self) -> None:
+        self._domains = NodeDomains(self.nodes)
+
+    def forget(self) -> None:
+        """Flavors or their topologies changed."""
+        self._answers.clear()
+
+    def obstacle(self, flavor: str, podsets: Sequence[PodSet]) -> str:
+        """Why the sets find no place on the nodes of ``flavor``; "" when they do."""
+        found = self.spots(flavor, podsets)
         return found if isinstance(found, str) else ""
 
     def spots(self, flavor: str, podsets: Sequence[PodSet], without: AbstractSet[Key] = frozenset()) -> Spots | str:
-        """Where the sets would go, or why nowhere."""
-        levels = self.topologies.get(self.flavors[flavor].topology, ())
-        free, taken = self.nodes.free(without), Spots()
-        for unit in _units(podsets):
-            if not any(
-                self._try(flavor, levels, domain, unit, free, taken)
-                for domain in self._domains(flavor, levels, unit, free)
-            ):
-                return self._words(flavor, levels, unit, free)
-        return taken
+        """Where the sets would go, the workloads ``without`` being gone, or why nowhere."""
+        if self._revision != self.nodes.revision:
+            self._revision = self.nodes.revision
+            self._answers.clear()
+        if without:
+            return _Layout(self._domains, self.flavors[flavor], self.nodes.free(without)).of(podsets)
+        question = (flavor, tuple(podsets))
+        if question not in self._answers:
+            self._answers[question] = _Layout(self._domains, self.flavors[flavor], self.nodes.free(())).of(podsets)
+        return self._answers[question]
 
-    def _domains(self, flavor: str, levels: Sequence[str], unit: Sequence[PodSet], free: Spots) -> Iterator[Domain]:
+
+@dataclass(slots=True)
+class _Layout:
+    """One search; ``free`` (resource by node) becomes less as sets are laid on it."""
+
+    domains: NodeDomains
+    flavor: Flavor
+    free: Ints
+    laid: list[Spot] = field(default_factory=list)
+
+    @property
+    def levels(self) -> tuple[str, ...]:
+        return self.flavor.levels or ()
+
+    def of(self, podsets: Sequence[PodSet]) -> Spots | str:
+        """The places of all sets, or why the first of them has none."""
+        for unit in _units(podsets):
+            if not any(self._try(unit, inside) for inside in self._choices(unit)):
+                return self._words(unit[0])
+        return tuple(self.laid)
+
+    def _choices(self, unit: Sequence[PodSet]) -> Iterator[Mask]:
         """The domains that may do, the smallest of the level asked for first; without constraint, or at last, all nodes."""
-        ask = unit[0].ask
-        copies = self._copies(flavor, levels, unit[0], free)
+        ask, copies = unit[0].ask, self._copies(unit[0])
         if ask.nearness != UNCONSTRAINED:
-            for place in range(levels.index(ask.level), -1, -1):
-                sized = [
-                    (sum(copies[name] for name in names), key, names)
-                    for key, names in self._split(levels[: place + 1], copies)
-                ]
-                yield from (names for size, _, names in sorted(sized) if size >= unit[0].pods)
+            for place in range(self.levels.index(ask.level), -1, -1):
+                domains = self.domains.by(self.levels[: place + 1])
+                sums = domains.sums(copies)
+                enough = np.flatnonzero(sums >= unit[0].pods)
+                for number in enough[np.argsort(sums[enough], kind="stable")].tolist():
+                    yield domains.of_node == number
                 if ask.nearness == REQUIRED:
                     return
-        yield sorted(copies)
+        yield self.domains.by(self.levels).of_node >= 0
 
-    def _try(
-        self, flavor: str, levels: Sequence[str], domain: Domain, unit: Sequence[PodSet], free: Spots, taken: Spots
-    ) -> bool:
-        """Lay the sets of a unit on the nodes of a domain; leaves nothing taken where one of them does not fit."""
-        laid: list[tuple[str, PodSet, int]] = []
+    def _try(self, unit: Sequence[PodSet], inside: Mask) -> bool:
+        """Lay the sets of a unit on the nodes ``inside``; leaves nothing laid where one of them does not fit."""
+        before = len(self.laid)
         for podset in unit:
-            copies = {name: n for name, n in self._copies(flavor, levels, podset, free).items() if name in set(domain)}
-            shares = self._shares(levels, copies, podset)
-            for name, number in shares.items():
-                laid.append((name, podset, number))
-                _move(free, name, podset, -number)
-            if sum(shares.values()) < podset.pods:
-                for name, done, number in laid:
-                    _move(free, name, done, number)
+            counts = self._shares(podset, np.where(inside, self._copies(podset), 0))
+            slots = np.flatnonzero(counts)
+            self.laid.append(Spot((*podset.requests, (PODS, 1)), slots, counts[slots]))
+            self._move(self.laid[-1], -1)
+            if int(counts.sum()) < podset.pods:
+                for spot in self.laid[before:]:
+                    self._move(spot, 1)
+                del self.laid[before:]
                 return False
-        for name, podset, number in laid:
-            _move(taken, name, podset, number)
         return True
 
-    def _shares(self, levels: Sequence[str], copies: Mapping[str, int], podset: PodSet) -> dict[str, int]:
+    def _shares(self, podset: PodSet, copies: Ints) -> Ints:
         """How many pods of the set go to which node, the roomiest first; slices as wholes."""
-        ask, left, found = podset.ask, podset.pods, dict[str, int]()
-        parts = [sorted(copies)]
-        if ask.slice_level:
-            keys = levels[: levels.index(ask.slice_level) + 1]
-            parts = [names for _, names in sorted(self._split(keys, copies))]
-            parts.sort(key=lambda names: -sum(copies[name] for name in names))
-        for names in parts:
-            room = sum(copies[name] for name in names) // ask.slice_size * ask.slice_size
-            part = min(left, room)
+        ask = podset.ask
+        if not ask.slice_level:
+            return self._fill(copies, podset.pods)
+        domains = self.domains.by(self.levels[: self.levels.index(ask.slice_level) + 1])
+        whole = domains.sums(copies) // ask.slice_size * ask.slice_size
+        counts, left = np.zeros_like(copies), podset.pods
+        for number in np.argsort(-whole, kind="stable").tolist():
+            part = min(left, int(whole[number]))
+            if not part:
+                break
+            counts += self._fill(np.where(domains.of_node == number, copies, 0), part)
             left -= part
-            for name in sorted(names, key=lambda name: (-copies[name], name)):
-                number = min(part, copies[name])
-                part -= number
-                if number:
-                    found[name] = number
-        return found
+        return counts
 
-    def _split(self, keys: Sequence[str], names: Mapping[str, int]) -> list[tuple[tuple[str, ...], Domain]]:
-        domains: dict[tuple[str, ...], Domain] = {}
-        for name in names:
-            labels = self.nodes.nodes[name].labels
-            domains.setdefault(tuple(labels[key] for key in keys), []).append(name)
-        return list(domains.items())
+    def _fill(self, copies: Ints, pods: int) -> Ints:
+        order = np.lexsort((self.domains.rank(), -copies))
+        room = copies[order]
+        counts = np.zeros_like(copies)
+        counts[order] = np.clip(pods - (np.cumsum(room) - room), 0, room)
+        return counts
 
-    def _copies(self, flavor: str, levels: Sequence[str], podset: PodSet, free: Spots) -> dict[str, int]:
+    def _copies(self, podset: PodSet) -> Ints:
         """How many pods of the set fit on each node that they may go to."""
-        needs = {**dict(podset.requests), "pods": 1}
-        found: dict[str, int] = {}
-        for name, left in free.items():
-            view = self.nodes.nodes[name]
-            if all(level in view.labels for level in levels) and self._allows(self.flavors[flavor], podset, view):
-                found[name] = max(0, min(left.get(resource, 0) // amount for resource, amount in needs.items()))
-        return found
+        nodes = self.domains.nodes
+        needs = (*podset.requests, (PODS, 1))
+        rows = [nodes.row_of(resource) for resource, _ in needs]
+        mask = self.domains.allowed(self.flavor, podset.limits) & (self.domains.by(self.levels).of_node >= 0)
+        if -1 in rows:
+            return np.zeros(nodes.size, np.int64)
+        need = np.array([amount for _, amount in needs], np.int64).reshape(-1, 1)
+        fits: Ints = np.where(mask, np.maximum((self.free[rows] // need).min(axis=0), 0), 0)
+        return fits
 
-    def _allows(self, flavor: Flavor, podset: PodSet, view: NodeView) -> bool:
-        if any(view.labels.get(name) != value for name, value in flavor.labels.items()):
-            return False
-        selector, tolerations, terms = self._parts(podset.limits)
-        if any(view.labels.get(name) != value for name, value in selector.items()):
-            return False
-        if not all(
-            any(tolerates(item, taint) for item in (*tolerations, *flavor.tolerations)) for taint in view.taints
-        ):
-            return False
-        return terms is None or any(_holds(term, view) for term in terms)
+    def _move(self, spot: Spot, sign: int) -> None:
+        for resource, amount in spot.amounts:
+            row = self.domains.nodes.row_of(resource)
+            if row >= 0:
+                self.free[row, spot.slots] += sign * amount * spot.counts
 
-    def _parts(self, limits: str) -> tuple[Manifest, list[Manifest], list[Manifest] | None]:
-        if not limits:
-            return {}, [], None
-        if limits not in self._limits:
-            selector, tolerations, required = json.loads(limits)
-            terms = None if required is None else list(required.get("nodeSelectorTerms") or ())
-            self._limits[limits] = (selector or {}, list(tolerations or ()), terms)
-        return self._limits[limits]
-
-    def _words(self, flavor: str, levels: Sequence[str], unit: Sequence[PodSet], free: Spots) -> str:
-        podset = unit[0]
-        ask, copies = podset.ask, self._copies(flavor, levels, podset, free)
+    def _words(self, podset: PodSet) -> str:
+        ask, copies, name = podset.ask, self._copies(podset), self.flavor.name
         slices = f", in slices of {ask.slice_size} in one {ask.slice_level} each" if ask.slice_level else ""
         if ask.nearness != REQUIRED:
-            total = sum(copies.values())
-            return f"the nodes of flavor {flavor} have room for {total} of {podset.pods} pods{slices}"
-        keys = levels[: levels.index(ask.level) + 1]
-        sized = [(-sum(copies[name] for name in names), key[-1]) for key, names in self._split(keys, copies)]
-        if not sized:
-            return f"no node of flavor {flavor} that the pods may go to is in a domain of {ask.level}"
-        most, where = min(sized)
-        words = f"no {ask.level} of flavor {flavor} has room for {podset.pods} pods{slices}"
-        return f"{words}: {where} has most, room for {-most}"
-
-
-def _move(spots: Spots, name: str, podset: PodSet, number: int) -> None:
-    amounts = {resource: amount * abs(number) for resource, amount in podset.requests}
-    accumulate(spots.setdefault(name, {}), {**amounts, "pods": abs(number)}, 1 if number > 0 else -1)
+            return f"the nodes of flavor {name} have room for {int(copies.sum())} of {podset.pods} pods{slices}"
+        domains = self.domains.by(self.levels[: self.levels.index(ask.level) + 1])
+        mask = self.domains.allowed(self.flavor, podset.limits)
+        known = np.unique(domains.of_node[mask & (domains.of_node >= 0)])
+        if not len(known):
+            return f"no node of flavor {name} that the pods may go to is in a domain of {ask.level}"
+        sums = domains.sums(copies)
+        best = int(known[sums[known].argmax()])
+        words = f"no {ask.level} of flavor {name} has room for {podset.pods} pods{slices}"
+        return f"{words}: {domains.paths[best][-1]} has most, room for {int(sums[best])}"
 
 
 def _units(podsets: Sequence[PodSet]) -> list[list[PodSet]]:
@@ -165,11 +164,3 @@ def _units(podsets: Sequence[PodSet]) -> list[list[PodSet]]:
     for podset in sorted(podsets, key=lambda item: (-item.pods, item)):
         units.setdefault(podset.ask.group or podset, []).append(podset)
     return list(units.values())
-
-
-def _holds(term: Manifest, view: NodeView) -> bool:
-    known = [item for item in term.get("matchExpressions") or () if item.get("operator") in _OPERATORS]
-    return matches({"matchExpressions": known}, view.labels)
-
-
-_OPERATORS = ("In", "NotIn", "Exists", "DoesNotExist")
