@@ -104,7 +104,12 @@ SUPPORT = (
         "volumes, partitions as sub-gangs, plugins svc, env, ssh, pytorch, tensorflow, mpi, ray, hcclrank; scaling",
     ),
     Support("CronJob.batch.volcano.sh", _JOB, "schedule, concurrency policy, deadline, history, suspend"),
-    Support("JobFlow.flow.volcano.sh", _JOB, "steps in order by `dependsOn`, `jobRetainPolicy`"),
+    Support(
+        "JobFlow.flow.volcano.sh",
+        _JOB,
+        "steps in order by `dependsOn`, on completion or when the probes hold: task phases, HTTP and TCP; `jobRetainPolicy`",
+        "a probe that is added after its target was made; on simulated nodes a pod that is ready answers every probe",
+    ),
     Support("JobTemplate.flow.volcano.sh", _JOB, "the blueprint of a step; lists the jobs made from it"),
     Support(
         "Command.bus.volcano.sh", ("job_controller", "queue_manager"), "actions on jobs; opening and closing queues"

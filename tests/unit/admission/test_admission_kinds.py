@@ -68,6 +68,16 @@ def test_what_is_left_out_is_filled_in(gate: Any, kind: str, spec: dict[str, Any
         ("HyperNode", {"members": [{"type": "HyperNode", "selector": ITSELF}]}, "spec.members[0].selector.exactMatch.name"),
         ("JobFlow", {}, "spec.flows"),
         ("JobFlow", {"flows": [{"name": "a", "dependsOn": {"targets": ["b"]}}]}, "spec.flows[0].dependsOn.targets"),
+        (
+            "JobFlow",
+            {"flows": [{"name": "a", "dependsOn": {"probe": {"tcpSocketList": [{"taskName": "w", "port": 0}]}}}]},
+            "spec.flows[0].dependsOn.probe.tcpSocketList[0].port",
+        ),
+        (
+            "JobFlow",
+            {"flows": [{"name": "a", "dependsOn": {"probe": {"httpGetList": [{"port": 80}]}}}]},
+            "spec.flows[0].dependsOn.probe.httpGetList[0].taskName",
+        ),
         ("JobFlow", {"flows": [{"name": "a"}, {"name": "a"}]}, "spec.flows[1].name"),
         ("JobFlow", {"flows": [{"name": "a"}], "jobRetainPolicy": "burn"}, "spec.jobRetainPolicy"),
         ("JobTemplate", {"tasks": []}, "spec.tasks"),

@@ -7,6 +7,7 @@ import pytest
 
 from job_controller.domain.volcano.schedule import Schedule, ScheduleError
 from kube import parse_time, rfc3339
+from kube.pods import asked_probes
 
 TEMPLATES = "\n---\n".join(
     f"""
@@ -62,6 +63,34 @@ def test_a_flow_that_does_not_retain_its_jobs_deletes_them_at_the_end_and_makes_
 def test_a_probe_lets_a_step_begin_while_its_target_still_runs(cluster: Any) -> None:
     cluster.apply(TEMPLATES, flow("{targets: [a], probe: {taskStatusList: [{taskName: w, phase: Running}]}}"))
     assert jobs(cluster) == {"f-a": "Running", "f-b": "Running"}
+
+
+ASKING = "{targets: [a], probe: {tcpSocketList: [{taskName: w, port: 80}], httpGetList: [{taskName: w, port: 81}]}}"
+
+
+def test_a_step_begins_when_its_target_answers_on_its_ports(make_cluster: Callable[..., Any]) -> None:
+    cluster = make_cluster(pod_start="manual")
+    cluster.apply(TEMPLATES, flow(ASKING))
+    asked = asked_probes(cluster.get("Pod/f-a-w-0").annotations)
+    assert list(asked.values()) == [{"httpGet": {"path": "/", "port": 81}}, {"tcpSocket": {"port": 80}}]
+    assert jobs(cluster) == {"f-a": "Pending"}
+    said = cluster.get("JobFlow/f").status["state"]["message"]
+    assert "0 of 1 pods of task w answer GET / on port 81 (f-a-w-0: it is Pending)" in said
+    http, tcp = asked
+    refused = {"type": http, "status": "False", "message": "127.0.0.2:81: connection refused"}
+    cluster.patch_status("Pod/f-a-w-0", {"phase": "Running", "conditions": [refused, {"type": tcp, "status": "True"}]})
+    assert jobs(cluster) == {"f-a": "Running"}
+    said = cluster.get("JobFlow/f").status["state"]["message"]
+    assert said.endswith("answer GET / on port 81 (f-a-w-0: 127.0.0.2:81: connection refused)")
+    cluster.patch_status("Pod/f-a-w-0", {"conditions": [{"type": http, "status": "True"}]})
+    assert list(jobs(cluster)) == ["f-a", "f-b"]
+
+
+def test_a_target_whose_tasks_no_probe_names_has_to_complete(cluster: Any) -> None:
+    cluster.apply(TEMPLATES, flow("{targets: [a], probe: {tcpSocketList: [{taskName: other, port: 80}]}}"))
+    assert jobs(cluster) == {"f-a": "Running"}
+    cluster.pods_become(**{"f-a-w-0": "Succeeded"})
+    assert list(jobs(cluster)) == ["f-a", "f-b"]
 
 
 def test_a_failed_step_fails_the_flow_and_nothing_follows(cluster: Any) -> None:

@@ -1,11 +1,29 @@
 """What a pod asks of a node, and where it stands: the questions that every reader of pods has."""
 
-from collections.abc import Iterable
+import json
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from kube.keys import Manifest
 from kube.objects import Object
 from resources import Amounts, QuantityError, add, largest, parse_amounts
+
+PROBES = "tidegate.dev/probes"
+"""Annotation of a pod: JSON of condition → probe. Who runs the pod makes the probes and says in the conditions what came."""
+
+
+def asked_probes(annotations: Mapping[str, str]) -> dict[str, Manifest]:
+    """The probes that a pod's annotation asks for, by the conditions that are to tell of them; none where it has no sense.
+
+    The name of such a condition has a domain, as no condition of Kubernetes' own has.
+    """
+    try:
+        found = json.loads(annotations.get(PROBES) or "{}")
+    except ValueError:
+        return {}
+    if not isinstance(found, dict):
+        return {}
+    return {name: probe for name, probe in found.items() if "/" in name and isinstance(probe, dict)}
 
 
 def pod_request(spec: Manifest) -> Amounts:
