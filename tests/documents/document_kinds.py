@@ -91,7 +91,11 @@ SUPPORT = (
         ("cluster_gateway",),
         "completions, parallelism, indexed jobs, backoff limits, pod failure policy, deadline, suspend, TTL",
     ),
-    Support("CronJob.batch", ("cluster_gateway",), "schedule, time zone, concurrency policy, deadline, history"),
+    Support(
+        "CronJob.batch",
+        ("cluster_gateway",),
+        "schedule (`@every` too), time zone, concurrency policy, deadline, history",
+    ),
     Support(
         "PodDisruptionBudget.policy",
         ("cluster_gateway", "gang_scheduler"),
@@ -103,7 +107,11 @@ SUPPORT = (
         "tasks, minima of job and tasks, policies (events, exit codes, timeouts), retries, `dependsOn`, `minSuccess`, TTL, "
         "volumes, partitions as sub-gangs, plugins svc, env, ssh, pytorch, tensorflow, mpi, ray, hcclrank; scaling",
     ),
-    Support("CronJob.batch.volcano.sh", _JOB, "schedule, concurrency policy, deadline, history, suspend"),
+    Support(
+        "CronJob.batch.volcano.sh",
+        _JOB,
+        "schedule (`@every` too), time zone, concurrency policy, deadline, history, suspend",
+    ),
     Support(
         "JobFlow.flow.volcano.sh",
         _JOB,

@@ -22,6 +22,7 @@ HOURLY = {"schedule": "@hourly", "jobTemplate": {"spec": TASKS}}
 ITSELF = {"exactMatch": {"name": "x"}}
 NO_SCHEDULES = (
     "", "* * * *", "60 * * * *", "* * 0 * *", "5-1 * * * *", "*/0 * * * *", "TZ=UTC * * * * *", "@never", "@every x",
+    "@every 0s", "@every soon", "@often", "0 0 31 feb *",
 )  # fmt: skip
 WEB = {"metadata": {"labels": {"app": "web"}}, **POD}
 SELECTED = {"selector": {"matchLabels": {"app": "web"}}, "template": WEB}
@@ -83,6 +84,7 @@ def test_what_is_left_out_is_filled_in(gate: Any, kind: str, spec: dict[str, Any
         ("JobTemplate", {"tasks": []}, "spec.tasks"),
         ("CronJob", {"schedule": "@hourly"}, "spec.jobTemplate.spec"),
         ("CronJob", {"schedule": "@hourly", "jobTemplate": {"spec": {"tasks": []}}}, "spec.jobTemplate.spec.tasks"),
+        ("CronJob", {"schedule": "@hourly", "timeZone": "Mars/Olympus", "jobTemplate": {"spec": TASKS}}, "spec.timeZone"),
         ("CronJob", {"schedule": "@hourly", "timeZone": "here/", "jobTemplate": {"spec": TASKS}}, "spec.timeZone"),
         ("Deployment", {**SELECTED, "selector": {}}, "spec.selector"),
         ("Deployment", {**SELECTED, "template": POD}, "spec.template.metadata.labels"),

@@ -5,8 +5,6 @@ from typing import Any
 
 import pytest
 
-from job_controller.domain.volcano.schedule import Schedule, ScheduleError
-from kube import parse_time, rfc3339
 from kube.pods import asked_probes
 
 TEMPLATES = "\n---\n".join(
@@ -153,18 +151,26 @@ def test_a_suspended_schedule_starts_nothing_and_a_late_run_has_a_deadline(clust
     assert len(jobs(cluster)) == 1
 
 
-def test_a_schedule_is_read_in_its_own_time_zone() -> None:
-    now = parse_time("2026-07-01T00:00:00Z")
-    at = Schedule("0 9 * * *", "Asia/Tokyo").next_after(now)
-    assert at is not None
-    assert rfc3339(at) == "2026-07-02T00:00:00Z"
-    assert Schedule("@daily").last_until(now) == now
+def test_a_pause_counts_from_the_birth_of_the_schedule_and_from_its_last_run(cluster: Any) -> None:
+    cluster.advance("17s")
+    cluster.apply(cron(schedule='"@every 90s"'))
+    cluster.advance("89s")
+    assert jobs(cluster) == {}
+    cluster.advance("91s")
+    assert len(jobs(cluster)) == 2
+    assert cluster.get("CronJob/c").status["lastScheduleTime"] == "2026-01-01T00:03:17Z"
+    cluster.restart()
+    cluster.advance("90s")
+    assert len(jobs(cluster)) == 3
 
 
-@pytest.mark.parametrize(("expression", "zone"), [("every day", ""), ("0 9 * * *", "Mars/Olympus")])
-def test_a_schedule_of_no_sense_says_so(expression: str, zone: str) -> None:
-    with pytest.raises(ScheduleError, match=expression.replace("*", r"\*")):
-        Schedule(expression, zone).next_after(0)
+def test_a_run_that_was_held_back_begins_when_the_one_before_has_ended(cluster: Any) -> None:
+    cluster.apply(cron(schedule='"@every 10m"', concurrencyPolicy="Forbid"))
+    cluster.advance("25m")
+    [first] = jobs(cluster)
+    cluster.pods_become(**{f"{first}-w-0": "Succeeded"})
+    assert list(jobs(cluster).values()) == ["Completed", "Running"]
+    assert cluster.get("CronJob/c").status["lastScheduleTime"] == "2026-01-01T00:20:00Z"
 
 
 def test_a_schedule_of_no_sense_starts_nothing(make_cluster: Callable[..., Any]) -> None:

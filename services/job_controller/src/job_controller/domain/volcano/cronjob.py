@@ -6,8 +6,8 @@ from job_controller.domain.reconcile import Actions, View
 from job_controller.domain.status_patch import changes
 from job_controller.domain.volcano.children import child_jobs, ended_at, has_ended, phase_of
 from job_controller.domain.volcano.ownership import owned
-from job_controller.domain.volcano.schedule import Schedule, ScheduleError
 from kube import Decision, Event, Manifest, Mutation, Object, Verb, api_version_of, key_of, parse_time, rfc3339
+from kube.cron import Schedule, ScheduleError, run_name
 
 CRON = "CronJob.batch.volcano.sh"
 SCHEDULED = "volcano.sh/cronjob-scheduled-timestamp"
@@ -76,9 +76,10 @@ class _Plan:
         spec = self.cron.spec
         if spec.get("suspend"):
             return
-        self.wake_at = self._schedule.next_after(self.now)
-        due = self._schedule.last_until(self.now)
-        if due is None or due <= self._served_until():
+        since = self._served_until()
+        self.wake_at = self._schedule.next_after(since, self.now)
+        due = self._schedule.due(since, self.now)
+        if due is None:
             return
         deadline = spec.get("startingDeadlineSeconds")
         if deadline is not None and self.now - due > int(deadline) * 1000:
@@ -134,8 +135,9 @@ class _Plan:
         template = self.cron.spec.get("jobTemplate") or {}
         given = template.get("metadata") or {}
         annotations = {**(given.get("annotations") or {}), SCHEDULED: self._schedule.written(due)}
-        name = f"{self.cron.name}-{due // 60_000}"
-        metadata = owned(self.cron, name, labels=given.get("labels") or {}, annotations=annotations)
+        metadata = owned(
+            self.cron, run_name(self.cron.name, due), labels=given.get("labels") or {}, annotations=annotations
+        )
         spec = template.get("spec") or {}
         return {"apiVersion": "batch.volcano.sh/v1alpha1", "kind": "Job", "metadata": metadata, "spec": spec}
 
