@@ -63,20 +63,6 @@ SECTIONS = (
         "Which pods a job needs: Volcano",
         (
             _job(
-                "PodGroupWanted",
-                "A new job asks its queue to let its gang in.",
-                "CREATE PodGroup",
-                "CREATE Service",
-                "CREATE ConfigMap",
-                "CREATE Secret",
-                "CREATE NetworkPolicy",
-                "CREATE PersistentVolumeClaim",
-                *_VOLCANO,
-            ),
-            _job("PodGroupChanged", "The job needs another minimum now.", *_VOLCANO),
-            _job("PodsWanted", "The job has been let in, and pods of it are missing.", *_VOLCANO),
-            _job("PodsDropped", "The job was scaled down; the pods that are too many go.", *_VOLCANO),
-            _job(
                 "HostsChanged",
                 "The lists of hosts that the job's pods see follow a change.",
                 "PATCH ConfigMap",
@@ -85,7 +71,11 @@ SECTIONS = (
             _job("JobRestarted", "A policy restarts a pod, a task or the job.", *_STOPPED),
             _job("JobAborted", "The job stands still: suspended, or stopped by a policy.", *_STOPPED),
             _job("JobResumed", "A suspended job begins its next run.", *_STOPPED),
-            _job("JobTerminated", "A policy or a command ended the job.", *_STOPPED),
+            _job(
+                "JobTerminated",
+                "A policy or a command ended the job, or what it needs was refused 15 times.",
+                *_STOPPED,
+            ),
             _job("JobCompleted", "The job has done what it had to.", *_STOPPED),
             _job("CommandTaken", "A command was taken that asks for nothing new.", *_VOLCANO),
             _job("CommandDropped", "A command names a job that is not there.", "DELETE subject"),
@@ -113,25 +103,11 @@ SECTIONS = (
         "Which pods a job needs: Kubeflow and JobSet",
         (
             _job(
-                "GroupCreated",
-                "A new job asks its queue to let its gang in.",
-                "CREATE PodGroup",
-                "CREATE ConfigMap",
-                "CREATE Secret",
-                "CREATE HorizontalPodAutoscaler",
-                "CREATE JobSet",
-                "PATCH JobSet",
-                *_TRAINING,
-            ),
-            _job("GroupResized", "The job needs another minimum now.", "CREATE JobSet", *_TRAINING),
-            _job(
                 "GroupDeleted",
                 "Nothing of a finished TrainJob runs: its gang goes.",
                 "DELETE PodGroup",
                 "STATUS subject",
             ),
-            _job("PodsCreated", "The job has been let in, and pods of it are missing.", "CREATE Job", *_TRAINING),
-            _job("PodsRemoved", "The job was scaled in.", "DELETE Service", *_TRAINING),
             _job("PodsRestarted", "Failed pods are tried again.", "DELETE Job", *_TRAINING),
             _job("PodsCleanedUp", "The clean pod policy of a finished job is done.", *_ENDED),
             _job("JobSucceeded", "The job has done what it had to.", *_ENDED),
@@ -178,6 +154,38 @@ SECTIONS = (
     Section(
         "Which pods a job needs: all kinds of jobs",
         (
+            _job(
+                "PodGroupWanted",
+                "A new job asks its queue to let its gang in.",
+                "CREATE PodGroup",
+                "CREATE ConfigMap",
+                "CREATE Secret",
+                "CREATE NetworkPolicy",
+                "CREATE PersistentVolumeClaim",
+                "CREATE HorizontalPodAutoscaler",
+                "CREATE JobSet",
+                "PATCH JobSet",
+                "DELETE Command",
+                *_TRAINING,
+            ),
+            _job(
+                "PodGroupChanged", "The job needs another minimum now.", "CREATE JobSet", "DELETE Command", *_TRAINING
+            ),
+            _job(
+                "PodsWanted",
+                "The job has been let in, and pods of it are missing.",
+                "CREATE Job",
+                "DELETE Command",
+                *_TRAINING,
+            ),
+            _job(
+                "PodsDropped",
+                "The job was scaled down; the pods that are too many go.",
+                "DELETE Service",
+                "DELETE Command",
+                *_TRAINING,
+            ),
+            _job("RefusalNoted", "What is decided about the job is refused over and over.", "STATUS subject"),
             _job("JobFailed", "The job has failed for good.", "DELETE Command", *_ENDED),
             _job("JobExpired", "The job's time after its end is over.", "DELETE subject", *_ENDED),
             _job(

@@ -120,6 +120,56 @@ def test_a_job_whose_decisions_are_refused_is_tried_less_and_less_often() -> Non
     }
 
 
+def refuse_pods(decision: Decision) -> str | None:
+    return "the quota is used up" if decision.name == "PodsWanted" else None
+
+
+def test_a_job_whose_pods_are_refused_over_and_over_says_so_and_is_terminated_at_last(cluster: Any, job: Job) -> None:
+    cluster.refuse = refuse_pods
+    cluster.apply(job())
+    cluster.advance("1s")
+    state = cluster.get("Job/j").status["state"]
+    assert (state["phase"], state["reason"]) == ("Pending", "DecisionRefused")
+    assert state["message"] == "3 times in a row it was refused: the quota is used up"
+    cluster.advance("1m")
+    assert cluster.phase("Job/j") == "Pending" and cluster.said().count("PodsWanted") < 15
+    cluster.advance("3m")
+    state = cluster.get("Job/j").status["state"]
+    assert (state["phase"], state["reason"]) == ("Terminated", "RetryLimitReached")
+    assert "15 times in a row it was refused: the quota is used up" in state["message"]
+    assert not cluster.store.of_kind("PodGroup.scheduling.volcano.sh")
+    assert cluster.said().count("PodsWanted") == 15 and cluster.said().count("RefusalNoted") == 1
+    cluster.advance("1h")
+    assert cluster.said().count("PodsWanted") == 15
+
+
+def test_a_job_whose_pods_are_let_through_after_all_forgets_the_refusals(cluster: Any, job: Job) -> None:
+    cluster.refuse = refuse_pods
+    cluster.apply(job())
+    cluster.advance("1s")
+    cluster.refuse = lambda decision: None
+    cluster.advance("1m")
+    assert cluster.phase("Job/j") == "Running"
+    assert "reason" not in cluster.get("Job/j").status["state"]
+
+
+def test_a_job_that_is_changed_is_tried_at_once_though_it_was_refused(cluster: Any, job: Job) -> None:
+    cluster.refuse = refuse_pods
+    cluster.apply(job())
+    cluster.advance("60s")
+    cluster.refuse = lambda decision: None
+    cluster.apply(job(tasks="{name: w, replicas: 1}"))
+    assert cluster.phase("Job/j") == "Running"
+
+
+def test_a_training_job_is_tried_for_ever_but_seldom(cluster: Any) -> None:
+    cluster.refuse = refuse_pods
+    workers = "{replicas: 1, template: {spec: {containers: [{name: pytorch}]}}}"
+    cluster.apply(f"{{kind: PyTorchJob, metadata: {{name: t}}, spec: {{pytorchReplicaSpecs: {{Worker: {workers}}}}}}}")
+    cluster.advance("10m")
+    assert 15 < cluster.said().count("PodsWanted") < 30
+
+
 def test_a_job_that_is_gone_is_forgotten() -> None:
     kind = Recorder(MIDDLE)
     core = JobCore([kind])

@@ -51,10 +51,9 @@ class Schedule:
     def due(self, since: int, now: int) -> int | None:
         """The newest time after ``since`` that has come by ``now``; None when none has. Older ones are passed over."""
         if pause := self._pause():
-            latest = since + (now - since) // pause * pause
-        else:
-            latest = self._first(now + 1000, reverse=True) or since
-        return latest if latest > since else None
+            return since + (now - since) // pause * pause if now - since >= pause else None
+        latest = self._first(now + 1000, reverse=True)
+        return latest if latest is not None and latest > since else None
 
     def written(self, at: int) -> str:
         """``at`` as RFC 3339 in the schedule's own time zone."""

@@ -69,11 +69,11 @@ def ensure_group(changes: Changes, group: Object | None, spec: Manifest, title: 
     if group is None:
         changes.create(group_manifest(changes.job, spec))
         changes.say(
-            "GroupCreated", "JobCreated", f"{title} asks queue {spec['queue']} to let in {spec['minMember']} pods"
+            "PodGroupWanted", "JobCreated", f"{title} asks queue {spec['queue']} to let in {spec['minMember']} pods"
         )
     elif patch := _difference(group.spec, spec):
         changes.patch(group, {"spec": patch})
-        changes.say("GroupResized", "JobChanged", f"{title} needs at least {spec['minMember']} pods now")
+        changes.say("PodGroupChanged", "JobChanged", f"{title} needs at least {spec['minMember']} pods now")
 
 
 def _difference(before: Manifest, wanted: Manifest) -> Manifest:
