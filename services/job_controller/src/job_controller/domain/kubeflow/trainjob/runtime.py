@@ -108,6 +108,13 @@ def is_trainer(replicated: Manifest) -> bool:
     return step_of(replicated) == "trainer"
 
 
+def node_counts(job_set_spec: Manifest) -> dict[str, int]:
+    """How many training nodes each replicated job of a JobSet has."""
+    jobs = job_set_spec.get("replicatedJobs") or []
+    named = [(str(job.get("name") or ""), job) for job in jobs]
+    return {name: int(job_spec(job).get("parallelism") or 1) for name, job in named if is_trainer(job) or name == NODE}
+
+
 def job_spec(replicated: Manifest) -> Manifest:
     spec: Manifest = (replicated.get("template") or {}).get("spec") or {}
     return spec
