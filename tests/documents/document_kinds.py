@@ -152,7 +152,8 @@ SUPPORT = (
     Support(
         "TrainJob.trainer.kubeflow.org",
         _JOB,
-        "becomes a JobSet of its runtime: trainer, initialisers, patches, torch, mpi, jax and xgboost policies, suspend, deadline",
+        "becomes a JobSet of its runtime: trainer, initialisers, patches, torch, mpi, jax and xgboost policies, suspend, "
+        "deadline; with another `numNodes` it begins anew",
     ),
     Support("TrainingRuntime.trainer.kubeflow.org", _JOB, "the blueprint of TrainJobs of its namespace"),
     Support("ClusterTrainingRuntime.trainer.kubeflow.org", _JOB, "the blueprint of TrainJobs everywhere"),
