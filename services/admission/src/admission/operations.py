@@ -72,8 +72,8 @@ def scale(item: Object, task: str, replicas: int) -> Manifest:
         if task:
             raise NotPossible(f"{item.key} has no tasks; leave {task!r} out")
         return _patched(item, _COUNTS[item.kind](replicas))
-    names = (kind.partition(".")[0] for kind in (VOLCANO_JOB, JOB_SET, *_REPLICA_SPECS, *_COUNTS))
-    kinds = ", ".join(dict.fromkeys(names))
+    known = (VOLCANO_JOB, JOB_SET, *_REPLICA_SPECS, *_COUNTS)
+    kinds = ", ".join(dict.fromkeys(kind.partition(".")[0] for kind in known))
     raise NotPossible(f"{item.key}: objects of this kind have no replicas to scale; {kinds} have")
 
 
