@@ -7,7 +7,7 @@ import pytest
 
 from job_controller.domain.core import JobCore
 from job_controller.domain.reconcile import Actions, View
-from kube import Decision, Event, Key, Object, Outcome, from_manifest
+from kube import Decision, Event, Key, Object, Outcome, Store, from_manifest
 
 Make = Callable[..., Any]
 Job = Callable[..., str]
@@ -168,6 +168,21 @@ def test_a_training_job_is_tried_for_ever_but_seldom(cluster: Any) -> None:
     cluster.apply(f"{{kind: PyTorchJob, metadata: {{name: t}}, spec: {{pytorchReplicaSpecs: {{Worker: {workers}}}}}}}")
     cluster.advance("10m")
     assert 15 < cluster.said().count("PodsWanted") < 30
+
+
+def test_a_core_that_reads_the_fold_of_the_facts_keeps_no_copy_and_puts_nothing_in(cluster: Any, job: Job) -> None:
+    """It decides what one with a store of its own decides."""
+    cluster.apply(job())
+    fold, reader, owner = Store(), JobCore(), JobCore()
+    reader.read_from(fold)
+    for events, now in cluster.log:
+        for event in events:
+            fold.remove(event.key) if event.new is None else fold.put(event.new)
+        before = dict(fold.objects)
+        reader.fold(events, now)
+        owner.fold(events, now)
+        assert dict(fold.objects) == before and reader.store is fold
+        assert reader.decide(now, frozenset()) == owner.decide(now, frozenset())
 
 
 def test_a_job_that_is_gone_is_forgotten() -> None:

@@ -32,7 +32,7 @@ class JobCore:
     """Which pods does a job need now? One table from kind to rules, one agenda, one fold of the facts."""
 
     def __init__(self, kinds: Iterable[JobKind] | None = None) -> None:
-        self.store = Store()
+        self.store, self._is_fed = Store(), False
         self.view = View(self.store)
         self._kinds = {kind.kind: kind for kind in (all_kinds() if kinds is None else kinds)}
         self._watchers: dict[str, list[Watcher]] = {}
@@ -45,10 +45,15 @@ class JobCore:
         self._problems: dict[Key, str] = {}
         self._now = 0
 
+    def read_from(self, store: Store) -> None:
+        """Look everything up in ``store``, where somebody else puts what changes; without it in a store of its own."""
+        self.store, self._is_fed = store, True
+        self.view = View(store)
+
     def fold(self, events: Sequence[Event], now: int) -> None:
         """Take in one change set. First all of it is stored, then owned objects are told, then the jobs themselves."""
         self._now = now
-        for event in events:
+        for event in () if self._is_fed else events:
             if event.new is not None:
                 self.store.put(event.new)
             else:
