@@ -185,6 +185,56 @@ def test_a_core_that_reads_the_fold_of_the_facts_keeps_no_copy_and_puts_nothing_
         assert reader.decide(now, frozenset()) == owner.decide(now, frozenset())
 
 
+TORCH = """
+kind: PyTorchJob
+metadata: {name: j}
+spec: {pytorchReplicaSpecs: {Worker: {replicas: 2, template: {spec: {containers: [{name: pytorch}]}}}}}
+"""
+
+
+@pytest.mark.parametrize(("ref", "pod"), [("Job/j", "j-w-0"), ("PyTorchJob/j", "j-worker-0")])
+def test_a_job_that_is_made_again_waits_for_the_pods_of_the_one_before(
+    make_cluster: Make, job: Job, ref: str, pod: str
+) -> None:
+    cluster = make_cluster(termination="30s")
+    text = job() if ref == "Job/j" else TORCH
+    cluster.apply(text)
+    cluster.delete(ref)
+    cluster.apply(text)
+    assert cluster.pods()[pod] == "Running!"
+    key = cluster.key(ref)
+    answer = cluster.core.query("explain", dict(zip(("kind", "namespace", "name"), key, strict=True)))
+    assert f"Pod {pod} is still being deleted" in answer["waits"][0]
+    cluster.advance("30s")
+    assert list(cluster.pods().values()) == ["Running", "Running"]
+    assert "waits" not in cluster.core.query("explain", dict(zip(("kind", "namespace", "name"), key, strict=True)))
+
+
+def test_a_job_whose_name_for_a_pod_is_taken_says_whose_pod_it_is(cluster: Any, job: Job) -> None:
+    cluster.apply({"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "j-w-1"}, "spec": {}})
+    cluster.apply(job())
+    state = cluster.get("Job/j").status["state"]
+    assert state["reason"] == "DecisionRefused"
+    assert state["message"].startswith("Pod j-w-1 is there already and belongs to nobody; delete it")
+    assert list(cluster.pods()) == ["j-w-1"] and cluster.said().count("RefusalNoted") == 1
+    cluster.delete("Pod/j-w-1")
+    assert cluster.phase("Job/j") == "Running" and "reason" not in cluster.get("Job/j").status["state"]
+
+
+@pytest.mark.parametrize(("ref", "pod"), [("Job/j", "j-w-0"), ("PyTorchJob/j", "j-worker-0")])
+def test_a_pod_whose_labels_were_taken_away_is_not_made_again_and_again(
+    cluster: Any, job: Job, ref: str, pod: str
+) -> None:
+    cluster.apply(job() if ref == "Job/j" else TORCH)
+    found = cluster.get(f"Pod/{pod}")
+    cluster.apply({**found.manifest(), "metadata": {**found.metadata, "name": pod, "labels": {}, "annotations": {}}})
+    key = cluster.key(ref)
+    answer = cluster.core.query("explain", dict(zip(("kind", "namespace", "name"), key, strict=True)))
+    assert answer["waits"][0].startswith(f"Pod {pod} is there already, but its labels are not those of the job's")
+    cluster.delete(f"Pod/{pod}")
+    assert list(cluster.pods().values()) == ["Running", "Running"]
+
+
 def test_a_job_that_is_gone_is_forgotten() -> None:
     kind = Recorder(MIDDLE)
     core = JobCore([kind])

@@ -9,6 +9,7 @@ from collections.abc import Set as AbstractSet
 from dataclasses import replace
 
 from job_controller.domain.agenda import Agenda
+from job_controller.domain.occupied import Occupied, taken_names
 from job_controller.domain.reconcile import Actions, Impatient, JobKind, Refusal, View, Watcher
 from job_controller.domain.registry import all_kinds
 from kube import Decision, Event, Key, Manifest, Object, Outcome, Store, kind_id
@@ -43,6 +44,7 @@ class JobCore:
         self._agenda = Agenda()
         self._refusals: dict[Key, Refusal] = {}
         self._problems: dict[Key, str] = {}
+        self._occupied = Occupied()
         self._now = 0
 
     def read_from(self, store: Store) -> None:
@@ -122,6 +124,7 @@ class JobCore:
         return wrong
 
     def _reconcile(self, key: Key, now: int) -> Actions:
+        self._occupied.forget(key)
         job = self.store.get(key)
         if job is None or job.deleting:
             return Actions()
@@ -132,7 +135,14 @@ class JobCore:
             self._problems[key] = _words(error)
             return Actions()
         self._problems.pop(key, None)
-        return actions
+        taken = {name: words for made in actions.decisions for name, words in taken_names(made, self.store).items()}
+        return self._wait_for(job, taken, actions, now) if taken else actions
+
+    def _wait_for(self, job: Object, taken: dict[Key, str], actions: Actions, now: int) -> Actions:
+        """Leave undone what would be refused, until the names are free; the job says what it waits for if it can."""
+        words, kind = self._occupied.wait(job.key, taken), self._kinds[job.kind]
+        said = kind.note_refusal(job, self.view, now, Refusal(1, words)) if isinstance(kind, Impatient) else Actions()
+        return Actions(said.decisions, actions.wake_at)
 
     def _after_refusals(self, job: Object, now: int) -> Actions | None:
         """What a kind has to say of a job whose decisions are refused in a row, before it is tried again; None: nothing."""
@@ -159,6 +169,9 @@ class JobCore:
             if owner.kind in self._kinds:
                 self._agenda.mark(owner.key)
             owner = self._owner_of(owner)
+        for key in self._occupied.freed_by(event):
+            if key in self.store.objects:
+                self._agenda.mark(key)
         for watcher in self._watchers.get(item.kind, ()):
             for key in watcher.concerned(event, self.view):
                 if key in self.store.objects and key.kind in self._kinds:
@@ -179,6 +192,7 @@ class JobCore:
             kind.forget(old.uid)
             self._refusals.pop(event.key, None)
             self._problems.pop(event.key, None)
+            self._occupied.forget(event.key)
             self._agenda.forget(event.key)
         if new is not None:
             if old is not None and old.uid == new.uid and old.body is not new.body:
@@ -206,7 +220,8 @@ class JobCore:
             "reason": state.get("reason", ""),
             "message": state.get("message", ""),
         }
-        if waits := [line for item in self.view.owned(job.uid) for line in _waits(item)]:
+        waits = [line for item in self.view.owned(job.uid) for line in _waits(item)]
+        if waits := [*filter(None, [self._occupied.words.get(job.key)]), *waits]:
             answer["waits"] = waits
         if problem := self._problems.get(job.key):
             answer |= {"reason": "SpecInvalid", "message": problem}

@@ -11,8 +11,12 @@ def note_refusal(turn: Turn, refusal: Refusal) -> Actions:
     """Say in the job's state what is refused. What is to be done about the job stays to be done."""
     if has_ended(turn.phase):
         return Actions()
-    job, message = turn.job, f"{refusal.times} times in a row it was refused: {refusal.message}"
+    job, message = turn.job, refusal.message
+    if refusal.times > 1:
+        message = f"{refusal.times} times in a row it was refused: {message}"
     state = {"phase": turn.phase or "Pending", "reason": REFUSED, "message": message}
+    if state.items() <= turn.state.items():
+        return Actions()
     mutation = Mutation(Verb.STATUS, job.key, uid=job.uid, patch={"state": state})
     return Actions((Decision("RefusalNoted", job.key, job.uid, REFUSED, f"{job.name}: {message}", (mutation,)),))
 
