@@ -214,7 +214,7 @@ def test_a_job_whose_name_for_a_pod_is_taken_says_whose_pod_it_is(cluster: Any, 
     cluster.apply({"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "j-w-1"}, "spec": {}})
     cluster.apply(job())
     state = cluster.get("Job/j").status["state"]
-    assert state["reason"] == "DecisionRefused"
+    assert state["reason"] == "NameTaken"
     assert state["message"].startswith("Pod j-w-1 is there already and belongs to nobody; delete it")
     assert list(cluster.pods()) == ["j-w-1"] and cluster.said().count("RefusalNoted") == 1
     cluster.delete("Pod/j-w-1")

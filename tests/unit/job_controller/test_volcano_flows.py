@@ -130,6 +130,19 @@ def test_overlapping_runs_follow_the_concurrency_policy(cluster: Any, policy: st
     assert (first in jobs(cluster)) is (policy != "Replace")
 
 
+def test_a_run_that_is_held_back_or_missed_is_told_once(cluster: Any) -> None:
+    cluster.apply(cron(schedule='"*/10 * * * *"', concurrencyPolicy="Forbid"))
+    cluster.advance("25m")
+    held = [item.message for item in cluster.decisions if item.name == "RunHeldBack"]
+    assert len(held) == 1 and held[0].startswith("the run of 2026-01-01T00:20:00Z waits: c-")
+    cluster.apply(cron(schedule='"0 * * * *"', suspend="true", startingDeadlineSeconds=60))
+    cluster.advance("40m")
+    cluster.apply(cron(schedule='"0 * * * *"', suspend="false", startingDeadlineSeconds=60))
+    cluster.advance("10m")
+    missed = [item.message for item in cluster.decisions if item.name == "RunMissed"]
+    assert missed == ["the run of 2026-01-01T01:00:00Z is 300 s late, 60 s are allowed"]
+
+
 def test_history_is_kept_up_to_its_limits(cluster: Any) -> None:
     cluster.apply(cron(schedule='"*/10 * * * *"', successfulJobsHistoryLimit=2))
     for outcome in ("Failed", "Failed", "Succeeded", "Succeeded", "Succeeded"):

@@ -141,7 +141,7 @@ class JobCore:
     def _wait_for(self, job: Object, taken: dict[Key, str], actions: Actions, now: int) -> Actions:
         """Leave undone what would be refused, until the names are free; the job says what it waits for if it can."""
         words, kind = self._occupied.wait(job.key, taken), self._kinds[job.kind]
-        said = kind.note_refusal(job, self.view, now, Refusal(1, words)) if isinstance(kind, Impatient) else Actions()
+        said = kind.note_refusal(job, self.view, now, Refusal(0, words)) if isinstance(kind, Impatient) else Actions()
         return Actions(said.decisions, actions.wake_at)
 
     def _after_refusals(self, job: Object, now: int) -> Actions | None:

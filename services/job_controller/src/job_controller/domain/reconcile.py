@@ -76,7 +76,7 @@ class Watcher(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Refusal:
-    """How often in a row the decisions about a job were refused, and what was said the last time."""
+    """How often in a row the decisions about a job were refused, and what was said; 0 times for what is not even tried."""
 
     times: int
     message: str

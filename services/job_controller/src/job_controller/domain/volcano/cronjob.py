@@ -18,11 +18,16 @@ class VolcanoCronJobs:
 
     kind = CRON
 
+    def __init__(self) -> None:
+        self._told: dict[str, tuple[str, int | None]] = {}
+        """By uid, the last run that was not started, and why: it changes nothing, and is said once."""
+
     def observe(self, job: Object, event: Event, now: int) -> None:
         """A schedule has no edges."""
 
     def forget(self, uid: str) -> None:
-        """Nothing is remembered of a schedule."""
+        """The schedule is gone, and what was said of it."""
+        self._told.pop(uid, None)
 
     def reconcile(self, job: Object, view: View, now: int) -> Actions:
         """Make the job whose time has come, delete the history that is too long, and set the clock for the next."""
@@ -32,7 +37,13 @@ class VolcanoCronJobs:
             plan.start_due()
         except ScheduleError as error:
             plan.say("ScheduleRefused", "UnparseableSchedule", str(error))
-        return plan.actions()
+        actions = plan.actions()
+        if not plan.mutations and actions.decisions:
+            told = actions.decisions[0].name, plan.due
+            if self._told.get(job.uid) == told:
+                return Actions(wake_at=actions.wake_at)
+            self._told[job.uid] = told
+        return actions
 
 
 @dataclass(slots=True)
@@ -44,6 +55,8 @@ class _Plan:
     now: int
     mutations: list[Mutation] = field(default_factory=list)
     wake_at: int | None = None
+    due: int | None = None
+    """The run whose time has come and that was not served."""
     _last: str = ""
     _headline: tuple[str, str, str] | None = None
 
@@ -78,7 +91,7 @@ class _Plan:
             return
         since = self._served_until()
         self.wake_at = self._schedule.next_after(since, self.now)
-        due = self._schedule.due(since, self.now)
+        due = self.due = self._schedule.due(since, self.now)
         if due is None:
             return
         deadline = spec.get("startingDeadlineSeconds")
@@ -108,7 +121,7 @@ class _Plan:
         patch = changes(self.cron.status, self._status())
         if patch:
             self.mutations.append(Mutation(Verb.STATUS, self.cron.key, uid=self.cron.uid, patch=patch))
-        if not self.mutations:
+        if not self.mutations and self._headline is None:
             return Actions(wake_at=self.wake_at)
         name, reason, message = self._headline or (
             "CronStatusChanged",
