@@ -91,7 +91,11 @@ SUPPORT = (
         ("cluster_gateway",),
         "completions, parallelism, indexed jobs, backoff limits, pod failure policy, deadline, suspend, TTL",
     ),
-    Support("CronJob.batch", ("cluster_gateway",), "schedule, time zone, concurrency policy, deadline, history"),
+    Support(
+        "CronJob.batch",
+        ("cluster_gateway",),
+        "schedule (`@every` too), time zone, concurrency policy, deadline, history",
+    ),
     Support(
         "PodDisruptionBudget.policy",
         ("cluster_gateway", "gang_scheduler"),
@@ -103,8 +107,17 @@ SUPPORT = (
         "tasks, minima of job and tasks, policies (events, exit codes, timeouts), retries, `dependsOn`, `minSuccess`, TTL, "
         "volumes, partitions as sub-gangs, plugins svc, env, ssh, pytorch, tensorflow, mpi, ray, hcclrank; scaling",
     ),
-    Support("CronJob.batch.volcano.sh", _JOB, "schedule, concurrency policy, deadline, history, suspend"),
-    Support("JobFlow.flow.volcano.sh", _JOB, "steps in order by `dependsOn`, `jobRetainPolicy`"),
+    Support(
+        "CronJob.batch.volcano.sh",
+        _JOB,
+        "schedule (`@every` too), time zone, concurrency policy, deadline, history, suspend",
+    ),
+    Support(
+        "JobFlow.flow.volcano.sh",
+        _JOB,
+        "steps in order by `dependsOn`, on completion or when the probes hold: task phases, HTTP and TCP; `jobRetainPolicy`",
+        "a probe that is added after its target was made; on simulated nodes a pod that is ready answers every probe",
+    ),
     Support("JobTemplate.flow.volcano.sh", _JOB, "the blueprint of a step; lists the jobs made from it"),
     Support(
         "Command.bus.volcano.sh", ("job_controller", "queue_manager"), "actions on jobs; opening and closing queues"
@@ -140,7 +153,8 @@ SUPPORT = (
     Support(
         "TrainJob.trainer.kubeflow.org",
         _JOB,
-        "becomes a JobSet of its runtime: trainer, initialisers, patches, torch, mpi, jax and xgboost policies, suspend, deadline",
+        "becomes a JobSet of its runtime: trainer, initialisers, patches, torch, mpi, jax and xgboost policies, suspend, "
+        "deadline; with another `numNodes` it begins anew",
     ),
     Support("TrainingRuntime.trainer.kubeflow.org", _JOB, "the blueprint of TrainJobs of its namespace"),
     Support("ClusterTrainingRuntime.trainer.kubeflow.org", _JOB, "the blueprint of TrainJobs everywhere"),

@@ -220,6 +220,23 @@ async def test_a_pod_is_ready_when_it_answers_on_its_own_address(bench: Any) -> 
     assert ready["Ready"] == "True"
 
 
+async def test_whoever_asks_is_told_whether_a_pod_answers(bench: Any) -> None:
+    """The pod listens on one of two ports; its annotation asks for both."""
+    serve = "import socket as s; c = s.create_server(('127.20.0.1', 18433)); [c.accept() for _ in iter(int, 1)]"
+    asked = {f"example.com/{port}": {"tcpSocket": {"port": port}} for port in (18433, 18434)}
+    metadata = {"annotations": {"tidegate.dev/probes": json.dumps(asked)}}
+    bench.assign(bench.pod("asked", "python", "-c", serve, metadata=metadata))
+
+    def told() -> dict[str, str]:
+        conditions = bench.upstream.statuses.get("uid-asked", {}).get("conditions", ())
+        return {item["type"]: item["status"] + item["message"] for item in conditions if "example.com" in item["type"]}
+
+    await bench.upstream.until(lambda: told().get("example.com/18433") == "True")
+    await bench.upstream.until(lambda: "127.20.0.1:18434" in told()["example.com/18434"])
+    assert told()["example.com/18434"].startswith("False")
+    assert bench.upstream.container("uid-asked")["restartCount"] == 0
+
+
 async def test_a_container_whose_liveness_fails_is_started_again(bench: Any) -> None:
     probe = {"exec": {"command": ["sh", "-c", "echo sick; exit 1"]}, "periodSeconds": 1, "failureThreshold": 1}
     bench.assign(bench.pod("sick", "sleep", "1000", container={"livenessProbe": probe}, restartPolicy="Always"))

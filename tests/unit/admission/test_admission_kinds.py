@@ -22,6 +22,7 @@ HOURLY = {"schedule": "@hourly", "jobTemplate": {"spec": TASKS}}
 ITSELF = {"exactMatch": {"name": "x"}}
 NO_SCHEDULES = (
     "", "* * * *", "60 * * * *", "* * 0 * *", "5-1 * * * *", "*/0 * * * *", "TZ=UTC * * * * *", "@never", "@every x",
+    "@every 0s", "@every soon", "@often", "0 0 31 feb *",
 )  # fmt: skip
 WEB = {"metadata": {"labels": {"app": "web"}}, **POD}
 SELECTED = {"selector": {"matchLabels": {"app": "web"}}, "template": WEB}
@@ -68,11 +69,22 @@ def test_what_is_left_out_is_filled_in(gate: Any, kind: str, spec: dict[str, Any
         ("HyperNode", {"members": [{"type": "HyperNode", "selector": ITSELF}]}, "spec.members[0].selector.exactMatch.name"),
         ("JobFlow", {}, "spec.flows"),
         ("JobFlow", {"flows": [{"name": "a", "dependsOn": {"targets": ["b"]}}]}, "spec.flows[0].dependsOn.targets"),
+        (
+            "JobFlow",
+            {"flows": [{"name": "a", "dependsOn": {"probe": {"tcpSocketList": [{"taskName": "w", "port": 0}]}}}]},
+            "spec.flows[0].dependsOn.probe.tcpSocketList[0].port",
+        ),
+        (
+            "JobFlow",
+            {"flows": [{"name": "a", "dependsOn": {"probe": {"httpGetList": [{"port": 80}]}}}]},
+            "spec.flows[0].dependsOn.probe.httpGetList[0].taskName",
+        ),
         ("JobFlow", {"flows": [{"name": "a"}, {"name": "a"}]}, "spec.flows[1].name"),
         ("JobFlow", {"flows": [{"name": "a"}], "jobRetainPolicy": "burn"}, "spec.jobRetainPolicy"),
         ("JobTemplate", {"tasks": []}, "spec.tasks"),
         ("CronJob", {"schedule": "@hourly"}, "spec.jobTemplate.spec"),
         ("CronJob", {"schedule": "@hourly", "jobTemplate": {"spec": {"tasks": []}}}, "spec.jobTemplate.spec.tasks"),
+        ("CronJob", {"schedule": "@hourly", "timeZone": "Mars/Olympus", "jobTemplate": {"spec": TASKS}}, "spec.timeZone"),
         ("CronJob", {"schedule": "@hourly", "timeZone": "here/", "jobTemplate": {"spec": TASKS}}, "spec.timeZone"),
         ("Deployment", {**SELECTED, "selector": {}}, "spec.selector"),
         ("Deployment", {**SELECTED, "template": POD}, "spec.template.metadata.labels"),

@@ -51,6 +51,19 @@ def test_a_port_of_the_name_that_is_there_stays(gate: Any) -> None:
     assert [port["containerPort"] for port in stored["template"]["spec"]["containers"][0]["ports"]] == [1234]
 
 
+@pytest.mark.parametrize(("workers", "said"), [(1, "minReplicas (2)"), (5, "maxReplicas (4)")])
+def test_an_elastic_job_is_scaled_between_its_bounds(gate: Any, workers: int, said: str) -> None:
+    job = torch(elasticPolicy={"minReplicas": 2, "maxReplicas": 4})
+    gate.apply(job)
+    job["spec"]["pytorchReplicaSpecs"]["Worker"]["replicas"] = 4
+    gate.apply(job)
+    job["spec"]["pytorchReplicaSpecs"]["Worker"]["replicas"] = workers
+    [(path, rule)] = gate.wrong(job).items()
+    assert path == "spec.pytorchReplicaSpecs.Worker.replicas" and said in rule and "from 2 to 4" in rule
+    job["spec"]["elasticPolicy"] = {"minReplicas": 1, "maxReplicas": 5}
+    assert not gate.wrong(job)
+
+
 def test_an_elastic_job_ranges_from_its_workers_to_its_workers(gate: Any) -> None:
     spec = gate.apply(torch(elasticPolicy={}, nprocPerNode=4))["spec"]
     assert spec["elasticPolicy"] == {"minReplicas": 2, "maxReplicas": 2, "rdzvBackend": "c10d"}

@@ -42,6 +42,20 @@ def test_what_is_new_is_created_and_the_reader_knows_it_at_once(desk: Any) -> No
     assert found.body == {"data": {"x": "1"}}
 
 
+def test_a_secret_with_the_same_values_is_unchanged_though_nobody_here_sees_them(desk: Any) -> None:
+    def secret(value: str, **labels: str) -> Manifest:
+        metadata = {"name": "s", **({"labels": labels} if labels else {})}
+        return {"apiVersion": "v1", "kind": "Secret", "metadata": metadata, "stringData": {"a": value, "b": "2"}}
+
+    desk.apply(secret("1"))
+    before = desk.get("Secret", "s")
+    assert outcomes(desk.apply(secret("1"), config("c"))) == ["unchanged", "created"]
+    assert desk.get("Secret", "s").revision == before.revision
+    assert outcomes(desk.apply(secret("3"))) == ["configured"]
+    assert outcomes(desk.apply(secret("3", team="x"))) == ["configured"]
+    assert outcomes(desk.apply(secret("3", team="x"))) == ["unchanged"]
+
+
 def test_what_is_there_is_configured_and_what_is_the_same_is_left(desk: Any) -> None:
     desk.apply(config("a", x="1"))
     assert outcomes(desk.apply(config("a", x="2"))) == ["configured"]

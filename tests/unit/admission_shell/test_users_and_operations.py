@@ -149,6 +149,32 @@ def test_scaling_other_kinds() -> None:
     assert scale(item("batch/v1", "Job"), "", 4)["spec"]["parallelism"] == 4
 
 
+def test_the_workers_are_meant_where_everybody_else_is_alone() -> None:
+    mpi = item(
+        "kubeflow.org/v2beta1", "MPIJob", mpiReplicaSpecs={"Launcher": {"replicas": 1}, "Worker": {"replicas": 2}}
+    )
+    assert scale(mpi, "", 5)["spec"]["mpiReplicaSpecs"] == {"Launcher": {"replicas": 1}, "Worker": {"replicas": 5}}
+    tf = item("kubeflow.org/v1", "TFJob", tfReplicaSpecs={"PS": {"replicas": 1}, "Worker": {"replicas": 2}})
+    with pytest.raises(NotPossible, match="more than one task; name one of PS, Worker"):
+        scale(tf, "", 5)
+
+
+def test_scaling_jobs_that_are_made_of_jobs() -> None:
+    sets = item("jobset.x-k8s.io/v1alpha2", "JobSet", replicatedJobs=[{"name": "a", "replicas": 1}, {"name": "b"}])
+    assert scale(sets, "b", 2)["spec"]["replicatedJobs"] == [{"name": "a", "replicas": 1}, {"name": "b", "replicas": 2}]
+    train = item("trainer.kubeflow.org/v1alpha1", "TrainJob", trainer={"image": "x"})
+    assert scale(train, "", 3)["spec"]["trainer"] == {"image": "x", "numNodes": 3}
+    with pytest.raises(NotPossible, match="has no tasks; leave 'node' out"):
+        scale(train, "node", 3)
+
+
+def test_what_has_ended_is_not_scaled() -> None:
+    train = item("trainer.kubeflow.org/v1alpha1", "TrainJob")
+    ended = train.changed(status={"conditions": [{"type": "Complete", "status": "True"}]})
+    with pytest.raises(NotPossible, match=r"has ended \(Complete\)"):
+        scale(ended, "", 3)
+
+
 def test_the_words_of_a_user_mean_a_key() -> None:
     assert key_of_name("po", "", "p") == Key("Pod", "default", "p")
     assert key_of_name("vcjob", "team", "j") == Key("Job.batch.volcano.sh", "team", "j")

@@ -1,6 +1,7 @@
 """Manifests from text: what is read, and how what cannot be read is told."""
 
 import json
+import tracemalloc
 from pathlib import Path
 from typing import Any
 
@@ -65,6 +66,47 @@ def test_what_cannot_be_read_is_told_with_its_place(text: str, problem: str) -> 
     (told,) = problems(text)
     assert problem in told
     assert told.startswith("f.yaml")
+
+
+def laughs(levels: int, item: str = "[{0},{0},{0},{0},{0},{0},{0},{0},{0}]") -> str:
+    """Each level names the one before several times."""
+    lines = ["a0: &a0 {k: lol}", *(f"a{n}: &a{n} {item.format(f'*a{n - 1}')}" for n in range(1, levels))]
+    return HEAD + "\n".join(lines)
+
+
+@pytest.mark.parametrize(
+    ("text", "problem"),
+    [
+        (
+            laughs(20),
+            "document 1: has over 1,048,576 MiB with its aliases written out; a document may have at most 64 MiB",
+        ),
+        (laughs(30, "{{<<: [{0}, {0}]}}"), "with its aliases written out"),
+        (HEAD + "a: &a [*a]", "document 1: has an alias that stands for itself"),
+        (laughs(7), "bytes; an object may have at most 3,145,728"),
+        (HEAD + "a: " + "x" * (4 << 20), "bytes; an object may have at most 3,145,728"),
+        ("a: [" + "1," * 2_000_001 + "1]", "a document has more than 2,000,000 values"),
+    ],
+)
+def test_what_is_too_large_is_told_with_the_limit_before_it_is_built(text: str, problem: str) -> None:
+    tracemalloc.start()
+    (told,) = problems(text)
+    _, most = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert problem in told and len(told) < 200
+    assert most < 100 << 20
+
+
+def test_a_list_may_be_larger_than_an_object() -> None:
+    items = ",".join(f"{{apiVersion: v1, kind: ConfigMap, data: {{a: {'x' * 1_000_000}}}}}" for _ in range(4))
+    assert len(parse_documents("f.yaml", f"apiVersion: v1\nkind: List\nitems: [{items}]")) == 4
+
+
+def test_a_file_that_is_too_large_is_not_read(tmp_path: Path) -> None:
+    with (tmp_path / "a.yaml").open("wb") as file:
+        file.truncate(10 << 30)
+    with pytest.raises(Unreadable, match="larger than 64 MiB"):
+        read_documents([str(tmp_path / "a.yaml")])
 
 
 def test_all_that_is_wrong_in_all_files_is_told_at_once(tmp_path: Path) -> None:

@@ -7,6 +7,7 @@ import pytest
 
 from cluster_gateway.domain.simulated_nodes import LOST_NODE_MS, SimulationSettings
 from kube import Key, Manifest, Object, rfc3339
+from kube.pods import has_condition
 from tidegate import subjects
 from tidegate.node.v1 import node_pb2
 
@@ -256,6 +257,16 @@ def test_a_simulated_pod_starts_runs_for_its_time_and_succeeds(pretending: Any) 
     assert ended["containerStatuses"][0]["state"]["terminated"]["exitCode"] == 0
     rig.loop.advance(3_600_000)
     assert phase(rig, "q") == "Running"
+
+
+def test_a_simulated_pod_answers_what_it_is_asked_once_it_is_ready(pretending: Any) -> None:
+    rig = pretending
+    asked = '{"a.dev/web": {"tcpSocket": {"port": 80}}}'
+    rig.write(pod("p", "sim", metadata={"annotations": {"tidegate.dev/probes": asked}}), pod("q", "sim"))
+    assert not has_condition(rig.pod("p").status, "a.dev/web")
+    rig.loop.advance(2_000)
+    assert has_condition(rig.pod("p").status, "a.dev/web")
+    assert not has_condition(rig.pod("q").status, "a.dev/web")
 
 
 def test_a_pods_own_times_win(pretending: Any) -> None:

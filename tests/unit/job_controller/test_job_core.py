@@ -7,7 +7,7 @@ import pytest
 
 from job_controller.domain.core import JobCore
 from job_controller.domain.reconcile import Actions, View
-from kube import Decision, Event, Key, Object, Outcome, from_manifest
+from kube import Decision, Event, Key, Object, Outcome, Store, from_manifest
 
 Make = Callable[..., Any]
 Job = Callable[..., str]
@@ -118,6 +118,121 @@ def test_a_job_whose_decisions_are_refused_is_tried_less_and_less_often() -> Non
         "times": 10,
         "message": "quota exceeded",
     }
+
+
+def refuse_pods(decision: Decision) -> str | None:
+    return "the quota is used up" if decision.name == "PodsWanted" else None
+
+
+def test_a_job_whose_pods_are_refused_over_and_over_says_so_and_is_terminated_at_last(cluster: Any, job: Job) -> None:
+    cluster.refuse = refuse_pods
+    cluster.apply(job())
+    cluster.advance("1s")
+    state = cluster.get("Job/j").status["state"]
+    assert (state["phase"], state["reason"]) == ("Pending", "DecisionRefused")
+    assert state["message"] == "3 times in a row it was refused: the quota is used up"
+    cluster.advance("1m")
+    assert cluster.phase("Job/j") == "Pending" and cluster.said().count("PodsWanted") < 15
+    cluster.advance("3m")
+    state = cluster.get("Job/j").status["state"]
+    assert (state["phase"], state["reason"]) == ("Terminated", "RetryLimitReached")
+    assert "15 times in a row it was refused: the quota is used up" in state["message"]
+    assert not cluster.store.of_kind("PodGroup.scheduling.volcano.sh")
+    assert cluster.said().count("PodsWanted") == 15 and cluster.said().count("RefusalNoted") == 1
+    cluster.advance("1h")
+    assert cluster.said().count("PodsWanted") == 15
+
+
+def test_a_job_whose_pods_are_let_through_after_all_forgets_the_refusals(cluster: Any, job: Job) -> None:
+    cluster.refuse = refuse_pods
+    cluster.apply(job())
+    cluster.advance("1s")
+    cluster.refuse = lambda decision: None
+    cluster.advance("1m")
+    assert cluster.phase("Job/j") == "Running"
+    assert "reason" not in cluster.get("Job/j").status["state"]
+
+
+def test_a_job_that_is_changed_is_tried_at_once_though_it_was_refused(cluster: Any, job: Job) -> None:
+    cluster.refuse = refuse_pods
+    cluster.apply(job())
+    cluster.advance("60s")
+    cluster.refuse = lambda decision: None
+    cluster.apply(job(tasks="{name: w, replicas: 1}"))
+    assert cluster.phase("Job/j") == "Running"
+
+
+def test_a_training_job_is_tried_for_ever_but_seldom(cluster: Any) -> None:
+    cluster.refuse = refuse_pods
+    workers = "{replicas: 1, template: {spec: {containers: [{name: pytorch}]}}}"
+    cluster.apply(f"{{kind: PyTorchJob, metadata: {{name: t}}, spec: {{pytorchReplicaSpecs: {{Worker: {workers}}}}}}}")
+    cluster.advance("10m")
+    assert 15 < cluster.said().count("PodsWanted") < 30
+
+
+def test_a_core_that_reads_the_fold_of_the_facts_keeps_no_copy_and_puts_nothing_in(cluster: Any, job: Job) -> None:
+    """It decides what one with a store of its own decides."""
+    cluster.apply(job())
+    fold, reader, owner = Store(), JobCore(), JobCore()
+    reader.read_from(fold)
+    for events, now in cluster.log:
+        for event in events:
+            fold.remove(event.key) if event.new is None else fold.put(event.new)
+        before = dict(fold.objects)
+        reader.fold(events, now)
+        owner.fold(events, now)
+        assert dict(fold.objects) == before and reader.store is fold
+        assert reader.decide(now, frozenset()) == owner.decide(now, frozenset())
+
+
+TORCH = """
+kind: PyTorchJob
+metadata: {name: j}
+spec: {pytorchReplicaSpecs: {Worker: {replicas: 2, template: {spec: {containers: [{name: pytorch}]}}}}}
+"""
+
+
+@pytest.mark.parametrize(("ref", "pod"), [("Job/j", "j-w-0"), ("PyTorchJob/j", "j-worker-0")])
+def test_a_job_that_is_made_again_waits_for_the_pods_of_the_one_before(
+    make_cluster: Make, job: Job, ref: str, pod: str
+) -> None:
+    cluster = make_cluster(termination="30s")
+    text = job() if ref == "Job/j" else TORCH
+    cluster.apply(text)
+    cluster.delete(ref)
+    cluster.apply(text)
+    assert cluster.pods()[pod] == "Running!"
+    key = cluster.key(ref)
+    answer = cluster.core.query("explain", dict(zip(("kind", "namespace", "name"), key, strict=True)))
+    assert f"Pod {pod} is still being deleted" in answer["waits"][0]
+    cluster.advance("30s")
+    assert list(cluster.pods().values()) == ["Running", "Running"]
+    assert "waits" not in cluster.core.query("explain", dict(zip(("kind", "namespace", "name"), key, strict=True)))
+
+
+def test_a_job_whose_name_for_a_pod_is_taken_says_whose_pod_it_is(cluster: Any, job: Job) -> None:
+    cluster.apply({"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "j-w-1"}, "spec": {}})
+    cluster.apply(job())
+    state = cluster.get("Job/j").status["state"]
+    assert state["reason"] == "NameTaken"
+    assert state["message"].startswith("Pod j-w-1 is there already and belongs to nobody; delete it")
+    assert list(cluster.pods()) == ["j-w-1"] and cluster.said().count("RefusalNoted") == 1
+    cluster.delete("Pod/j-w-1")
+    assert cluster.phase("Job/j") == "Running" and "reason" not in cluster.get("Job/j").status["state"]
+
+
+@pytest.mark.parametrize(("ref", "pod"), [("Job/j", "j-w-0"), ("PyTorchJob/j", "j-worker-0")])
+def test_a_pod_whose_labels_were_taken_away_is_not_made_again_and_again(
+    cluster: Any, job: Job, ref: str, pod: str
+) -> None:
+    cluster.apply(job() if ref == "Job/j" else TORCH)
+    found = cluster.get(f"Pod/{pod}")
+    cluster.apply({**found.manifest(), "metadata": {**found.metadata, "name": pod, "labels": {}, "annotations": {}}})
+    key = cluster.key(ref)
+    answer = cluster.core.query("explain", dict(zip(("kind", "namespace", "name"), key, strict=True)))
+    assert answer["waits"][0].startswith(f"Pod {pod} is there already, but its labels are not those of the job's")
+    cluster.delete(f"Pod/{pod}")
+    assert list(cluster.pods().values()) == ["Running", "Running"]
 
 
 def test_a_job_that_is_gone_is_forgotten() -> None:

@@ -5,8 +5,7 @@ from typing import Any
 
 import pytest
 
-from job_controller.domain.volcano.schedule import Schedule, ScheduleError
-from kube import parse_time, rfc3339
+from kube.pods import asked_probes
 
 TEMPLATES = "\n---\n".join(
     f"""
@@ -64,6 +63,34 @@ def test_a_probe_lets_a_step_begin_while_its_target_still_runs(cluster: Any) -> 
     assert jobs(cluster) == {"f-a": "Running", "f-b": "Running"}
 
 
+ASKING = "{targets: [a], probe: {tcpSocketList: [{taskName: w, port: 80}], httpGetList: [{taskName: w, port: 81}]}}"
+
+
+def test_a_step_begins_when_its_target_answers_on_its_ports(make_cluster: Callable[..., Any]) -> None:
+    cluster = make_cluster(pod_start="manual")
+    cluster.apply(TEMPLATES, flow(ASKING))
+    asked = asked_probes(cluster.get("Pod/f-a-w-0").annotations)
+    assert list(asked.values()) == [{"httpGet": {"path": "/", "port": 81}}, {"tcpSocket": {"port": 80}}]
+    assert jobs(cluster) == {"f-a": "Pending"}
+    said = cluster.get("JobFlow/f").status["state"]["message"]
+    assert "0 of 1 pods of task w answer GET / on port 81 (f-a-w-0: it is Pending)" in said
+    http, tcp = asked
+    refused = {"type": http, "status": "False", "message": "127.0.0.2:81: connection refused"}
+    cluster.patch_status("Pod/f-a-w-0", {"phase": "Running", "conditions": [refused, {"type": tcp, "status": "True"}]})
+    assert jobs(cluster) == {"f-a": "Running"}
+    said = cluster.get("JobFlow/f").status["state"]["message"]
+    assert said.endswith("answer GET / on port 81 (f-a-w-0: 127.0.0.2:81: connection refused)")
+    cluster.patch_status("Pod/f-a-w-0", {"conditions": [{"type": http, "status": "True"}]})
+    assert list(jobs(cluster)) == ["f-a", "f-b"]
+
+
+def test_a_target_whose_tasks_no_probe_names_has_to_complete(cluster: Any) -> None:
+    cluster.apply(TEMPLATES, flow("{targets: [a], probe: {tcpSocketList: [{taskName: other, port: 80}]}}"))
+    assert jobs(cluster) == {"f-a": "Running"}
+    cluster.pods_become(**{"f-a-w-0": "Succeeded"})
+    assert list(jobs(cluster)) == ["f-a", "f-b"]
+
+
 def test_a_failed_step_fails_the_flow_and_nothing_follows(cluster: Any) -> None:
     cluster.apply(TEMPLATES, flow("{targets: [a]}"))
     cluster.pods_become(**{"f-a-w-0": "Failed"})
@@ -103,6 +130,19 @@ def test_overlapping_runs_follow_the_concurrency_policy(cluster: Any, policy: st
     assert (first in jobs(cluster)) is (policy != "Replace")
 
 
+def test_a_run_that_is_held_back_or_missed_is_told_once(cluster: Any) -> None:
+    cluster.apply(cron(schedule='"*/10 * * * *"', concurrencyPolicy="Forbid"))
+    cluster.advance("25m")
+    held = [item.message for item in cluster.decisions if item.name == "RunHeldBack"]
+    assert len(held) == 1 and held[0].startswith("the run of 2026-01-01T00:20:00Z waits: c-")
+    cluster.apply(cron(schedule='"0 * * * *"', suspend="true", startingDeadlineSeconds=60))
+    cluster.advance("40m")
+    cluster.apply(cron(schedule='"0 * * * *"', suspend="false", startingDeadlineSeconds=60))
+    cluster.advance("10m")
+    missed = [item.message for item in cluster.decisions if item.name == "RunMissed"]
+    assert missed == ["the run of 2026-01-01T01:00:00Z is 300 s late, 60 s are allowed"]
+
+
 def test_history_is_kept_up_to_its_limits(cluster: Any) -> None:
     cluster.apply(cron(schedule='"*/10 * * * *"', successfulJobsHistoryLimit=2))
     for outcome in ("Failed", "Failed", "Succeeded", "Succeeded", "Succeeded"):
@@ -124,18 +164,26 @@ def test_a_suspended_schedule_starts_nothing_and_a_late_run_has_a_deadline(clust
     assert len(jobs(cluster)) == 1
 
 
-def test_a_schedule_is_read_in_its_own_time_zone() -> None:
-    now = parse_time("2026-07-01T00:00:00Z")
-    at = Schedule("0 9 * * *", "Asia/Tokyo").next_after(now)
-    assert at is not None
-    assert rfc3339(at) == "2026-07-02T00:00:00Z"
-    assert Schedule("@daily").last_until(now) == now
+def test_a_pause_counts_from_the_birth_of_the_schedule_and_from_its_last_run(cluster: Any) -> None:
+    cluster.advance("17s")
+    cluster.apply(cron(schedule='"@every 90s"'))
+    cluster.advance("89s")
+    assert jobs(cluster) == {}
+    cluster.advance("91s")
+    assert len(jobs(cluster)) == 2
+    assert cluster.get("CronJob/c").status["lastScheduleTime"] == "2026-01-01T00:03:17Z"
+    cluster.restart()
+    cluster.advance("90s")
+    assert len(jobs(cluster)) == 3
 
 
-@pytest.mark.parametrize(("expression", "zone"), [("every day", ""), ("0 9 * * *", "Mars/Olympus")])
-def test_a_schedule_of_no_sense_says_so(expression: str, zone: str) -> None:
-    with pytest.raises(ScheduleError, match=expression.replace("*", r"\*")):
-        Schedule(expression, zone).next_after(0)
+def test_a_run_that_was_held_back_begins_when_the_one_before_has_ended(cluster: Any) -> None:
+    cluster.apply(cron(schedule='"@every 10m"', concurrencyPolicy="Forbid"))
+    cluster.advance("25m")
+    [first] = jobs(cluster)
+    cluster.pods_become(**{f"{first}-w-0": "Succeeded"})
+    assert list(jobs(cluster).values()) == ["Completed", "Running"]
+    assert cluster.get("CronJob/c").status["lastScheduleTime"] == "2026-01-01T00:20:00Z"
 
 
 def test_a_schedule_of_no_sense_starts_nothing(make_cluster: Callable[..., Any]) -> None:

@@ -1,5 +1,6 @@
 """The lifecycle of a pod, step by step in virtual time."""
 
+import json
 from dataclasses import replace
 from typing import Any
 
@@ -323,3 +324,27 @@ def test_a_record_survives_its_archive() -> None:
     assert replace(again, containers={name: replace(s, probes={}) for name, s in again.containers.items()}) == replace(
         world.record, containers=states
     )
+
+
+def test_what_others_ask_is_asked_until_it_is_answered_and_told_in_a_condition() -> None:
+    world = World([box()], restartPolicy="Never")
+    asked = {"a.dev/web": {"tcpSocket": {"port": 80}}, "Ready": {"tcpSocket": {"port": 81}}, "a.dev/none": {"exec": {}}}
+    world.manifest["metadata"]["annotations"] = {"tidegate.dev/probes": json.dumps(asked)}
+    world.pod = read_pod(world.manifest)
+
+    def told() -> tuple[str, str]:
+        return next(
+            (one["status"], one["message"]) for one in world.status()["conditions"] if one["type"] == "a.dev/web"
+        )
+
+    world.step()
+    assert world.step() == ["probe:main:a.dev/web"]
+    for _ in range(5):  # an answer that does not come ends nothing
+        world.answer("main", "a.dev/web", "refused")
+        assert told() == ("False", "refused")
+        assert world.step(1) == ["probe:main:a.dev/web"]
+    world.answer("main", "a.dev/web")
+    world.record = archive.decode(archive.encode(world.record))
+    assert told() == ("True", "") and world.step(5) == []
+    world.end("main")
+    assert told() == ("True", "")

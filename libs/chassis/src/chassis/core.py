@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from collections.abc import Set as AbstractSet
 from typing import Protocol, runtime_checkable
 
-from kube import Decision, Event, Key, Manifest, Outcome
+from kube import Decision, Event, Key, Manifest, Outcome, Store
 
 
 class Core(Protocol):
@@ -50,3 +50,11 @@ class Remembering(Protocol):
 
     def restore(self, content: bytes) -> None:
         """Take up the state of the last commit that had one; called before the first fold()."""
+
+
+@runtime_checkable
+class Reading(Protocol):
+    """A core that looks objects up in the fold of the facts, and so needs no copy of it."""
+
+    def read_from(self, store: Store) -> None:
+        """Where the facts are folded; called before the first fold(). What fold() tells of is in there by then."""

@@ -17,7 +17,7 @@ from google.protobuf.message import DecodeError
 from bus import Bus, Entry, Log, Parked, Subscription
 from bus.ports import Handler
 from chassis.clock import Clock
-from chassis.core import Core, Remembering
+from chassis.core import Core, Reading, Remembering
 from chassis.endings import end
 from chassis.fact_fold import FactFold, load, relevant
 from chassis.in_flight import InFlight
@@ -84,6 +84,8 @@ class Term:
         decided_on = await self._claim()
         await self._restore()
         self.fold, events = await load(self._facts, decided_on, self._interest)
+        if isinstance(self.core, Reading):
+            self.core.read_from(self.fold.store)
         self.core.fold(events, self.fold.at_ms)
         for service in self._inputs:
             await self._listen_to(service)

@@ -1,34 +1,78 @@
 """What a pod asks of a node, and where it stands: the questions that every reader of pods has."""
 
-from collections.abc import Iterable
+import json
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from kube.keys import Manifest
 from kube.objects import Object
 from resources import Amounts, QuantityError, add, largest, parse_amounts
 
+PROBES = "tidegate.dev/probes"
+"""Annotation of a pod: JSON of condition → probe. Who runs the pod makes the probes and says in the conditions what came."""
+
+
+def asked_probes(annotations: Mapping[str, str]) -> dict[str, Manifest]:
+    """The probes that a pod's annotation asks for, by the conditions that are to tell of them; none where it has no sense.
+
+    The name of such a condition has a domain, as no condition of Kubernetes' own has.
+    """
+    try:
+        found = json.loads(annotations.get(PROBES) or "{}")
+    except ValueError:
+        return {}
+    if not isinstance(found, dict):
+        return {}
+    return {name: probe for name, probe in found.items() if "/" in name and isinstance(probe, dict)}
+
 
 def pod_request(spec: Manifest) -> Amounts:
     """What a pod of ``spec`` needs on a node, as the Kubernetes scheduler counts it.
 
-    Its containers and sidecars run together; an init container runs beside the sidecars before it; the overhead is on top,
-    and a request of the pod as a whole wins. An amount that is no quantity counts as nothing: it was refused at admission.
+    Its containers and sidecars run together; an init container runs beside the sidecars before it; a request of the pod as
+    a whole wins, and the overhead is on top. A limit without a request is one. Raises QuantityError naming the resource
+    that is wrong.
     """
-    running: Amounts = {}
-    peak: Amounts = {}
-    for container in spec.get("initContainers") or ():
-        need = _requests(container)
-        if container.get("restartPolicy") == "Always":
-            running = add(running, need)
-            peak = largest(peak, running)
-        else:
-            peak = largest(peak, add(running, need))
+    return _pod_request(spec, parse_amounts)
+
+
+def sound_pod_request(spec: Manifest) -> Amounts:
+    """Like pod_request, but an amount that is no quantity counts as nothing: it was refused at admission."""
+    try:
+        return _pod_request(spec, parse_amounts)
+    except (QuantityError, AttributeError, TypeError):
+        return _pod_request(spec, _sound_amounts)
+
+
+def container_request(container: Manifest) -> Amounts:
+    """The requests of one container, its limits where it names none. Raises QuantityError."""
+    return _requests(container, parse_amounts)
+
+
+def _pod_request(spec: Manifest, read: Callable[[Any], Amounts]) -> Amounts:
+    total: Amounts = {}
     for container in spec.get("containers") or ():
-        running = add(running, _requests(container))
-    total = largest(running, peak)
-    total.update(_requests(spec))
+        need = _requests(container, read)
+        total = add(total, need) if total else need
+    if first := spec.get("initContainers"):
+        sidecars, peak = _beginning(first, read)
+        total = largest(add(total, sidecars), peak)
+    if "resources" in spec:
+        total.update(_requests(spec, read))
     overhead = spec.get("overhead")
-    return add(total, _amounts(overhead)) if overhead else total
+    return add(total, read(overhead)) if overhead else total
+
+
+def _beginning(containers: Iterable[Manifest], read: Callable[[Any], Amounts]) -> tuple[Amounts, Amounts]:
+    """What the sidecars among init containers need together, and the most that is needed before the others start."""
+    sidecars: Amounts = {}
+    peak: Amounts = {}
+    for container in containers:
+        need = add(sidecars, _requests(container, read))
+        peak = largest(peak, need)
+        if container.get("restartPolicy") == "Always":
+            sidecars = need
+    return sidecars, peak
 
 
 def is_finished(pod: Object) -> bool:
@@ -52,17 +96,19 @@ def same_but_for_node(old: Manifest, new: Manifest) -> bool:
     return {**old, "nodeName": ""} == {**new, "nodeName": ""}
 
 
-def _requests(container: Manifest) -> Amounts:
-    return _amounts((container.get("resources") or {}).get("requests"))
+def _requests(holder: Manifest, read: Callable[[Any], Amounts]) -> Amounts:
+    """Requests of a container, or of a pod as a whole."""
+    resources = holder.get("resources")
+    if not resources:
+        return {}
+    limits, requests = resources.get("limits"), resources.get("requests")
+    return read({**limits, **(requests or {})} if limits else requests)
 
 
-def _amounts(listed: Any) -> Amounts:
+def _sound_amounts(listed: Any) -> Amounts:
     if not isinstance(listed, dict):
         return {}
-    try:
-        return parse_amounts(listed)
-    except QuantityError:
-        return {name: amount for name, value in listed.items() for amount in _one(name, value)}
+    return {name: amount for name, value in listed.items() for amount in _one(name, value)}
 
 
 def _one(name: str, value: Any) -> list[int]:

@@ -61,6 +61,8 @@ class Result:
     warnings: tuple[str, ...] = ()
     message: str = ""
     uid: str = ""
+    write: int | None = None
+    """Its place among the writes that are sent, where it is one of them."""
 
 
 @dataclass(slots=True)
@@ -125,6 +127,7 @@ class Applier:
                     draft.request.traceparent = self._tracer.carrier().get(TRACEPARENT, "")
                     reply = await self._send(draft.request)
                 if not reply.error:
+                    _note_unchanged(jobs, set(reply.unchanged))
                     await self._view.reach(reply.revision)
                     return self._answer(jobs, reply.revision)
                 if not reply.conflict_revision:
@@ -214,9 +217,16 @@ def _prepare_write(
     new = from_manifest(admitted.manifest, uid=old.uid)
     if new.body == old.body and _same_metadata(new, old):
         return Result(key, "unchanged", warnings=admitted.warnings)
-    draft.store(new, world.base_revision(key))
+    place = draft.store(new, world.base_revision(key))
     world.put(new)
-    return Result(key, "configured", warnings=admitted.warnings)
+    return Result(key, "configured", warnings=admitted.warnings, write=place)
+
+
+def _note_unchanged(jobs: list[Job], unchanged: set[int]) -> None:
+    """Of Secrets only the gateway can tell whether their values are the same."""
+    for result in (one for job in jobs for one in job.results):
+        if result.write in unchanged:
+            result.outcome = "unchanged"
 
 
 def _same_metadata(new: Object, old: Object) -> bool:

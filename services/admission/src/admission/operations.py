@@ -1,10 +1,12 @@
 """Suspend, resume and scale: what they mean for each kind, as a change that a user could have applied."""
 
 import uuid
+from collections.abc import Callable
 
 from kube import Key, Manifest, Object, api_version_of, find_kind, merge
 
 VOLCANO_JOB = "Job.batch.volcano.sh"
+JOB_SET = "JobSet.jobset.x-k8s.io"
 _RUN_POLICY = tuple(
     f"{kind}.kubeflow.org" for kind in ("TFJob", "PyTorchJob", "XGBoostJob", "PaddleJob", "JAXJob", "MPIJob")
 )
@@ -12,10 +14,15 @@ _SUSPEND = (
     "Job.batch",
     "CronJob.batch",
     "CronJob.batch.volcano.sh",
-    "JobSet.jobset.x-k8s.io",
+    JOB_SET,
     "TrainJob.trainer.kubeflow.org",
 )
-_REPLICAS = ("Deployment.apps", "ReplicaSet.apps", "StatefulSet.apps")
+# Kind → the part of its spec that says how many there are.
+_COUNTS: dict[str, Callable[[int], Manifest]] = {
+    **dict.fromkeys(("Deployment.apps", "ReplicaSet.apps", "StatefulSet.apps"), lambda count: {"replicas": count}),
+    "Job.batch": lambda count: {"parallelism": count},
+    "TrainJob.trainer.kubeflow.org": lambda count: {"trainer": {"numNodes": count}},
+}
 _REPLICA_SPECS = {
     "TFJob.kubeflow.org": "tfReplicaSpecs",
     "PyTorchJob.kubeflow.org": "pytorchReplicaSpecs",
@@ -24,6 +31,9 @@ _REPLICA_SPECS = {
     "JAXJob.kubeflow.org": "jaxReplicaSpecs",
     "MPIJob.kubeflow.org": "mpiReplicaSpecs",
 }
+_LEADERS = ("Master", "Chief", "Launcher")
+"""Replica types of which there is one."""
+_ENDS = ("Completed", "Complete", "Succeeded", "Failed", "Terminated")
 
 
 class NotPossible(ValueError):
@@ -43,17 +53,35 @@ def suspend(item: Object, *, suspended: bool) -> Manifest:
 
 def scale(item: Object, task: str, replicas: int) -> Manifest:
     """The manifest to apply so that ``task`` of ``item`` has so many replicas. Raises NotPossible."""
+    if ended := _ended_as(item):
+        raise NotPossible(f"{item.key} has ended ({ended}): there is nothing to scale; delete it and create it anew")
     if item.kind == VOLCANO_JOB:
         return _scaled_job(item, task, replicas)
+    if item.kind == JOB_SET:
+        jobs = item.spec.get("replicatedJobs") or []
+        chosen = _chosen(item, task, [one["name"] for one in jobs])
+        scaled = [{**one, "replicas": replicas} if one["name"] == chosen else one for one in jobs]
+        return _patched(item, {"replicatedJobs": scaled})
     if item.kind in _REPLICA_SPECS:
         field = _REPLICA_SPECS[item.kind]
-        chosen = _chosen(item, task, list(item.spec.get(field) or {}))
+        names = list(item.spec.get(field) or {})
+        workers = [name for name in names if name not in _LEADERS]
+        chosen = workers[0] if not task and len(workers) == 1 else _chosen(item, task, names)
         return _patched(item, {field: {chosen: {"replicas": replicas}}})
-    if item.kind in _REPLICAS:
-        return _patched(item, {"replicas": replicas})
-    if item.kind == "Job.batch":
-        return _patched(item, {"parallelism": replicas})
-    raise NotPossible(f"{item.key}: objects of this kind have no replicas to scale")
+    if item.kind in _COUNTS:
+        if task:
+            raise NotPossible(f"{item.key} has no tasks; leave {task!r} out")
+        return _patched(item, _COUNTS[item.kind](replicas))
+    known = (VOLCANO_JOB, JOB_SET, *_REPLICA_SPECS, *_COUNTS)
+    kinds = ", ".join(dict.fromkeys(kind.partition(".")[0] for kind in known))
+    raise NotPossible(f"{item.key}: objects of this kind have no replicas to scale; {kinds} have")
+
+
+def _ended_as(item: Object) -> str:
+    """The phase or condition that says that the job is over; "" while it is not."""
+    phase = str((item.status.get("state") or {}).get("phase") or "")
+    held = [str(one.get("type")) for one in item.status.get("conditions") or () if one.get("status") == "True"]
+    return next((word for word in (phase, *held) if word in _ENDS), "")
 
 
 def _scaled_job(item: Object, task: str, replicas: int) -> Manifest:

@@ -18,6 +18,7 @@ from admission.users import Denied, User, Users, places
 from admission.view import GoneRevision, View
 from bus import Bus
 from kube import Key, Manifest, Object, UnknownKind, find_kind
+from kube.limits import MOST_OBJECT_BYTES
 from kube.selectors import SelectorError
 from tidegate.api.v1 import api_pb2, api_pb2_grpc
 
@@ -248,6 +249,8 @@ async def pipelined(
 
 def read_manifest(content: bytes) -> Manifest:
     """A manifest from JSON; raises BadManifest."""
+    if len(content) > MOST_OBJECT_BYTES:
+        raise BadManifest(f"a manifest has {len(content):,} bytes; an object may have at most {MOST_OBJECT_BYTES:,}")
     try:
         manifest = orjson.loads(content)
     except orjson.JSONDecodeError as error:

@@ -15,8 +15,11 @@ class WriteDraft:
         self._alike: tuple[object, ...] = ()
         self._write = gateway_pb2.Write()
 
-    def store(self, item: Object, expected_revision: int) -> None:
-        """Store ``item`` if the stored version is still the one of that revision (0: there is none)."""
+    def store(self, item: Object, expected_revision: int) -> int:
+        """Store ``item`` if the stored version is still the one of that revision (0: there is none).
+
+        Returns its place among the objects that are written.
+        """
         self.objects += 1
         kind, namespace, name = item.key
         put = self._blobs.put
@@ -24,7 +27,7 @@ class WriteDraft:
         alike = (kind, namespace, parts, expected_revision)
         if alike == self._alike:
             self._also(name)
-            return
+            return self.objects - 1
         self._alike = alike
         self._write = self.request.writes.add(
             kind=kind,
@@ -35,6 +38,7 @@ class WriteDraft:
             status=parts[2],
             expected_revision=expected_revision,
         )
+        return self.objects - 1
 
     def _also(self, name: str) -> None:
         """One more object like the last one."""

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from kube import Manifest
-from kube.pods import pod_request
+from kube.pods import sound_pod_request
 from resources import Amounts, QuantityError, add, format_amounts, parse_amounts
 from tidegate_cli.cells import dig
 from tidegate_cli.tables import grid
@@ -40,7 +40,7 @@ def pod_lines(pods: Sequence[Manifest], metrics: Iterable[Manifest], *, namespac
     """A table of pods that have not ended: what each asks for, and uses where it is known."""
     living = [pod for pod in pods if not _is_finished(pod)]
     used = pod_usage(metrics)
-    asked = [pod_request(pod.get("spec") or {}) for pod in living]
+    asked = [sound_pod_request(pod.get("spec") or {}) for pod in living]
     resources = _resources(asked)
     place = ["NAMESPACE"] if namespaces else []
     titles = [*place, "NAME", "NODE", *(name.upper() if name in _ALWAYS else name for name in resources)]
@@ -112,7 +112,7 @@ def _on(node: Manifest, pods: Iterable[Manifest]) -> Amounts:
     total: Amounts = {}
     for pod in pods:
         if dig(pod, "spec.nodeName") == node["metadata"]["name"]:
-            total = add(total, pod_request(pod.get("spec") or {}))
+            total = add(total, sound_pod_request(pod.get("spec") or {}))
     return total
 
 

@@ -4,7 +4,8 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from kube import Manifest, kind_id
-from resources import Amounts, add, format_amounts, parse_amounts
+from kube.pods import sound_pod_request
+from resources import Amounts, add, format_amounts
 from tidegate_cli.cells import NONE, condition, dig, node_status, pod_status, since, text
 from tidegate_cli.columns import columns_of
 from tidegate_cli.tables import grid
@@ -123,8 +124,7 @@ def _node_body(node: Manifest, related: Sequence[Manifest]) -> list[list[str]]:
 def _requested(pods: Iterable[Manifest]) -> Amounts:
     total: Amounts = {}
     for pod in pods:
-        for container in dig(pod, "spec.containers") or ():
-            total = add(total, parse_amounts(dig(container, "resources.requests")))
+        total = add(total, sound_pod_request(pod.get("spec") or {}))
     return dict(sorted(total.items()))
 
 

@@ -1,7 +1,6 @@
 """Manifests from files, folders and standard input, each with the place that it was read from."""
 
 import json
-import sys
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -11,6 +10,8 @@ import orjson
 import yaml
 
 from kube import Manifest
+from kube.limits import MOST_OBJECT_BYTES
+from tidegate_cli.document_size import TooLarge, check_expansion, count_values, read_content
 from tidegate_cli.manifest_loader import ManifestLoader
 
 STDIN = "-"
@@ -75,8 +76,9 @@ def _texts(name: str, problems: list[str]) -> Iterator[tuple[str, str]]:
     for path in _files(name, problems):
         source = "standard input" if path is None else str(path)
         try:
-            content = sys.stdin.buffer.read() if path is None else path.read_bytes()
-            yield source, content.decode()
+            yield source, read_content(path).decode()
+        except TooLarge as error:
+            problems.append(f"{source}: {error}")
         except UnicodeDecodeError as error:
             problems.append(f"{source}: not UTF-8 text, at byte {error.start}")
         except OSError as error:
@@ -96,18 +98,23 @@ def _files(name: str, problems: list[str]) -> list[Path | None]:
 
 
 def _parse_yaml(source: str, text: str) -> list[Document]:
-    loader = ManifestLoader(text)
     documents: list[Document] = []
+    number, loader = 0, ManifestLoader("")
     try:
-        number = 0
+        count_values(text)
+        loader = ManifestLoader(text)
         while loader.check_node():
             node: Any = loader.get_node()
             number += 1
+            check_expansion(node)
             content = loader.construct_document(node)
             if content is not None:
                 documents.append(Document(content, source, number, node.start_mark.line + 1))
     except yaml.MarkedYAMLError as error:
         raise Unreadable([_marked(source, error)]) from None
+    except TooLarge as error:
+        place = f"{source}, document {number}" if number else source
+        raise Unreadable([f"{place}: {error}"]) from None
     except (yaml.YAMLError, ValueError) as error:
         raise Unreadable([f"{source}: {' '.join(str(error).split())}"]) from None
     except RecursionError:
@@ -151,10 +158,13 @@ def _skip(text: str, position: int) -> int:
 
 def _items(document: Document) -> list[Document]:
     """The objects of a ``List``; other documents as they are."""
-    manifest = document.manifest
-    if str(manifest.get("kind", "")).endswith("List") and isinstance(manifest.get("items"), list):
-        return [replace(document, manifest=item) for item in manifest["items"]]
+    if _is_list(document.manifest):
+        return [replace(document, manifest=item) for item in document.manifest["items"]]
     return [document]
+
+
+def _is_list(manifest: Manifest) -> bool:
+    return str(manifest.get("kind", "")).endswith("List") and isinstance(manifest.get("items"), list)
 
 
 def _problem(document: Document) -> str:
@@ -172,10 +182,12 @@ def _problem(document: Document) -> str:
 
 def _unsendable(document: Document) -> str:
     try:
-        orjson.dumps(document.manifest)
+        size = len(orjson.dumps(document.manifest))
     except TypeError as error:
         return f"{document.place}: has a value that JSON cannot hold: {error}"
-    return ""
+    if size <= MOST_OBJECT_BYTES or _is_list(document.manifest):
+        return ""
+    return f"{document.place}: has {size:,} bytes; an object may have at most {MOST_OBJECT_BYTES:,}"
 
 
 def _kind_of(value: object) -> str:

@@ -1,7 +1,7 @@
 """The columns of the kinds of Volcano, Kubeflow, Koordinator, Kueue, KServe, KEDA and Tidegate, as their printer columns."""
 
 from kube import Manifest
-from tidegate_cli.cells import dig, text
+from tidegate_cli.cells import dig, newest_true, text
 from tidegate_cli.column import AGE, Column, ago, at, count, names, newest, number, selector, state_of, wide
 
 
@@ -13,6 +13,14 @@ def _previous(service: Manifest, now: int) -> str:
 def _latest(service: Manifest, now: int) -> str:
     split = dig(service, "status.components.predictor.traffic") or ()
     return text(next((one.get("percent") for one in split if one.get("latestRevision")), None))
+
+
+def _train_state(job: Manifest, now: int) -> str:
+    """Its end or that it is suspended, which its conditions say; else whether any of its jobs has begun."""
+    if state := newest_true(job):
+        return state
+    jobs = dig(job, "status.jobsStatus") or ()
+    return "Running" if any(one.get("ready") or one.get("succeeded") for one in jobs) else "Created"
 
 
 _KUBEFLOW = (Column("STATE", newest()), AGE)
@@ -84,7 +92,7 @@ FIELD_COLUMNS: dict[str, tuple[Column, ...]] = {
         f"{kind}.kubeflow.org": _KUBEFLOW
         for kind in ("TFJob", "PyTorchJob", "XGBoostJob", "PaddleJob", "JAXJob", "MPIJob")
     },
-    "TrainJob.trainer.kubeflow.org": _KUBEFLOW,
+    "TrainJob.trainer.kubeflow.org": (Column("STATE", _train_state), AGE),
     "JobSet.jobset.x-k8s.io": (
         Column("TERMINALSTATE", at("status.terminalState")),
         Column("RESTARTS", number("status.restarts")),

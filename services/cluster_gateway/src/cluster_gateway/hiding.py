@@ -5,6 +5,7 @@ import binascii
 from collections.abc import Mapping, Sequence
 
 from cluster_gateway.domain.cluster import Cluster
+from cluster_gateway.domain.writing import KEPT
 from cluster_gateway.secrets import GENERATE, SSH_KEYPAIR, Secrets, private_key_name, ssh_keypair
 from kube import Event, Key, Manifest, Object
 
@@ -13,6 +14,9 @@ HIDDEN = ""
 
 LAST_APPLIED = "kubectl.kubernetes.io/last-applied-configuration"
 """An annotation in which kubectl keeps a whole manifest, values included."""
+
+
+_VALUES = ("data", "stringData")
 
 
 class Hiding:
@@ -33,6 +37,14 @@ class Hiding:
                 self._left[key] = None
             else:
                 self._keep(cluster, current, {} if key in made else self._secrets.get(key) or {})
+
+    def is_same(self, secret: Object, metadata: Manifest, body: Manifest) -> bool:
+        """Whether writing these parts would leave the Secret as it is, values included; ``metadata`` is a user's part."""
+        known = self._secrets.get(secret.key) or {}
+        parts = [{name: part for name, part in one.items() if name not in _VALUES} for one in (secret.body, body)]
+        before = {name: part for name, part in secret.metadata.items() if name not in KEPT}
+        same_metadata = (before or {}) == _without_copy(metadata)
+        return same_metadata and parts[0] == parts[1] and _values(secret.changed(body=body), known) == known
 
     def stored(self) -> None:
         """What happened so far is in the log."""

@@ -331,6 +331,22 @@ def test_a_job_is_made_at_each_time_of_the_schedule(town: Any, template: Any) ->
     assert status["lastScheduleTime"] == "2026-01-01T00:20:00Z" and len(status["active"]) == 2
 
 
+def test_a_pause_counts_from_birth_and_from_the_last_run(town: Any, template: Any) -> None:
+    cron(town, template, schedule="@every 90s")
+    town.advance(89)
+    assert jobs(town) == []
+    town.advance(91)
+    assert len(jobs(town)) == 2 and town.status("CronJob", "c")["lastScheduleTime"] == "2026-01-01T00:03:00Z"
+
+
+def test_a_run_that_is_forbidden_begins_when_the_one_before_has_ended(town: Any, template: Any) -> None:
+    cron(town, template, concurrencyPolicy="Forbid")
+    town.advance(25 * 60)
+    assert town.status("CronJob", "c")["lastScheduleTime"] == "2026-01-01T00:10:00Z"
+    town.finish(town.names()[0])
+    assert len(jobs(town)) == 2 and town.status("CronJob", "c")["lastScheduleTime"] == "2026-01-01T00:20:00Z"
+
+
 def test_forbid_waits_and_replace_replaces(town: Any, template: Any) -> None:
     cron(town, template, concurrencyPolicy="Forbid")
     town.advance(25 * 60)

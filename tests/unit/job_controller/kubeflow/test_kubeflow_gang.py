@@ -26,7 +26,7 @@ def test_pods_are_made_together_and_only_after_the_queue_let_the_group_in(make_b
     assert cluster.pods() == {}
     cluster.patch_status("PodGroup/p", {"phase": "Inqueue"})
     assert len(cluster.pods()) == 50
-    assert cluster.said().count("PodsCreated") == 1
+    assert cluster.said().count("PodsWanted") == 1
 
 
 def test_the_group_is_of_all_pods_in_the_queue_default(cluster: Any) -> None:

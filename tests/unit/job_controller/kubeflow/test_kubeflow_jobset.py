@@ -176,6 +176,14 @@ def test_one_job_may_restart_alone(cluster: Any) -> None:
     assert cluster.condition("JobSet/s", "Failed")["reason"] == "ReachedMaxRestarts"
 
 
+def test_a_set_that_is_scaled_while_it_is_suspended_resumes_with_its_new_jobs(cluster: Any) -> None:
+    cluster.apply(job_set(replicated("a", 2), replicated("b"), suspend=True))
+    cluster.apply(job_set(replicated("a", 1, pods=2), replicated("b", 2), suspend=True))
+    assert list(jobs(cluster)) == ["s-a-0", "s-b-0", "s-b-1"]
+    cluster.apply(job_set(replicated("a", 1, pods=2), replicated("b", 2), suspend=False))
+    assert list(cluster.pods()) == ["s-a-0-0-0", "s-a-0-1-0", "s-b-0-0-0", "s-b-1-0-0"]
+
+
 def test_a_suspended_set_has_jobs_and_no_pods_and_resumes_with_its_present_template(cluster: Any) -> None:
     cluster.apply(job_set(replicated("a", 2), suspend=True))
     assert list(jobs(cluster)) == ["s-a-0", "s-a-1"]

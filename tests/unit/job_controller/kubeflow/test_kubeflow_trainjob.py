@@ -166,6 +166,40 @@ def test_suspension_goes_through_to_the_pods_and_the_queue(cluster: Any) -> None
     assert not cluster.has("PodGroup/tj")
 
 
+def test_a_train_job_with_another_number_of_nodes_begins_anew(cluster: Any) -> None:
+    cluster.apply(runtime({"torch": {}}), train({"numNodes": 2, **CPU}))
+    first = cluster.get("JobSet/tj").uid
+    cluster.apply(train({"numNodes": 3, **CPU}))
+    assert len(cluster.pods()) == 3 and cluster.get("JobSet/tj").uid != first
+    assert cluster.env("tj-node-0-0-0")["PET_NNODES"] == "3"
+    assert cluster.get("PodGroup/tj").spec["minMember"] == 3
+    assert cluster.said().count("TrainJobResized") == 1
+
+
+def test_a_train_job_that_is_scaled_while_it_is_suspended_resumes_with_its_new_nodes(cluster: Any) -> None:
+    cluster.apply(runtime({"torch": {}}), train({"numNodes": 2, **CPU}))
+    cluster.apply(train({"numNodes": 2, **CPU}, suspend=True))
+    cluster.apply(train({"numNodes": 3, **CPU}, suspend=True))
+    cluster.apply(train({"numNodes": 3, **CPU}))
+    assert len(cluster.pods()) == 3 and cluster.env("tj-node-0-0-0")["PET_NNODES"] == "3"
+
+
+def test_a_runtime_that_changes_does_not_touch_the_job_that_runs(cluster: Any) -> None:
+    cluster.apply(runtime({"numNodes": 2, "torch": {}}), train(CPU))
+    before = cluster.pods()
+    cluster.apply(runtime({"numNodes": 4, "torch": {}}))
+    cluster.apply(train(CPU, {"labels": {"touched": "yes"}}))
+    assert cluster.pods() == before and cluster.get("PodGroup/tj").spec["minMember"] == 2
+
+
+def test_the_hosts_of_an_mpi_job_follow_its_nodes(cluster: Any) -> None:
+    jobs = (step("launcher"), step("node", ""))
+    cluster.apply(runtime({"numNodes": 1, "mpi": {}}, *jobs), train({"numNodes": 1}))
+    cluster.apply(train({"numNodes": 2}))
+    hosts = cluster.get("ConfigMap/tj-mpi-hostfile").body["data"]["hostfile"]
+    assert len(hosts.splitlines()) == 2 and len([name for name in cluster.pods() if "-node-" in name]) == 2
+
+
 def test_a_train_job_is_complete_when_its_job_set_is(cluster: Any) -> None:
     cluster.apply(runtime({"torch": {}}), train({"numNodes": 2, **CPU}))
     cluster.pods_become(**{"tj-node-0-0-0": "Succeeded", "tj-node-0-1-0": "Succeeded"})

@@ -5,6 +5,7 @@ from collections.abc import Iterable
 
 from admission.domain.errors import FieldError
 from kube import parse_duration
+from kube.cron import EVERY, WORDS, Schedule, ScheduleError
 
 _MONTHS = ["jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec"]
 _DAYS = ["sun", "mon", "tue", "wed", "thu", "fri", "sat"]
@@ -16,7 +17,6 @@ FIELDS: tuple[tuple[str, int, int, list[str]], ...] = (
     ("month", 1, 12, _MONTHS),
     ("day of week", 0, 7, _DAYS),
 )
-WORDS = ("@yearly", "@annually", "@monthly", "@weekly", "@daily", "@midnight", "@hourly")
 _TIME_ZONE = re.compile(r"[A-Za-z][A-Za-z0-9_+-]*(/[A-Za-z0-9][A-Za-z0-9_+-]*)*")
 
 
@@ -27,11 +27,15 @@ def check_schedule(path: str, text: str) -> Iterable[FieldError]:
         return
     if text in WORDS:
         return
-    if text.startswith("@every "):
+    if text.startswith(EVERY):
         try:
-            parse_duration(text.removeprefix("@every ").strip())
+            if not parse_duration(text.removeprefix(EVERY).strip()):
+                yield FieldError(path, text, "must have a pause of at least a second, as @every 5m")
         except ValueError as error:
-            yield FieldError(path, text, str(error))
+            yield FieldError(path, text, f"{error}, as in @every 1h30m")
+        return
+    if text.startswith("@"):
+        yield FieldError(path, text, f"must be one of {', '.join(WORDS)}, or @every and a duration, as @every 1h30m")
         return
     parts = text.split()
     if len(parts) != len(FIELDS):
@@ -42,12 +46,24 @@ def check_schedule(path: str, text: str) -> Iterable[FieldError]:
             yield FieldError(
                 path, text, f"the {name} {part!r} must be *, numbers from {low} to {high}, or a range or step"
             )
+            return
+    try:
+        Schedule(text).check()
+    except ScheduleError:
+        yield FieldError(path, text, "never comes: no month that it names has such a day")
 
 
 def check_time_zone(path: str, name: str | None) -> Iterable[FieldError]:
     """The name of a zone, as in the time zone database."""
-    if name is not None and (name == "Local" or not _TIME_ZONE.fullmatch(name)):
+    if name is None:
+        return
+    if name == "Local" or not _TIME_ZONE.fullmatch(name):
         yield FieldError(path, name, "must be the name of a time zone such as Europe/Rome or UTC")
+        return
+    try:
+        Schedule("@daily", name).check()
+    except ScheduleError:
+        yield FieldError(path, name, "is no time zone that is known here; write it as Europe/Rome or UTC")
 
 
 def _is_item(text: str, low: int, high: int, words: list[str]) -> bool:

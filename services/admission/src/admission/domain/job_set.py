@@ -110,8 +110,11 @@ def check_job_set(review: Review) -> Iterable[FieldError]:
     old = copied(review.old.spec)
     default_job_set_spec(old)
     parts = ["managedBy", "successPolicy", "failurePolicy", "startupPolicy", "network"]
-    for name in parts if old.get("suspend") else ["replicatedJobs", *parts]:
+    for name in parts:
         yield from fixed(f"spec.{name}", old.get(name), review.spec.get(name), WAY_OUT)
+    if not old.get("suspend"):
+        way_out = f"suspend the JobSet first, or {WAY_OUT}"
+        yield from fixed("spec.replicatedJobs", old.get("replicatedJobs"), review.spec.get("replicatedJobs"), way_out)
 
 
 def check_job_set_spec(path: str, name: str, spec: Manifest) -> Iterable[FieldError]:

@@ -81,7 +81,7 @@ def check_kubeflow_job(review: Review) -> Iterable[FieldError]:
     if framework.kind == "PyTorchJob":
         yield from check_processes("spec.nprocPerNode", spec["nprocPerNode"])
     if framework.kind in ("PyTorchJob", "PaddleJob"):
-        yield from check_elastic(path, spec, replicas)
+        yield from check_elastic(path, review, replicas)
 
 
 def _check_replica(

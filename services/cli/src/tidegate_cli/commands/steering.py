@@ -44,7 +44,13 @@ def resume(session: Session, words: tuple[str, ...]) -> None:
 @click.command()
 @options.words
 @click.option("--replicas", required=True, type=click.IntRange(0, 2**31 - 1), help="How many there are to be.")
-@click.option("--task", default="", metavar="NAME", help="The task or replica type, where a job has several.")
+@click.option(
+    "--task",
+    "--replica-type",
+    default="",
+    metavar="NAME",
+    help="The task, replica type or replicated job, where a job has several.",
+)
 @with_session
 def scale(session: Session, words: tuple[str, ...], replicas: int, task: str) -> None:
     """Set how many replicas a job's task or a workload has.
@@ -52,6 +58,8 @@ def scale(session: Session, words: tuple[str, ...], replicas: int, task: str) ->
     \b
     Examples:
       tidegate scale job/ring --task worker --replicas 8
+      tidegate scale pytorchjob/mnist --replica-type Worker --replicas 4
+      tidegate scale trainjob/bert --replicas 2
       tidegate scale deployment/web --replicas 3
     """
     with session.client() as client:

@@ -17,6 +17,7 @@ from cluster_gateway.gateway import Gateway
 from cluster_gateway.secrets import MemorySecrets
 from cluster_gateway.settings import GatewaySettings
 from kube import Key, Manifest, Object, Store, from_manifest, merge, parse_duration, rfc3339
+from kube.pods import asked_probes
 from testing.scenarios.target import MetricSample, NodeUsage, PodReport
 from tidegate_cli.sim.evictions import Evictions
 from tidegate_cli.sim.explanations import environment_of, message_of
@@ -259,7 +260,8 @@ def _reported(pod: Object, report: PodReport, now: int) -> Manifest:
     before = pod.status.get("containerStatuses") or [{}]
     ready = bool(before[0].get("ready")) if report.ready is None else report.ready
     restarts = before[0].get("restartCount", 0) if report.restarts is None else report.restarts
-    status = running_status(names, ready, str(pod.status.get("startTime") or rfc3339(now)), restarts)
+    since = str(pod.status.get("startTime") or rfc3339(now))
+    status = running_status(names, ready, since, restarts, asked_probes(pod.annotations))
     for condition in status["conditions"]:
         condition["lastTransitionTime"] = rfc3339(now)
     if report.phase is None:

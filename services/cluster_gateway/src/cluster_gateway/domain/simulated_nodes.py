@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from cluster_gateway.domain.cluster import Cluster
 from cluster_gateway.domain.reports import pod_gone, pod_status
 from kube import Event, Key, Manifest, Object, parse_duration, parse_time, rfc3339
+from kube.pods import PROBES, asked_probes
 
 SIMULATED = "tidegate.dev/simulated"
 LOST_NODE_MS = 40_000
@@ -153,9 +154,10 @@ class SimulatedNodes:
         """The status of a pod that starts: one object for all pods with the same container names at one time."""
         at = rfc3339(now)
         names = [container.get("name", "") for container in pod.spec.get("containers") or ()]
-        key = (at, "/".join(names))
+        asked = tuple(asked_probes(pod.annotations)) if PROBES in pod.annotations else ()
+        key = (at, "/".join((*names, *asked)))
         if key not in self._running:
-            self._running = {key: running_status(names, True, at)}
+            self._running = {key: running_status(names, True, at, asked=asked)}
         return self._running[key]
 
     def _milliseconds(self, pod: Object, name: str, otherwise: int) -> int:
@@ -177,10 +179,17 @@ def _moment(text: object, otherwise: int) -> int:
         return otherwise
 
 
-def running_status(containers: list[str], ready: bool, at: str, restarts: int = 0) -> Manifest:
-    """The status of a pod whose containers run since ``at``."""
+def running_status(
+    containers: list[str], ready: bool, at: str, restarts: int = 0, asked: Iterable[str] = ()
+) -> Manifest:
+    """The status of a pod whose containers run since ``at``; ``asked`` are the conditions that tell of asked probes.
+
+    There is no socket to ask: a pod that is ready answers whatever it is asked.
+    """
     truth = "True" if ready else "False"
-    conditions = [{"type": kind, "status": truth, "lastTransitionTime": at} for kind in ("ContainersReady", "Ready")]
+    conditions = [
+        {"type": kind, "status": truth, "lastTransitionTime": at} for kind in ("ContainersReady", "Ready", *asked)
+    ]
     statuses = [
         {"name": name, "ready": ready, "restartCount": restarts, "state": {"running": {"startedAt": at}}}
         for name in containers

@@ -33,6 +33,10 @@ class Agenda:
         self._holds[key] = until
         heapq.heappush(self._heap, (until, key))
 
+    def release(self, key: Key) -> None:
+        """Leave the job alone no longer."""
+        self._holds.pop(key, None)
+
     def forget(self, key: Key) -> None:
         """The job is gone."""
         self.due.pop(key, None)

@@ -6,10 +6,11 @@ state and the few edges that its kind remembers. A job whose last decision has n
 
 from collections.abc import Iterable, Sequence
 from collections.abc import Set as AbstractSet
-from dataclasses import dataclass
+from dataclasses import replace
 
 from job_controller.domain.agenda import Agenda
-from job_controller.domain.reconcile import Actions, JobKind, View, Watcher
+from job_controller.domain.occupied import Occupied, taken_names
+from job_controller.domain.reconcile import Actions, Impatient, JobKind, Refusal, View, Watcher
 from job_controller.domain.registry import all_kinds
 from kube import Decision, Event, Key, Manifest, Object, Outcome, Store, kind_id
 
@@ -17,14 +18,10 @@ FIRST_RETRY_MS = 5
 LONGEST_RETRY_MS = 60_000
 PATIENCE = 2
 """Refusals in a row that are answered at once: a decision may be late by a fact or two."""
-
-
-@dataclass(frozen=True, slots=True)
-class Refusal:
-    """How often in a row the decisions about a job were refused, and what was said the last time."""
-
-    times: int
-    message: str
+MOST_REFUSALS = 15
+"""Refusals in a row, over about two and a half minutes, after which a kind that has an end for it ends the job."""
+NOTE = "RefusalNoted"
+"""The decision that says on a job what is refused. It changes nothing about what is to be done."""
 
 
 def concerns(kind: str, metadata: Manifest) -> bool:
@@ -36,7 +33,7 @@ class JobCore:
     """Which pods does a job need now? One table from kind to rules, one agenda, one fold of the facts."""
 
     def __init__(self, kinds: Iterable[JobKind] | None = None) -> None:
-        self.store = Store()
+        self.store, self._is_fed = Store(), False
         self.view = View(self.store)
         self._kinds = {kind.kind: kind for kind in (all_kinds() if kinds is None else kinds)}
         self._watchers: dict[str, list[Watcher]] = {}
@@ -47,12 +44,18 @@ class JobCore:
         self._agenda = Agenda()
         self._refusals: dict[Key, Refusal] = {}
         self._problems: dict[Key, str] = {}
+        self._occupied = Occupied()
         self._now = 0
+
+    def read_from(self, store: Store) -> None:
+        """Look everything up in ``store``, where somebody else puts what changes; without it in a store of its own."""
+        self.store, self._is_fed = store, True
+        self.view = View(store)
 
     def fold(self, events: Sequence[Event], now: int) -> None:
         """Take in one change set. First all of it is stored, then owned objects are told, then the jobs themselves."""
         self._now = now
-        for event in events:
+        for event in () if self._is_fed else events:
             if event.new is not None:
                 self.store.put(event.new)
             else:
@@ -71,16 +74,21 @@ class JobCore:
     def settle(self, outcome: Outcome) -> None:
         """Look at the job again; after refusals in a row, less and less often."""
         key = outcome.subject
-        if outcome.applied:
-            self._refusals.pop(key, None)
-        else:
-            times = self._refusals[key].times + 1 if key in self._refusals else 1
-            words = "; ".join(f"{name}: {why}" if name else why for name, why in sorted(outcome.reasons.items()))
-            self._refusals[key] = Refusal(times, words)
-            if times > PATIENCE:
-                self._agenda.hold(key, self._now + min(FIRST_RETRY_MS << min(times, 20), LONGEST_RETRY_MS))
+        if outcome.name != NOTE:
+            self._count(outcome)
         if key in self.store.objects:
             self._agenda.mark(key)
+
+    def _count(self, outcome: Outcome) -> None:
+        key = outcome.subject
+        if outcome.applied:
+            self._refusals.pop(key, None)
+            return
+        before = self._refusals.get(key, Refusal(0, ""))
+        words = "; ".join(f"{name}: {why}" if name else why for name, why in sorted(outcome.reasons.items()))
+        self._refusals[key] = Refusal(before.times + 1, words, before.noted)
+        if before.times >= PATIENCE:
+            self._agenda.hold(key, self._now + min(FIRST_RETRY_MS << min(before.times + 1, 20), LONGEST_RETRY_MS))
 
     def decide(self, now: int, in_flight: AbstractSet[Key]) -> list[Decision]:
         """What should happen now about every job that is due."""
@@ -116,17 +124,39 @@ class JobCore:
         return wrong
 
     def _reconcile(self, key: Key, now: int) -> Actions:
+        self._occupied.forget(key)
         job = self.store.get(key)
         if job is None or job.deleting:
             return Actions()
         try:
-            actions = self._kinds[key.kind].reconcile(job, self.view, now)
+            actions = self._after_refusals(job, now) or self._kinds[key.kind].reconcile(job, self.view, now)
         except Exception as error:
             # What makes no sense in one job must not stop all others; the next version gets its chance.
             self._problems[key] = _words(error)
             return Actions()
         self._problems.pop(key, None)
-        return actions
+        taken = {name: words for made in actions.decisions for name, words in taken_names(made, self.store).items()}
+        return self._wait_for(job, taken, actions, now) if taken else actions
+
+    def _wait_for(self, job: Object, taken: dict[Key, str], actions: Actions, now: int) -> Actions:
+        """Leave undone what would be refused, until the names are free; the job says what it waits for if it can."""
+        words, kind = self._occupied.wait(job.key, taken), self._kinds[job.kind]
+        said = kind.note_refusal(job, self.view, now, Refusal(0, words)) if isinstance(kind, Impatient) else Actions()
+        return Actions(said.decisions, actions.wake_at)
+
+    def _after_refusals(self, job: Object, now: int) -> Actions | None:
+        """What a kind has to say of a job whose decisions are refused in a row, before it is tried again; None: nothing."""
+        kind, refusal = self._kinds[job.kind], self._refusals.get(job.key)
+        if refusal is None or not isinstance(kind, Impatient):
+            return None
+        if refusal.times >= MOST_REFUSALS:
+            said = kind.give_up(job, self.view, now, refusal)
+        elif refusal.times > PATIENCE and not refusal.noted:
+            self._refusals[job.key] = replace(refusal, noted=True)
+            said = kind.note_refusal(job, self.view, now, refusal)
+        else:
+            return None
+        return said if said.decisions else None
 
     def _tell_owners(self, event: Event, now: int) -> None:
         item = event.object
@@ -139,6 +169,9 @@ class JobCore:
             if owner.kind in self._kinds:
                 self._agenda.mark(owner.key)
             owner = self._owner_of(owner)
+        for key in self._occupied.freed_by(event):
+            if key in self.store.objects:
+                self._agenda.mark(key)
         for watcher in self._watchers.get(item.kind, ()):
             for key in watcher.concerned(event, self.view):
                 if key in self.store.objects and key.kind in self._kinds:
@@ -159,8 +192,13 @@ class JobCore:
             kind.forget(old.uid)
             self._refusals.pop(event.key, None)
             self._problems.pop(event.key, None)
+            self._occupied.forget(event.key)
             self._agenda.forget(event.key)
         if new is not None:
+            if old is not None and old.uid == new.uid and old.body is not new.body:
+                # Somebody changed what it asks for: what was refused may be mended.
+                self._refusals.pop(event.key, None)
+                self._agenda.release(event.key)
             self._observe(new, event, now)
             self._agenda.mark(event.key)
 
@@ -182,7 +220,8 @@ class JobCore:
             "reason": state.get("reason", ""),
             "message": state.get("message", ""),
         }
-        if waits := [line for item in self.view.owned(job.uid) for line in _waits(item)]:
+        waits = [line for item in self.view.owned(job.uid) for line in _waits(item)]
+        if waits := [*filter(None, [self._occupied.words.get(job.key)]), *waits]:
             answer["waits"] = waits
         if problem := self._problems.get(job.key):
             answer |= {"reason": "SpecInvalid", "message": problem}

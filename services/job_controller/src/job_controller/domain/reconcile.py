@@ -72,3 +72,24 @@ class Watcher(Protocol):
 
     def concerned(self, event: Event, view: View) -> Iterable[Key]:
         """The jobs to look at again because an object of a watched kind changed."""
+
+
+@dataclass(frozen=True, slots=True)
+class Refusal:
+    """How often in a row the decisions about a job were refused, and what was said; 0 times for what is not even tried."""
+
+    times: int
+    message: str
+    noted: bool = False
+    """Whether a note about it was decided."""
+
+
+@runtime_checkable
+class Impatient(Protocol):
+    """What a kind of job may have besides: an end for jobs whose decisions are refused over and over."""
+
+    def note_refusal(self, job: Object, view: View, now: int, refusal: Refusal) -> Actions:
+        """Say on the job itself what is refused; it goes on to be tried."""
+
+    def give_up(self, job: Object, view: View, now: int, refusal: Refusal) -> Actions:
+        """End the job; nothing where it has ended."""

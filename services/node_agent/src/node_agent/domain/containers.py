@@ -2,10 +2,11 @@
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import Enum
 
 from kube import Manifest
+from kube.pods import asked_probes
 
 DEFAULT_GRACE_SECONDS = 30
 
@@ -68,11 +69,13 @@ class Container:
     readiness: Probe | None
     post_start: Handler | None
     pre_stop: Handler | None
+    asked: tuple[tuple[str, Probe], ...] = ()
+    """Probes that others want to know of, by the condition of the pod that tells of each."""
 
     def probes(self) -> tuple[tuple[str, Probe], ...]:
-        """The probes that it has, by kind."""
+        """The probes that it has, by kind, and those that others asked for, by condition."""
         found = (("startup", self.startup), ("liveness", self.liveness), ("readiness", self.readiness))
-        return tuple((kind, probe) for kind, probe in found if probe is not None)
+        return (*((kind, probe) for kind, probe in found if probe is not None), *self.asked)
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,6 +132,9 @@ def _pod(manifest: Manifest) -> Pod:
         for group in ("initContainers", "containers")
         for index, container in enumerate(spec.get(group) or ())
     ]
+    first = next((index for index, item in enumerate(read) if item.role is Role.MAIN), None)
+    if first is not None:  # all containers have the pod's address, so one asks for all
+        read[first] = replace(read[first], asked=_asked(metadata.get("annotations") or {}))
     grace, deadline = spec.get("terminationGracePeriodSeconds"), spec.get("activeDeadlineSeconds")
     return Pod(
         uid=str(metadata.get("uid") or ""),
@@ -160,6 +166,16 @@ def _container(manifest: Manifest, field: str, before: bool, policy: str) -> Con
         post_start=_handler(hooks.get("postStart")),
         pre_stop=_handler(hooks.get("preStop")),
     )
+
+
+def _asked(annotations: Manifest) -> tuple[tuple[str, Probe], ...]:
+    """Requests to the pod's own address, every second; what is no such request is left out."""
+    found = []
+    for name, wanted in sorted(asked_probes(annotations).items()):
+        probe = _probe({"periodSeconds": 1, **wanted})
+        if probe is not None and probe.handler.port:
+            found.append((name, replace(probe, handler=replace(probe.handler, host=""))))
+    return tuple(found)
 
 
 def _probe(manifest: Manifest | None) -> Probe | None:

@@ -5,6 +5,11 @@ from dataclasses import replace
 from node_agent.domain.containers import Container, Probe
 from node_agent.domain.records import ContainerRecord, ProbeState, Stage
 
+ENDING = ("startup", "liveness")
+"""Kinds of probes whose failure ends the container."""
+OWN = (*ENDING, "readiness")
+"""Kinds of a container's own probes; others were asked for by somebody else."""
+
 
 def is_started(container: Container, record: ContainerRecord) -> bool:
     """Whether the container is up: it runs, its postStart hook is done and its startup probe has passed."""
@@ -21,20 +26,24 @@ def is_ready(container: Container, record: ContainerRecord) -> bool:
 
 
 def active_probes(container: Container, record: ContainerRecord) -> tuple[tuple[str, Probe, ProbeState], ...]:
-    """The probes that are to be made now or later: the startup probe alone until it has passed, then the others."""
+    """The probes that are to be made now or later: the startup probe alone until it has passed, then the others.
+
+    What others asked for is told once it has been answered, and asked no more until the container starts again.
+    """
     if record.stage is not Stage.RUNNING or record.halt or record.halt_reason:
         return ()
     starting = container.startup is not None and not record.probes.get("startup", ProbeState()).passed
+    due = ((kind, probe, record.probes.get(kind, ProbeState())) for kind, probe in container.probes())
     return tuple(
-        (kind, probe, record.probes.get(kind, ProbeState()))
-        for kind, probe in container.probes()
-        if (kind == "startup") == starting
+        (kind, probe, state)
+        for kind, probe, state in due
+        if (kind == "startup") == starting and not (state.passed and kind not in OWN)
     )
 
 
 def asked(record: ContainerRecord, kind: str) -> ContainerRecord:
     """A probe was sent and has no answer yet."""
-    return _with(record, kind, replace(record.probes[kind], asked=True))
+    return _with(record, kind, replace(record.probes.get(kind, ProbeState()), asked=True))
 
 
 def answered(record: ContainerRecord, container: Container, kind: str, failure: str, now: int) -> ContainerRecord:
@@ -50,7 +59,7 @@ def answered(record: ContainerRecord, container: Container, kind: str, failure: 
         passed = False
     new = ProbeState(successes, failures, passed, due=now + probe.period_ms, message=failure)
     record = _with(record, kind, new)
-    if kind != "readiness" and failures >= probe.failure_threshold:
+    if kind in ENDING and failures >= probe.failure_threshold:
         reason = f"{kind} probe failed {failures} times in a row: {failure}"
         record = replace(record, halt_reason=reason)
     return record

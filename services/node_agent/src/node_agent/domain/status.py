@@ -8,7 +8,7 @@ from kube import Manifest, rfc3339
 from kube.environment import containers as all_containers
 from node_agent.domain import probing
 from node_agent.domain.containers import Container, Pod, Role
-from node_agent.domain.records import ContainerRecord, PodRecord, Stage, Termination
+from node_agent.domain.records import ContainerRecord, PodRecord, ProbeState, Stage, Termination
 
 Condition = tuple[str, bool, str, str]
 """Type, whether it holds, reason, message."""
@@ -67,7 +67,19 @@ def _conditions(pod: Pod, record: PodRecord) -> list[Condition]:
             conditions.append((name, False, reason, record.message))
         else:
             conditions.append(_all_of(name, unready, "ContainersNotReady", "containers with unready status"))
-    return conditions
+    return conditions + _answers(pod, record)
+
+
+def _answers(pod: Pod, record: PodRecord) -> list[Condition]:
+    """A condition for each probe that others asked for. A container that has ended well leaves the answers that it gave."""
+    found: list[Condition] = []
+    for container in pod.containers:
+        for name, _ in container.asked:
+            of = record.containers[container.name]
+            state = of.probes.get(name, ProbeState())
+            holds = state.passed or (_ended_well(of) and record.conditions.get(name, ("", 0))[0] == "True")
+            found.append((name, holds, "" if holds else "NotAnswered", "" if holds else state.message))
+    return found
 
 
 def _all_of(name: str, missing: list[str], reason: str, said: str) -> Condition:

@@ -91,7 +91,8 @@ class NodeRoom:
         else:
             self.views[slot] = after
             for resource, amount in after.allocatable.items():
-                self.allocatable[self._row(resource), slot] = min(amount, LARGEST)
+                row = self._row(resource)  # may make the table larger
+                self.allocatable[row, slot] = min(amount, LARGEST)
         self.version += 1
         self.revision += 1
         self.freed = True

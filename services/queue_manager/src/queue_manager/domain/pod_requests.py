@@ -3,7 +3,7 @@
 from typing import Any
 
 from kube import Object
-from kube.pods import pod_request
+from kube.pods import sound_pod_request
 from resources import Amounts
 
 _KEPT = 4096
@@ -25,7 +25,7 @@ class PodRequests:
         known = self._known.get(id(containers))
         if known is not None and known[0] is containers and known[1] is overhead:
             return known[2]
-        request = {name: amount for name, amount in pod_request(spec).items() if amount}
+        request = {name: amount for name, amount in sound_pod_request(spec).items() if amount}
         if "initContainers" not in spec and "resources" not in spec:
             if len(self._known) >= _KEPT:
                 self._known.clear()

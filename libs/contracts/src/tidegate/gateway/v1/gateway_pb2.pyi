@@ -123,22 +123,30 @@ class WriteReply(_message.Message):
     REVISION_FIELD_NUMBER: _builtins.int
     ERROR_FIELD_NUMBER: _builtins.int
     CONFLICT_REVISION_FIELD_NUMBER: _builtins.int
+    UNCHANGED_FIELD_NUMBER: _builtins.int
     revision: _builtins.int
     """The place in the log of the fact; 0 where nothing was written."""
     error: _builtins.str
     """Why nothing was written."""
     conflict_revision: _builtins.int
     """The writer saw an old version: read again up to this revision, then try again."""
+    @_builtins.property
+    def unchanged(self) -> _containers.RepeatedScalarFieldContainer[_builtins.int]:
+        """The objects, counted from 0 in the order of the writes, that were so already though the writer could not see that:
+        Secrets, by their values.
+        """
+
     def __init__(
         self,
         *,
         revision: _builtins.int = ...,
         error: _builtins.str = ...,
         conflict_revision: _builtins.int = ...,
+        unchanged: _abc.Iterable[_builtins.int] | None = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["conflict_revision", b"conflict_revision", "error", b"error", "revision", b"revision"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["conflict_revision", b"conflict_revision", "error", b"error", "revision", b"revision", "unchanged", b"unchanged"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

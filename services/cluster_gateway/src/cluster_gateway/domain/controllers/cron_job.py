@@ -1,25 +1,12 @@
 """CronJob: a batch/v1 Job at every time of its schedule."""
 
-from datetime import UTC, datetime, timedelta, tzinfo
-from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
-
-from cronsim import CronSim, CronSimError
-
 from cluster_gateway.domain.controllers.work import Work, condition_of, controls, reference, whole
 from kube import Key, Manifest, Object, parse_time, rfc3339
+from kube.cron import Schedule, ScheduleError, run_name
 
 CRON_JOB = "CronJob.batch"
 JOB = "Job.batch"
 _SCHEDULED = "batch.kubernetes.io/cronjob-scheduled-timestamp"
-_WORDS = {
-    "@yearly": "0 0 1 1 *",
-    "@annually": "0 0 1 1 *",
-    "@monthly": "0 0 1 * *",
-    "@weekly": "0 0 * * 0",
-    "@daily": "0 0 * * *",
-    "@midnight": "0 0 * * *",
-    "@hourly": "0 * * * *",
-}
 
 
 def reconcile_cron_job(item: Object, work: Work) -> None:
@@ -30,9 +17,8 @@ def reconcile_cron_job(item: Object, work: Work) -> None:
     active = [job for job in jobs if not _ended(job)]
     status: Manifest = {}
     due = None if item.spec.get("suspend") else _due(item, work)
-    if due is not None:
+    if due is not None and _start(item, due, active, work):
         status["lastScheduleTime"] = rfc3339(due)
-        _start(item, due, active, work)
     status["active"] = [_pointer(job) for job in active] or None
     succeeded = [str(job.status.get("completionTime")) for job in jobs if _ended(job) == "Complete"]
     if succeeded:
@@ -50,45 +36,35 @@ def _ended(job: Object) -> str:
     return ""
 
 
-def _zone(item: Object) -> tzinfo:
-    try:
-        return ZoneInfo(str(item.spec["timeZone"])) if item.spec.get("timeZone") else UTC
-    except (ZoneInfoNotFoundError, ValueError):
-        return UTC
-
-
 def _due(item: Object, work: Work) -> int | None:
     """The newest time of the schedule that has come and was not served; the work comes back for the next one.
 
-    A schedule that cannot be read has no times: it was refused at admission.
+    A schedule or a zone that cannot be read has no times: it was refused at admission.
     """
-    text = str(item.spec.get("schedule") or "")
-    here = datetime.fromtimestamp(work.now // 1000, _zone(item))
-    try:
-        work.look_again(_ms(next(CronSim(_WORDS.get(text, text), here))))
-        latest = _ms(next(CronSim(_WORDS.get(text, text), here + timedelta(seconds=1), reverse=True)))
-    except (CronSimError, StopIteration):
-        return None
+    schedule = Schedule(str(item.spec.get("schedule") or ""), str(item.spec.get("timeZone") or ""))
     since = parse_time(str(item.status.get("lastScheduleTime") or item.created or rfc3339(work.now)))
+    try:
+        latest, coming = schedule.due(since, work.now), schedule.next_after(since, work.now)
+    except ScheduleError:
+        return None
+    if coming is not None:
+        work.look_again(coming)
     deadline = item.spec.get("startingDeadlineSeconds")
-    too_late = isinstance(deadline, int) and work.now > latest + deadline * 1000
-    return latest if latest > since and not too_late else None
+    too_late = latest is not None and isinstance(deadline, int) and work.now > latest + deadline * 1000
+    return None if too_late else latest
 
 
-def _ms(moment: datetime) -> int:
-    return int(moment.timestamp()) * 1000
-
-
-def _start(item: Object, due: int, active: list[Object], work: Work) -> None:
+def _start(item: Object, due: int, active: list[Object], work: Work) -> bool:
+    """Make the Job of ``due``; False where one that still runs forbids it, for as long as it does."""
     concurrency = item.spec.get("concurrencyPolicy")
     if active and concurrency == "Forbid":
-        return
+        return False
     if concurrency == "Replace":
         for job in active:
             work.delete(job)
-    name = f"{item.name[:52]}-{due // 60_000}"
+    name = run_name(item.name[:52], due)
     if work.store.get(Key(JOB, item.namespace, name)) is not None:
-        return
+        return True
     template = item.spec.get("jobTemplate") or {}
     given = template.get("metadata") or {}
     metadata = {
@@ -99,6 +75,7 @@ def _start(item: Object, due: int, active: list[Object], work: Work) -> None:
         "ownerReferences": [reference(item)],
     }
     work.create({"apiVersion": "batch/v1", "kind": "Job", "metadata": metadata, "spec": template.get("spec") or {}})
+    return True
 
 
 def _pointer(job: Object) -> Manifest:

@@ -4,10 +4,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from job_controller.domain.kubeflow.changes import Changes, owned_metadata
-from job_controller.domain.kubeflow.demand import pod_demand
 from job_controller.domain.kubeflow.run_policy import SchedulingPolicy
 from job_controller.domain.reconcile import View
 from kube import Key, Manifest, Object
+from kube.pods import pod_request
 from resources import Amounts, QuantityError, add, format_amounts, times
 
 POD_GROUP = "PodGroup.scheduling.volcano.sh"
@@ -69,11 +69,11 @@ def ensure_group(changes: Changes, group: Object | None, spec: Manifest, title: 
     if group is None:
         changes.create(group_manifest(changes.job, spec))
         changes.say(
-            "GroupCreated", "JobCreated", f"{title} asks queue {spec['queue']} to let in {spec['minMember']} pods"
+            "PodGroupWanted", "JobCreated", f"{title} asks queue {spec['queue']} to let in {spec['minMember']} pods"
         )
     elif patch := _difference(group.spec, spec):
         changes.patch(group, {"spec": patch})
-        changes.say("GroupResized", "JobChanged", f"{title} needs at least {spec['minMember']} pods now")
+        changes.say("PodGroupChanged", "JobChanged", f"{title} needs at least {spec['minMember']} pods now")
 
 
 def _difference(before: Manifest, wanted: Manifest) -> Manifest:
@@ -116,7 +116,7 @@ def _smallest_demand(roles: Sequence[Role], smallest: int, view: View) -> Manife
     try:
         for role in sorted(roles, key=lambda role: -_priority(role.pod_spec, view)):
             taken = min(role.count, smallest)
-            total = add(total, times(pod_demand(role.pod_spec), taken))
+            total = add(total, times(pod_request(role.pod_spec), taken))
             smallest -= taken
     except QuantityError:
         return {}  # admission refuses such templates; a group without minResources is judged by its pods

@@ -139,7 +139,7 @@ def _scale_in(changes: Changes, job: ReplicatedJob, children: Children) -> None:
         service = children.services.get(pod.name)
         if service is not None:
             changes.delete(service)
-        changes.say("PodsRemoved", "ScaledIn", f"{job.title} has {job.count_of(kind)} replicas of {kind} now")
+        changes.say("PodsDropped", "ScaledIn", f"{job.title} has {job.count_of(kind)} replicas of {kind} now")
 
 
 def _provide(changes: Changes, job: ReplicatedJob, children: Children, view: View) -> None:
@@ -157,9 +157,7 @@ def _provide(changes: Changes, job: ReplicatedJob, children: Children, view: Vie
             changes.create(service_manifest(job, replica, index))
         changes.create(pod_manifest(job, replica, index))
     if missing:
-        changes.say(
-            "PodsCreated", "PodsMissing", f"{job.title} needs {job.total} pods; {len(missing)} of them are made"
-        )
+        changes.say("PodsWanted", "PodsMissing", f"{job.title} needs {job.total} pods; {len(missing)} of them are made")
 
 
 def _keep_group(changes: Changes, job: ReplicatedJob, children: Children, view: View) -> None:

@@ -6,8 +6,8 @@ from job_controller.domain.reconcile import Actions, View
 from job_controller.domain.status_patch import changes
 from job_controller.domain.volcano.children import child_jobs, ended_at, has_ended, phase_of
 from job_controller.domain.volcano.ownership import owned
-from job_controller.domain.volcano.schedule import Schedule, ScheduleError
 from kube import Decision, Event, Manifest, Mutation, Object, Verb, api_version_of, key_of, parse_time, rfc3339
+from kube.cron import Schedule, ScheduleError, run_name
 
 CRON = "CronJob.batch.volcano.sh"
 SCHEDULED = "volcano.sh/cronjob-scheduled-timestamp"
@@ -18,11 +18,16 @@ class VolcanoCronJobs:
 
     kind = CRON
 
+    def __init__(self) -> None:
+        self._told: dict[str, tuple[str, int | None]] = {}
+        """By uid, the last run that was not started, and why: it changes nothing, and is said once."""
+
     def observe(self, job: Object, event: Event, now: int) -> None:
         """A schedule has no edges."""
 
     def forget(self, uid: str) -> None:
-        """Nothing is remembered of a schedule."""
+        """The schedule is gone, and what was said of it."""
+        self._told.pop(uid, None)
 
     def reconcile(self, job: Object, view: View, now: int) -> Actions:
         """Make the job whose time has come, delete the history that is too long, and set the clock for the next."""
@@ -32,7 +37,13 @@ class VolcanoCronJobs:
             plan.start_due()
         except ScheduleError as error:
             plan.say("ScheduleRefused", "UnparseableSchedule", str(error))
-        return plan.actions()
+        actions = plan.actions()
+        if not plan.mutations and actions.decisions:
+            told = actions.decisions[0].name, plan.due
+            if self._told.get(job.uid) == told:
+                return Actions(wake_at=actions.wake_at)
+            self._told[job.uid] = told
+        return actions
 
 
 @dataclass(slots=True)
@@ -44,6 +55,8 @@ class _Plan:
     now: int
     mutations: list[Mutation] = field(default_factory=list)
     wake_at: int | None = None
+    due: int | None = None
+    """The run whose time has come and that was not served."""
     _last: str = ""
     _headline: tuple[str, str, str] | None = None
 
@@ -76,9 +89,10 @@ class _Plan:
         spec = self.cron.spec
         if spec.get("suspend"):
             return
-        self.wake_at = self._schedule.next_after(self.now)
-        due = self._schedule.last_until(self.now)
-        if due is None or due <= self._served_until():
+        since = self._served_until()
+        self.wake_at = self._schedule.next_after(since, self.now)
+        due = self.due = self._schedule.due(since, self.now)
+        if due is None:
             return
         deadline = spec.get("startingDeadlineSeconds")
         if deadline is not None and self.now - due > int(deadline) * 1000:
@@ -107,7 +121,7 @@ class _Plan:
         patch = changes(self.cron.status, self._status())
         if patch:
             self.mutations.append(Mutation(Verb.STATUS, self.cron.key, uid=self.cron.uid, patch=patch))
-        if not self.mutations:
+        if not self.mutations and self._headline is None:
             return Actions(wake_at=self.wake_at)
         name, reason, message = self._headline or (
             "CronStatusChanged",
@@ -134,8 +148,9 @@ class _Plan:
         template = self.cron.spec.get("jobTemplate") or {}
         given = template.get("metadata") or {}
         annotations = {**(given.get("annotations") or {}), SCHEDULED: self._schedule.written(due)}
-        name = f"{self.cron.name}-{due // 60_000}"
-        metadata = owned(self.cron, name, labels=given.get("labels") or {}, annotations=annotations)
+        metadata = owned(
+            self.cron, run_name(self.cron.name, due), labels=given.get("labels") or {}, annotations=annotations
+        )
         spec = template.get("spec") or {}
         return {"apiVersion": "batch.volcano.sh/v1alpha1", "kind": "Job", "metadata": metadata, "spec": spec}
 

@@ -1,11 +1,11 @@
 """The PodGroup of a Volcano Job: what the job asks its queue and the scheduler for, as one gang."""
 
-from job_controller.domain.kubeflow.demand import pod_demand
 from job_controller.domain.reconcile import View
 from job_controller.domain.volcano.census import PARTITION, TASK
 from job_controller.domain.volcano.ownership import owned
 from job_controller.domain.volcano.spec import JobSpec, Task
 from kube import Key, Manifest, Object
+from kube.pods import pod_request
 from resources import Amounts, QuantityError, add, format_amounts, parse_amounts, times
 
 ESTIMATE = "tidegate.dev/running-estimate"
@@ -81,7 +81,7 @@ def min_resources(spec: JobSpec, view: View) -> Amounts | None:
     total: Amounts = {}
     try:
         for task in tasks:
-            total = add(total, times(pod_demand(task.pod_spec), minima[task.name]))
+            total = add(total, times(pod_request(task.pod_spec), minima[task.name]))
     except QuantityError:
         return None
     return total

@@ -2,11 +2,12 @@
 
 from collections.abc import Iterable
 
-from job_controller.domain.reconcile import Actions, View
+from job_controller.domain.reconcile import Actions, Refusal, View
 from job_controller.domain.volcano.census import take_census
 from job_controller.domain.volcano.command import COMMAND, target_of
 from job_controller.domain.volcano.lifecycle import take_turn
 from job_controller.domain.volcano.memory import Memory
+from job_controller.domain.volcano.refusals import note_refusal, terminate
 from job_controller.domain.volcano.spec import JOB, JobSpec, read_spec
 from job_controller.domain.volcano.turn import GROUP, Turn
 from job_controller.domain.volcano.volumes import CLAIM
@@ -36,12 +37,17 @@ class VolcanoJobs:
 
     def reconcile(self, job: Object, view: View, now: int) -> Actions:
         """One look at the job: at most one decision."""
-        spec = self._spec(job)
-        memory = self._memories.setdefault(job.uid, Memory())
-        memory.dealt = None
-        turn = Turn(job, spec, take_census(job, view, spec), view, memory, now)
+        turn = self._turn(job, view, now)
         take_turn(turn)
         return turn.actions()
+
+    def note_refusal(self, job: Object, view: View, now: int, refusal: Refusal) -> Actions:
+        """The job's state tells what is refused until something of it is carried out."""
+        return note_refusal(self._turn(job, view, now), refusal)
+
+    def give_up(self, job: Object, view: View, now: int, refusal: Refusal) -> Actions:
+        """A job that has not ended is terminated."""
+        return terminate(self._turn(job, view, now), refusal)
 
     def forget(self, uid: str) -> None:
         """The job is gone, and what was remembered of it."""
@@ -54,6 +60,12 @@ class VolcanoJobs:
             key = target_of(event.object)
             return [key] if key else []
         return [job.key for job in view.in_namespace(JOB, event.key.namespace) if _names(job, event.key.name)]
+
+    def _turn(self, job: Object, view: View, now: int) -> Turn:
+        spec = self._spec(job)
+        memory = self._memories.setdefault(job.uid, Memory())
+        memory.dealt = None
+        return Turn(job, spec, take_census(job, view, spec), view, memory, now)
 
     def _spec(self, job: Object) -> JobSpec:
         """The job's spec, read once for each version of it."""

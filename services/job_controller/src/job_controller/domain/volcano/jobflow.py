@@ -5,9 +5,10 @@ from dataclasses import dataclass
 from job_controller.domain.reconcile import Actions, View
 from job_controller.domain.status_patch import changes
 from job_controller.domain.volcano.children import child_jobs, ended_at, has_ended, phase_of
+from job_controller.domain.volcano.flow_probes import what_is_missing, with_probes
 from job_controller.domain.volcano.jobtemplate import BY_TEMPLATE, TEMPLATE
 from job_controller.domain.volcano.ownership import owned
-from job_controller.domain.volcano.spec import JOB, read_spec
+from job_controller.domain.volcano.spec import JOB
 from kube import Decision, Event, Key, Manifest, Mutation, Object, Verb, key_of, merge
 
 FLOW = "JobFlow.flow.volcano.sh"
@@ -64,7 +65,8 @@ class JobFlows:
             if why is not None:
                 waits.append(why)
             elif view.get(Key(JOB, job.namespace, _child_name(job, flow.template))) is None:
-                made.append(_child(job, flow, view))
+                probes = [later.probe for later in flows if flow.template in later.targets]
+                made.append(_child(job, flow, probes, view))
         return _actions(job, made, _status(job, flows, children, "; ".join(waits)))
 
 
@@ -88,37 +90,21 @@ def _waits_for(job: Object, flow: Flow, children: dict[str, Object], view: View)
         child = children.get(_child_name(job, target))
         if child is None:
             return f"{flow.template} waits for {target}, which is not made yet"
-        if phase_of(child) != "Completed" and not _probed(flow.probe, child):
-            return f"{flow.template} waits for {target}, which is {phase_of(child)}"
+        missing = what_is_missing(flow.probe, child, [item for item in view.owned(child.uid) if item.kind == "Pod"])
+        if missing is not None:
+            return f"{flow.template} waits for {target}, {missing}"
     if view.get(Key(TEMPLATE, job.namespace, flow.template)) is None:
         return f"{flow.template} waits for its JobTemplate, which is not there"
     return None
 
 
-def _probed(probe: Manifest, child: Object) -> bool:
-    """Whether the tasks that the probe names are in the phases that it names, with all their pods.
-
-    Probes by HTTP or TCP are nobody's to make here: with them only completion counts.
-    """
-    wanted = probe.get("taskStatusList") or ()
-    if not wanted or probe.get("httpGetList") or probe.get("tcpSocketList"):
-        return False
-    spec, counts = read_spec(child), child.status.get("taskStatusCount") or {}
-    for item in wanted:
-        task = spec.task(str(item.get("taskName") or ""))
-        have = ((counts.get(item.get("taskName")) or {}).get("phase") or {}).get(item.get("phase"), 0)
-        if task is None or have < max(1, task.replicas):
-            return False
-    return True
-
-
-def _child(job: Object, flow: Flow, view: View) -> Manifest:
+def _child(job: Object, flow: Flow, probes: list[Manifest], view: View) -> Manifest:
     template = view.get(Key(TEMPLATE, job.namespace, flow.template))
     assert template is not None, "a step without a template waits"
     marks = {BY_TEMPLATE: f"{job.namespace}.{flow.template}", BY_FLOW: f"{job.namespace}.{job.name}"}
     labels, annotations = {**template.labels, **marks}, {**template.annotations, **marks}
     metadata = owned(job, _child_name(job, flow.template), labels=labels, annotations=annotations)
-    spec = merge(template.spec, flow.patch)
+    spec = with_probes(merge(template.spec, flow.patch), probes)
     return {"apiVersion": "batch.volcano.sh/v1alpha1", "kind": "Job", "metadata": metadata, "spec": spec}
 
 

@@ -18,6 +18,11 @@ FINAL: dict[str, str] = dict(ENDINGS.values())
 WITH_TTL = ("Completed", "Failed", "Terminated")
 
 
+def has_ended(phase: str) -> bool:
+    """Whether a job in ``phase`` has come to its end or is on its way there."""
+    return phase in (*FINAL, *FINAL.values(), "Failed")
+
+
 def take_turn(turn: Turn) -> None:
     """Decide what happens to the job now: a Command first, then what policies say, then what its phase asks for."""
     choice = commanded(turn)
@@ -33,7 +38,7 @@ def _active(turn: Turn, choice: Choice | None) -> None:
         turn.wake(verdict.next_at)
     first = choices[0] if choices else None
     if first is not None and first.action in ENDINGS:
-        _end(turn, first)
+        end_job(turn, first)
     elif first is not None and first.action == "RestartJob":
         _restart(turn, turn.census.members, first, whole=True)
     elif parts := [item for item in choices if item.action in TARGETED and item.trigger and item.trigger.task]:
@@ -46,7 +51,7 @@ def _active(turn: Turn, choice: Choice | None) -> None:
 def _restarting(turn: Turn, choice: Choice | None) -> None:
     """Wait until the pods of the last run are gone, so far that the minimum can be made again."""
     if choice is not None and choice.action in ENDINGS:
-        _end(turn, choice)
+        end_job(turn, choice)
         return
     if choice is not None and choice.action == "RestartJob":
         _restart(turn, turn.census.members, choice, whole=True)
@@ -83,7 +88,7 @@ def _final(turn: Turn, choice: Choice | None) -> None:
         turn.wake(at)
 
 
-def _end(turn: Turn, choice: Choice) -> None:
+def end_job(turn: Turn, choice: Choice) -> None:
     """Stop what is not finished; what has succeeded or failed stays to be looked at."""
     turn.next_version()
     intermediate, final = ENDINGS[choice.action]

@@ -7,7 +7,7 @@ from job_controller.domain.volcano.pods import PodForm
 from job_controller.domain.volcano.spec import Task
 from job_controller.domain.volcano.turn import Turn
 from job_controller.domain.volcano.volumes import ensure_volumes
-from kube import Key, Manifest, key_of
+from kube import Manifest, key_of
 
 
 def synchronize(turn: Turn) -> None:
@@ -75,9 +75,8 @@ def _make_pods(turn: Turn) -> None:
         form = PodForm(turn.job, turn.spec, task, turn.version, turn.retries)
         for index in missing:
             manifest = form.pod(index)
-            if turn.view.get(Key("Pod", turn.job.namespace, manifest["metadata"]["name"])) is None:
-                turn.create(manifest)
-                made.append(_name(manifest))
+            turn.create(manifest)
+            made.append(_name(manifest))
     if made:
         turn.say("PodsWanted", "PodsMissing", f"{turn.job.name}: {len(made)} pods, {made[0]} to {made[-1]}")
 

@@ -11,6 +11,10 @@ from job_controller.domain.volcano.spec import JobSpec
 from kube import Decision, Key, Manifest, Mutation, Object, Verb, key_of, parse_time, rfc3339
 
 GROUP = "PodGroup.scheduling.volcano.sh"
+REFUSED = "DecisionRefused"
+"""The reason in the state of a job whose decisions were refused in a row; it goes with the next one that is carried out."""
+NAME_TAKEN = "NameTaken"
+"""The same for one that cannot make what it needs, as something else has the name."""
 
 
 @dataclass(slots=True)
@@ -151,7 +155,8 @@ class Turn:
         return status
 
     def _state(self) -> Manifest:
-        phase, reason, message = self._entered or (self.phase or "Pending", self.state_reason, self.state_message)
+        kept = ("", "") if self.state_reason in (REFUSED, NAME_TAKEN) else (self.state_reason, self.state_message)
+        phase, reason, message = self._entered or (self.phase or "Pending", *kept)
         since = str(self.state.get("lastTransitionTime") or "") if phase == self.phase else ""
         state = {"phase": phase, "reason": reason, "message": message}
         return {

@@ -5,15 +5,14 @@ the failure policy; success ends the set; else Jobs are made, suspended or resum
 A restart and the deletion of the Jobs that it replaces are one decision.
 """
 
-from dataclasses import dataclass
-
 from job_controller.domain.kubeflow.batch_jobs import BATCH_JOB, finished_as, job_failure
 from job_controller.domain.kubeflow.changes import Changes
 from job_controller.domain.kubeflow.conditions import find_condition, first_holding, holds
 from job_controller.domain.kubeflow.gang import GROUP_NAME
 from job_controller.domain.kubeflow.jobset.failure import Answer, answer_failures, failed_at
 from job_controller.domain.kubeflow.jobset.group import own_group
-from job_controller.domain.kubeflow.jobset.jobs import job_manifest, job_name, pod_template, service_manifest
+from job_controller.domain.kubeflow.jobset.jobs import service_manifest
+from job_controller.domain.kubeflow.jobset.making import SUSPENDED, World, drop_surplus, start_jobs, suspend_jobs
 from job_controller.domain.kubeflow.jobset.progress import (
     Progress,
     count_jobs,
@@ -22,11 +21,11 @@ from job_controller.domain.kubeflow.jobset.progress import (
     may_start,
 )
 from job_controller.domain.kubeflow.jobset.restarts import Attempts, place_of, read_attempts
-from job_controller.domain.kubeflow.jobset.spec import JOB_SET, JobSetSpec, ReplicatedJobSpec, read_job_set
+from job_controller.domain.kubeflow.jobset.spec import JOB_SET, JobSetSpec, read_job_set
 from job_controller.domain.reconcile import Actions, View
 from kube import Event, Key, Object, parse_time
 
-COMPLETED, FAILED, SUSPENDED, RESTARTING = "Completed", "Failed", "Suspended", "RestartingJobSet"
+COMPLETED, FAILED, RESTARTING = "Completed", "Failed", "RestartingJobSet"
 
 
 class JobSets:
@@ -56,22 +55,6 @@ class JobSets:
             return changes.actions()
         _go_on(changes, world)
         return changes.actions()
-
-
-@dataclass(frozen=True, slots=True)
-class World:
-    """A JobSet and what it owns."""
-
-    spec: JobSetSpec
-    owned: dict[Key, Object]
-    jobs: list[Object]
-    attempts: Attempts
-    view: View
-
-    @property
-    def present(self) -> list[Object]:
-        """The Jobs of this attempt."""
-        return [job for job in self.jobs if not self.attempts.is_past(job) and not job.deleting]
 
 
 def _go_on(changes: Changes, world: World) -> None:
@@ -141,8 +124,9 @@ def _provide(changes: Changes, world: World, counts: dict[str, Progress]) -> Non
     spec, source = world.spec, changes.job
     if spec.subdomain and Key("Service", source.namespace, spec.subdomain) not in world.owned:
         changes.create(service_manifest(source, spec))
+    drop_surplus(changes, world)
     if spec.suspend:
-        _suspend(changes, world)
+        suspend_jobs(changes, world)
         return
     if source.annotations.get(GROUP_NAME):
         own_group(changes, spec, world.view)
@@ -150,38 +134,8 @@ def _provide(changes: Changes, world: World, counts: dict[str, Progress]) -> Non
     if spec.failure is not None and spec.failure.blocking and len(world.present) < len(world.jobs):
         return
     for replicated in may_start(spec, counts):
-        _start(changes, world, replicated)
+        start_jobs(changes, world, replicated)
     _note_startup(changes, spec, counts)
-
-
-def _suspend(changes: Changes, world: World) -> None:
-    for job in world.present:
-        if not finished_as(job) and not job.spec.get("suspend"):
-            changes.patch(job, {"spec": {"suspend": True}})
-    for replicated in world.spec.jobs:
-        _create_missing(changes, world, replicated, suspend=True)
-    changes.condition(SUSPENDED, True, "SuspendedJobs", "jobset is suspended")
-    changes.say("JobSetSuspended", "SuspendedJobs", f"{changes.job.key} is suspended")
-
-
-def _start(changes: Changes, world: World, replicated: ReplicatedJobSpec) -> None:
-    """Make the Jobs that are missing and resume those that are suspended, with the template as it is now."""
-    _create_missing(changes, world, replicated, suspend=False)
-    for job in world.present:
-        name, index = place_of(job)
-        if name == replicated.name and job.spec.get("suspend") and not finished_as(job):
-            template = pod_template(changes.job, world.spec, replicated, index, world.attempts.of(name, index))
-            changes.patch(job, {"spec": {"suspend": False, "template": template}})
-            changes.say("JobsResumed", "ResumeJobs", f"{changes.job.key} is resumed")
-
-
-def _create_missing(changes: Changes, world: World, replicated: ReplicatedJobSpec, *, suspend: bool) -> None:
-    for index in range(replicated.replicas):
-        key = Key(BATCH_JOB, changes.job.namespace, job_name(changes.job, replicated, index))
-        if key not in world.owned:
-            attempt = world.attempts.of(replicated.name, index)
-            changes.create(job_manifest(changes.job, world.spec, replicated, index, attempt, suspend))
-            changes.say("JobsCreated", "JobsMissing", f"{changes.job.key}: jobs of {replicated.name} are made")
 
 
 def _clear_away(changes: Changes, world: World) -> None:

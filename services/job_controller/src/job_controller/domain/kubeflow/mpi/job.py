@@ -173,7 +173,7 @@ def _provide_pods(changes: Changes, job: ReplicatedJob, settings: MpiSettings, p
         changes.create(launcher_manifest(job, settings, launcher))
     if missing or launches:
         also = " and the launcher" if launches else ""
-        changes.say("PodsCreated", "PodsMissing", f"{job.title}: {len(missing)} workers{also} are made")
+        changes.say("PodsWanted", "PodsMissing", f"{job.title}: {len(missing)} workers{also} are made")
 
 
 def _clean_up(changes: Changes, job: ReplicatedJob, parts: Parts) -> None:

@@ -3,9 +3,9 @@
 from dataclasses import dataclass
 from typing import Any
 
-from job_controller.domain.kubeflow.demand import container_demand
 from job_controller.domain.reconcile import View
 from kube import Key, Manifest, Object, kind_id
+from kube.pods import container_request
 from resources import Amounts, QuantityError, parse_amounts
 
 ANCESTOR = "trainer.kubeflow.org/trainjob-ancestor-step"
@@ -69,7 +69,7 @@ class Training:
     def gpus(self) -> int:
         """How many GPUs one node has, of whatever make; 0 where a quantity is none."""
         try:
-            amounts: Amounts = container_demand({"resources": self.resources()})
+            amounts: Amounts = container_request({"resources": self.resources()})
         except QuantityError:
             return 0
         return sum(amount for name, amount in amounts.items() if "gpu" in name.lower())
@@ -106,6 +106,13 @@ def step_of(replicated: Manifest) -> str:
 
 def is_trainer(replicated: Manifest) -> bool:
     return step_of(replicated) == "trainer"
+
+
+def node_counts(job_set_spec: Manifest) -> dict[str, int]:
+    """How many training nodes each replicated job of a JobSet has."""
+    jobs = job_set_spec.get("replicatedJobs") or []
+    named = [(str(job.get("name") or ""), job) for job in jobs]
+    return {name: int(job_spec(job).get("parallelism") or 1) for name, job in named if is_trainer(job) or name == NODE}
 
 
 def job_spec(replicated: Manifest) -> Manifest:

@@ -13,7 +13,7 @@ from job_controller.domain.kubeflow.jobset.group import gang_members, gang_roles
 from job_controller.domain.kubeflow.jobset.spec import JOB_SET, JobSetSpec, read_job_set
 from job_controller.domain.kubeflow.run_policy import SchedulingPolicy
 from job_controller.domain.kubeflow.trainjob.mpi import hosts_manifest, hosts_name, keys_manifest, keys_name
-from job_controller.domain.kubeflow.trainjob.runtime import TRAIN_JOB, Training, find_runtime, runtime_key
+from job_controller.domain.kubeflow.trainjob.runtime import TRAIN_JOB, Training, find_runtime, node_counts, runtime_key
 from job_controller.domain.kubeflow.trainjob.template import job_set_manifest, with_gang
 from job_controller.domain.reconcile import Actions, View
 from kube import Event, Key, Manifest, Object, from_manifest, parse_time
@@ -85,12 +85,17 @@ def _provide(changes: Changes, parts: Parts) -> None:
     if runtime is not None:
         training = Training(job, runtime.spec)
         wanted = job_set_manifest(training, suspend=suspend)
-        spec = read_job_set(from_manifest(wanted))
+        made = _standing(parts.job_set, training, wanted)
+        replaced = made is None and parts.job_set is not None and not suspend and not parts.job_set.spec.get("suspend")
+        if replaced and parts.job_set is not None:
+            _replace(changes, training, parts.job_set)
+        spec = read_job_set(made or from_manifest(wanted))
         _keep_gang(changes, spec, training.topology, parts, suspend)
         wanted = with_gang(wanted, job.name, {member.name for member in gang_members(spec.jobs)})
         if "mpi" in training.policy:
             _provide_mpi(changes, training, parts)
-        _keep_job_set(changes, wanted, parts, suspend)
+        if not replaced:
+            _keep_job_set(changes, wanted, parts, suspend)
     elif parts.job_set is None:
         message = f"{runtime_key(job)}, the runtime of {job.key}, does not exist"
         changes.condition(FAILED, True, "TrainingRuntimeNotSupported", message)
@@ -102,6 +107,28 @@ def _provide(changes: Changes, parts: Parts) -> None:
         changes.condition(SUSPENDED, True, "Suspended", "TrainJob is suspended")
     else:
         changes.condition(SUSPENDED, False, "Resumed", "TrainJob is resumed")
+
+
+def _standing(job_set: Object | None, training: Training, wanted: Manifest) -> Object | None:
+    """The JobSet that goes on as it was made; None where it stands still, or has not the nodes that the job asks for.
+
+    What changes in the runtime does not touch a job that runs.
+    """
+    if job_set is None or job_set.spec.get("suspend"):
+        return None
+    if training.trainer.get("numNodes") is None:
+        return job_set
+    have, want = node_counts(job_set.spec), node_counts(wanted["spec"])
+    return None if any(have[name] != want[name] for name in have.keys() & want.keys()) else job_set
+
+
+def _replace(changes: Changes, training: Training, job_set: Object) -> None:
+    """Another number of nodes begins anew: each node is told how many there are when it starts."""
+    changes.delete(job_set)
+    message = (
+        f"{changes.job.key} has {training.nodes} nodes now; its job set is made anew and goes on from its checkpoint"
+    )
+    changes.say("TrainJobResized", "NodesChanged", message)
 
 
 def _keep_gang(changes: Changes, spec: JobSetSpec, topology: Manifest | None, parts: Parts, suspend: bool) -> None:
@@ -136,8 +163,11 @@ def _keep_without_runtime(changes: Changes, job_set: Object, parts: Parts, suspe
 
 def _provide_mpi(changes: Changes, training: Training, parts: Parts) -> None:
     namespace = training.job.namespace
-    if Key("ConfigMap", namespace, hosts_name(training)) not in parts.owned:
-        changes.create(hosts_manifest(training))
+    hosts, found = hosts_manifest(training), parts.owned.get(Key("ConfigMap", namespace, hosts_name(training)))
+    if found is None:
+        changes.create(hosts)
+    elif found.body.get("data") != hosts["data"]:
+        changes.patch(found, {"data": hosts["data"]})
     if Key("Secret", namespace, keys_name(training)) not in parts.owned:
         changes.create(keys_manifest(training))
 
