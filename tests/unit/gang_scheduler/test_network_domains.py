@@ -107,3 +107,65 @@ def test_victims_are_sought_inside_one_domain(toy: Any) -> None:
     toy.settle()
     assert len(toy.evicted) == 2
     assert len({toy.where(name)[0] for name in toy.bound("g")}) == 1
+
+
+def labelled(toy: Any, name: str, zone: str, rack: str = "", region: str = "", cpu: int = 2) -> None:
+    """A node with the labels of its places."""
+    places = {"topology.kubernetes.io/zone": zone, "example.com/rack": rack, "topology.kubernetes.io/region": region}
+    toy.node(name, cpu=cpu, labels={key: value for key, value in places.items() if value})
+
+
+def test_labels_make_the_domains_where_there_are_no_hyper_nodes(toy: Any) -> None:
+    for name, rack in (("a-0", "ra"), ("a-1", "ra"), ("b-0", "rb")):
+        labelled(toy, name, "z", rack)
+    labelled(toy, "c-0", "far", "ra")
+    gang(toy, "three", 3)
+    gang(toy, "two", 2)
+    toy.settle()
+    assert toy.bound("three") == []
+    assert {toy.where(name) for name in toy.bound("two")} == {"a-0", "a-1"}
+    assert "of tier 1 or lower holds the 3 members of three" in toy.message("three-a")
+
+
+def test_the_narrowest_level_that_nodes_are_labelled_with_is_tier_1(toy: Any) -> None:
+    for name, zone in (("a-0", "za"), ("a-1", "za"), ("b-0", "zb")):
+        labelled(toy, name, zone, region="r")
+    gang(toy, "two", 2)
+    toy.settle()
+    gang(toy, "named", 1, highestTierAllowed=None, highestTierName="region")
+    toy.settle()
+    assert {toy.where(name) for name in toy.bound("two")} == {"a-0", "a-1"}
+    assert toy.bound("named") == ["named-a"]
+
+
+def test_zones_are_above_hyper_nodes_for_whoever_allows_such_a_tier(toy: Any) -> None:
+    for name in ("a-0", "a-1", "b-0", "b-1"):
+        labelled(toy, name, "z")
+    for name in ("a", "b"):
+        domain(toy, f"r{name}", 1, name)
+    gang(toy, "any", 3, highestTierAllowed=None)
+    toy.settle()
+    assert toy.bound() == []
+    gang(toy, "wide", 3, highestTierAllowed=2)
+    toy.settle()
+    assert len(toy.bound("wide")) == 3
+
+
+def test_a_gang_larger_than_every_domain_is_told_that_it_can_never_start(toy: Any) -> None:
+    racks(toy, "a", "b")
+    gang(toy, "three", 3)
+    toy.settle()
+    assert toy.explain("PodGroup", "three")["rule"] == "NeverFits"
+    domain(toy, "ra", 1, "a", "b")
+    toy.settle()
+    assert len(toy.bound("three")) == 3
+
+
+def test_a_later_member_is_told_that_its_domain_is_full(toy: Any) -> None:
+    racks(toy, "a", "b")
+    gang(toy, "g", 2)
+    toy.settle()
+    toy.pods("late", group="g", cpu=2)
+    toy.settle()
+    words = "no network domain of tier 1 or lower that has the 2 placed members of g has room for pod late"
+    assert words in toy.message("late")

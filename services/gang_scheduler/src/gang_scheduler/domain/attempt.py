@@ -3,14 +3,13 @@
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
-from gang_scheduler.domain.block import ANYTHING, Block
-from gang_scheduler.domain.explain import Explanation, Reason
+from gang_scheduler.domain.block import Block
+from gang_scheduler.domain.domain_obstacles import DomainObstacles
 from gang_scheduler.domain.fenced_start import FencedStart
 from gang_scheduler.domain.gang import place_all, place_some
 from gang_scheduler.domain.groups import Group
 from gang_scheduler.domain.minimum import Candidates, candidates, first_choice
 from gang_scheduler.domain.pod_record import PodRecord
-from gang_scheduler.domain.podset_start import PodSetStart
 from gang_scheduler.domain.queue_ledger import Denial, total_of
 from gang_scheduler.domain.quota_admission import beyond_grant
 from gang_scheduler.domain.refusals import Refusals
@@ -25,9 +24,11 @@ class Attempts:
     room: Room
     trial: Trial
     _refusals: Refusals = field(init=False)
+    _obstacles: DomainObstacles = field(init=False)
 
     def __post_init__(self) -> None:
         self._refusals = Refusals(self.room, self.trial)
+        self._obstacles = DomainObstacles(self.trial)
 
     def start(self, groups: Sequence[Group]) -> Block | None:
         """Start the minima of ``groups``, none of which has started and all of which have enough members."""
@@ -57,7 +58,7 @@ class Attempts:
         if self.adds(group, records):
             return None
         block = self._refusals.unplaced(records, group.name, flexible=False)
-        return block._replace(wake=ANYTHING) if group.fenced else block
+        return self._obstacles.later(group, records, block) if group.fenced else block
 
     def starts(self, groups: Sequence[Group]) -> bool:
         """Like ``start``, for whoever does not need to know why it fails."""
@@ -118,16 +119,7 @@ class Attempts:
         block = self._refusals.unplaced(records, " and ".join(group.name for group in groups), flexible=True)
         if block.hopeless:
             return block
-        for group, choice in zip(groups, choices, strict=True):
-            if (obstacle := PodSetStart(self.trial).obstacle(group, choice)) is not None:
-                told = Explanation(Reason.NO_DOMAIN, obstacle.sentence(group.name), block.explanation.detail)
-                return Block(told, ANYTHING, hopeless=bool(obstacle.fault))
-        if all(group.id.kind == "pod" for group in groups):
-            return block
-        asked = [str(group.terms.topology) for group in groups if group.terms is not None and group.terms.topology]
-        where = f"no network domain {asked[0]}" if asked else "no set of network domains"
-        message = f"{where} holds the {len(records)} members of {groups[0].name} that start together; {block.explanation.message}"
-        return Block(Explanation(Reason.NOT_ENOUGH_RESOURCES, message, block.explanation.detail), ANYTHING)
+        return self._obstacles.first(groups, choices, block)
 
     def _try_start(
         self,

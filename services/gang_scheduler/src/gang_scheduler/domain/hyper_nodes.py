@@ -44,12 +44,14 @@ def topology_of(item: Mapping[str, Any] | None) -> Topology | None:
 
 @dataclass(slots=True)
 class HyperNodes:
-    """All HyperNodes. Where there are none, labels make the domains. Computed anew when they or the nodes changed."""
+    """All HyperNodes. Labels make the domains above them, or all. Computed anew when they or the nodes changed."""
 
     table: NodeTable
     _items: dict[str, Object] = field(default_factory=dict)
     _domains: DomainTable = field(default_factory=lambda: DomainTable(()))
     _version: int = -1
+    _highest: int = 0
+    """The highest tier of HyperNodes, 0 where there are none."""
 
     def fold(self, event: Event) -> None:
         """A HyperNode came, changed or went."""
@@ -64,7 +66,9 @@ class HyperNodes:
         """All domains."""
         if self._version != self.table.version:
             self._version = self.table.version
-            self._domains = DomainTable(list(self._described() if self._items else label_domains(self.table)))
+            described = list(self._described())
+            self._highest = max((domain.tier for domain in described), default=0)
+            self._domains = DomainTable([*described, *label_domains(self.table, self._highest)])
         return self._domains
 
     def choices(
@@ -82,12 +86,18 @@ class HyperNodes:
         After them, where it only should be one domain, the whole fence.
         """
         domains = self.domains()
-        highest = domains.tier_named(topology.tier_name) if topology.tier_name else topology.tier
-        found = domains.candidates(highest, held, needs)
+        found = domains.candidates(self.highest(topology), held, needs)
         for nodes in domains.ordered(found, self.table, rows, fullest=fullest):
             yield nodes if fence is None else nodes & fence
         if not topology.hard:
             yield np.ones(self.table.size, np.bool_) if fence is None else fence
+
+    def highest(self, topology: Topology) -> int | None:
+        """The highest tier that is allowed, None for any. Who names none gets HyperNodes, if there are any."""
+        domains = self.domains()
+        if topology.tier_name:
+            return domains.tier_named(topology.tier_name)
+        return self._highest or None if topology.tier is None else topology.tier
 
     def _described(self) -> Iterator[Domain]:
         masks: dict[str, Mask] = {}

@@ -1,8 +1,9 @@
 """Network domains that labels of nodes make where there are no HyperNodes: racks, blocks and spines, zones, regions.
 
-Zones and regions are Kubernetes' own labels; of what is narrower, any label is taken whose last word says what it is, such
-as ``topology.example.com/rack``. The narrowest level that nodes have is tier 1. A domain is told from one of the same name
-by the wider ones that it is in.
+Where there are HyperNodes, zones and regions are tiers above them, for whoever allows such a tier. Zones and regions are
+Kubernetes' own labels; of what is narrower, any label is taken whose last word says what it is, such as
+``topology.example.com/rack``. The narrowest level that nodes have is tier 1. A domain is told from one of the same name by
+the wider ones that it is in.
 """
 
 import re
@@ -34,9 +35,11 @@ def label_levels(table: NodeTable) -> list[tuple[str, str]]:
     return found
 
 
-def label_domains(table: NodeTable) -> Iterator[Domain]:
-    """All domains of these levels."""
+def label_domains(table: NodeTable, above: int = 0) -> Iterator[Domain]:
+    """All domains of these levels; only zones and regions where ``above`` is the highest tier of HyperNodes."""
     levels = label_levels(table)
+    if above:
+        levels = [(word, key) for word, key in levels if word not in _WORDS]
     for place, (word, _) in enumerate(levels):
         columns = np.stack([table.labels.column(key) for _, key in levels[place:]])
         inside = table.exists & (columns[0] > 0)
@@ -44,4 +47,4 @@ def label_domains(table: NodeTable) -> Iterator[Domain]:
         for values in np.unique(columns[:, inside], axis=1).T.tolist():
             path = [known.get(value, "") for known, value in zip(names, values, strict=True)]
             nodes = inside & (columns == np.array(values).reshape(-1, 1)).all(axis=0)
-            yield Domain(place + 1, "/".join(reversed([part for part in path if part])), nodes, word)
+            yield Domain(above + place + 1, "/".join(reversed([part for part in path if part])), nodes, word)

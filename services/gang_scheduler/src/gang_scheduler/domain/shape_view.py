@@ -95,13 +95,17 @@ class ShapeView:
     def largest_possible(self) -> int:
         """How many copies all nodes together would hold if they were empty."""
         if self._largest is None:
-            rows = self.table.rows_for(self.shape)
-            whole = (self.table.allocatable[rows] // self.shape.needs_vector).min(axis=0)
-            devices = self.table.devices
-            if devices.concern(self.shape.devices):
-                whole = np.minimum(whole, devices.copies(self.shape.devices, ALL, devices.have))
-            self._largest = int(whole[self.mask].sum())
+            self._largest = int(self.when_empty().sum())
         return self._largest
+
+    def when_empty(self) -> Ints:
+        """How many copies each node would hold if it were empty."""
+        rows = self.table.rows_for(self.shape)
+        whole = (self.table.allocatable[rows] // self.shape.needs_vector).min(axis=0)
+        devices = self.table.devices
+        if devices.concern(self.shape.devices):
+            whole = np.minimum(whole, devices.copies(self.shape.devices, ALL, devices.have))
+        return np.where(self.mask, whole, 0)
 
     def _renew(self) -> None:
         self.mask = self._allowed(ALL)
