@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from collections.abc import Set as AbstractSet
 
-from kube import Event, Key, Manifest
+from kube import Event, Key, Manifest, Object
 from queue_manager.domain.cohort_books import CohortBooks
 from queue_manager.domain.job_templates import JobTemplates
 from queue_manager.domain.members import GROUP, group_named_by
@@ -23,6 +23,8 @@ class TopologyGate:
         self._room = TopologyRoom(self._nodes, books.flavors)
         self._members: dict[Key, dict[Key, PodSet]] = {}
         self._started = False
+        self._unread: dict[Key, Object] | None = {}
+        """All pods, as long as no flavor has a topology: where they are matters to nobody then."""
 
     def fold_node(self, event: Event) -> None:
         """Take in a change of a node."""
@@ -30,8 +32,15 @@ class TopologyGate:
 
     def fold_pod(self, event: Event) -> None:
         """Take in where a pod is, and what it asks for if it is of a group."""
-        self._nodes.fold_pod(event)
+        if self._unread is None:
+            self._nodes.fold_pod(event)
+        elif event.new is not None:
+            self._unread[event.key] = event.new
+        else:
+            self._unread.pop(event.key, None)
         pod = event.new or event.old
+        if event.old is not None and event.new is not None and event.old.metadata is event.new.metadata:
+            return
         group = group_named_by(pod) if pod is not None else ""
         if pod is None or not group:
             return
@@ -65,6 +74,10 @@ class TopologyGate:
     def flavors_changed(self) -> None:
         """Flavors or their topologies are others now."""
         self._room.forget()
+        if self._unread is not None and any(flavor.levels for flavor in self._books.flavors.values()):
+            unread, self._unread = self._unread, None
+            for pod in unread.values():
+                self._nodes.fold_pod(Event(None, pod))
 
     def renew(self) -> None:
         """Forget the places of workloads that hold no quota any more; where there is more room, let those who wait look again."""
