@@ -124,6 +124,16 @@ class Backfill:
         if found is not None:
             self.claims.add(found)
 
+    def foresee(self, unit: Unit, wish: Wish) -> Claim | None:
+        """Where the wish can come true first, after whom, and when if that is known; reserves nothing."""
+        future = Future(self.cluster.room, self.claims)
+        future.enter([record for record in self._placed() if self.claims.leaves(record)])
+        try:
+            lack = self.cluster.room.ledger.lack(wish.queue, wish.ask)
+            return self._plan(unit, wish) if lack is None else self._in_queue(unit, wish, lack[0])
+        finally:
+            future.leave()
+
     def _in_queue(self, unit: Unit, wish: Wish, queue: str) -> Claim | None:
         """While its queue is at its capability a head gets what its queue may use, and no room on nodes, which others can use."""
         ledger, gone = self.cluster.room.ledger, Departures(self.cluster.room)

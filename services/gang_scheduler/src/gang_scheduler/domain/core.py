@@ -18,6 +18,7 @@ from gang_scheduler.domain.explain import Explanation, Reason
 from gang_scheduler.domain.gang_terms import GroupId
 from gang_scheduler.domain.groups import Group
 from gang_scheduler.domain.inquiry import explain
+from gang_scheduler.domain.knowledge import Evictions, Knowledge
 from gang_scheduler.domain.memory import dump, load
 from gang_scheduler.domain.quota_admission import evicted
 from gang_scheduler.domain.scoring import Placement
@@ -66,6 +67,9 @@ class SchedulerCore:
     heads: Heads = field(default_factory=Heads)
     """Who waits for room in which queue, and for how long."""
 
+    evictions: Evictions = field(default_factory=Evictions)
+    """Who was evicted of late, for whoever asks."""
+
     _planned: list[Claim] = field(default_factory=list)
     _assumptions: Assumptions = field(init=False)
     _askers: Askers = field(init=False)
@@ -96,6 +100,7 @@ class SchedulerCore:
 
     def assume(self, decision_id: str, decision: Decision) -> None:
         """Count the bindings of an own decision as done."""
+        self.evictions.note(decision, self.claims.now)
         for batch in self._assumptions.add(decision_id, decision):
             self._askers.tempt(batch)
 
@@ -167,7 +172,19 @@ class SchedulerCore:
         """Answer ``explain`` for a pod, a PodGroup or a job's group; raises KeyError for another question."""
         if name != "explain":
             raise KeyError(name)
-        return explain(self.cluster, self.explanations, arguments)
+        now = max(self.claims.now, int(arguments.get("now") or 0))
+        knowledge = Knowledge(
+            self.cluster,
+            self.explanations,
+            self.claims,
+            self.heads,
+            self.line,
+            self._rules,
+            self.evictions,
+            self.backfill,
+            now,
+        )
+        return explain(knowledge, arguments)
 
     def check(self) -> list[str]:
         """The invariants that do not hold, in words."""
