@@ -104,7 +104,9 @@ def test_taints_keep_out_who_does_not_tolerate_them(toy: Any) -> None:
     toy.node("a", cpu=4, spec={"taints": [taint]})
     toy.pods("p", cpu=1)
     toy.settle()
-    assert toy.message("p") == "0/1 nodes are available: 1 node(s) had untolerated taint {team: ml} (team=ml:NoSchedule)."
+    assert (
+        toy.message("p") == "0/1 nodes are available: 1 node(s) had untolerated taint {team: ml} (team=ml:NoSchedule)."
+    )
     toy.pods("q", cpu=1, tolerations=[{"key": "team", "operator": "Equal", "value": "ml", "effect": "NoSchedule"}])
     toy.settle()
     assert toy.where("q") == "a"

@@ -277,6 +277,7 @@ class Term:
 
     def _answer(self, name: str) -> Handler:
         async def answer(payload: bytes) -> bytes:
-            return orjson.dumps(self.core.query(name, orjson.loads(payload)), option=orjson.OPT_NON_STR_KEYS)
+            arguments = {"now": self._clock.now(), **orjson.loads(payload)}
+            return orjson.dumps(self.core.query(name, arguments), option=orjson.OPT_NON_STR_KEYS)
 
         return answer

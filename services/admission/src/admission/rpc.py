@@ -7,7 +7,7 @@ from typing import Any, TypeVar
 import grpc
 import orjson
 
-from admission.answers import MyStatus, applied, happened, key_text
+from admission.answers import MyStatus, applied, departed, happened, key_text
 from admission.applier import Applier, Change, NotStored, Result, Unavailable
 from admission.container_logs import ContainerLogs, NoLogs
 from admission.history import History
@@ -152,7 +152,16 @@ class Servicer(api_pb2_grpc.TidegateServiceServicer):
 
     async def Explain(self, request: api_pb2.ExplainRequest, context: Any) -> api_pb2.ExplainResponse:
         async def explain(user: User) -> api_pb2.ExplainResponse:
-            lines, details = await Questions(self._bus, self._view.store).explain(self._find(request.name))
+            try:
+                item = self._find(request.name)
+            except LookupError:
+                key = key_of_name(request.name.kind, request.name.namespace, request.name.name)
+                evicted = self._history.eviction_of(key) if key.kind == "Pod" else None
+                if evicted is None:
+                    raise
+                lines, details = departed(key, evicted)
+            else:
+                lines, details = await Questions(self._bus, self._view.store).explain(item)
             return api_pb2.ExplainResponse(lines=lines, details=orjson.dumps(details))
 
         return await self._guarded(context, explain)

@@ -46,7 +46,9 @@ class Outlook:
             return self._promised(promise)
         placed = sum(1 for _ in self.knowledge.cluster.placed())
         if placed > MOST_PODS:
-            return {"outlook": f"not looked into here: {placed} pods are placed; `tidegate whatif` does from a snapshot"}
+            return {
+                "outlook": f"not looked into here: {placed} pods are placed; `tidegate whatif` does from a snapshot"
+            }
         return self._after() | self._evictable()
 
     def _promised(self, claim: Claim) -> Manifest:
@@ -72,9 +74,13 @@ class Outlook:
         ends = [expected_end(record, k.now) for record in awaited]
         if claim.until is not None:
             when = rfc3339(claim.until)
-            return answer | {"estimateMs": claim.until, "estimate": f"{when}, by when {_some(awaited)} should have ended"}
+            return answer | {
+                "estimateMs": claim.until,
+                "estimate": f"{when}, by when {_some(awaited)} should have ended",
+            }
         silent = [record for record, end in zip(awaited, ends, strict=True) if end is None]
-        return answer | {"estimate": f"once {_some(awaited)} ended; nobody says when {_some(silent)} will"}
+        unknown = "that" if len(silent) == len(awaited) else f"that of {_some(silent)}"
+        return answer | {"estimate": f"once {_some(awaited)} ended; nobody says when {unknown} is"}
 
     def _evictable(self) -> Manifest:
         """Whom the unit could have evicted if only it were important enough."""

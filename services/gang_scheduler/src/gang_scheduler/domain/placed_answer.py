@@ -21,7 +21,9 @@ def placed(k: Knowledge, record: PodRecord) -> Manifest:
     why = _why(k, record)
     answer["why"] = why
     runners = ", ".join(f"{item['node']} ({item['score']})" for item in why["runnersUp"])
-    answer["message"] += f": its score is {why['score']}" + (f", next would be {runners}" if runners else ", no other fits")
+    answer["message"] += f": its score is {why['score']}" + (
+        f", next would be {runners}" if runners else ", no other fits"
+    )
     return answer
 
 

@@ -17,7 +17,12 @@ def line_of(cluster: Cluster, group: Group) -> Manifest:
     order = sorted(found, key=lambda item: (-item.priority(cluster.classes), item.started, item.created, item.id))
     position = order.index(group) + 1 if group in order else 0
     ahead = [f"{item.id.namespace}/{item.name}" for item in order[: max(0, position - 1)][:NAMED]]
-    return {"position": position, "waitingInQueue": len(order), "ahead": ahead, "priority": group.priority(cluster.classes)}
+    return {
+        "position": position,
+        "waitingInQueue": len(order),
+        "ahead": ahead,
+        "priority": group.priority(cluster.classes),
+    }
 
 
 def queues_of(cluster: Cluster, queue: str, ask: Mapping[str, int]) -> list[Manifest]:
@@ -48,7 +53,10 @@ def used_by(cluster: Cluster, queue: str, ask: Mapping[str, int]) -> list[Manife
         share = max((amount * 1000 // max(1, ask[name]) for name, amount in used.items()), default=0)
         if share:
             uses.append((-share, f"{group.id.namespace}/{group.name}", used))
-    return [{"group": name, "used": format_amounts(used)} for _, name, used in sorted(uses, key=lambda item: item[:2])[:NAMED]]
+    return [
+        {"group": name, "used": format_amounts(used)}
+        for _, name, used in sorted(uses, key=lambda item: item[:2])[:NAMED]
+    ]
 
 
 def _of(amounts: Mapping[str, int], ask: Mapping[str, int]) -> Amounts:

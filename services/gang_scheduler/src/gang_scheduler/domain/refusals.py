@@ -42,7 +42,9 @@ class Refusals:
             if large := too_large(self.room, record):
                 report = self._report(record)
                 detail = {"filters": dict(report.filters), "pod": record.key.name, "needed": len(records)}
-                return Block(Explanation(Reason.NEVER_FITS, f"{report.sentence()} {large}", detail), wake, hopeless=True)
+                return Block(
+                    Explanation(Reason.NEVER_FITS, f"{report.sentence()} {large}", detail), wake, hopeless=True
+                )
         mark = self.trial.checkpoint()
         if len(records) > 1:
             for record in _one_of_each(records):

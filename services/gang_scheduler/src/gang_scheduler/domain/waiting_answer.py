@@ -21,7 +21,7 @@ from gang_scheduler.domain.trial import Trial
 from gang_scheduler.domain.turn import Turn, incomplete
 from gang_scheduler.domain.ways_out import ways_out
 from kube import Manifest, rfc3339
-from resources import format_amounts
+from resources import Amounts, format_amounts
 from resources.amounts import format_amount
 
 _TOLD_ONLY = (Reason.BEHIND_HEAD, Reason.ROOM_BEING_FREED)
@@ -98,11 +98,12 @@ def _facts(
     trial.rollback(0)
     shown = asked if asked is not None and asked.slot < 0 else failed
     together = total_of((record.shape.requests, 1) for record in records)
+    resources = _resources(k, shown, together)
     answer: Manifest = {
         "need": format_amounts(shown.shape.requests),
         "needTogether": format_amounts(together),
-        "have": {item["resource"]: item["mostOnOneNode"] for item in _resources(k, shown)},
-        "resources": _resources(k, shown),
+        "have": {item["resource"]: item["mostOnOneNode"] for item in resources},
+        "resources": resources,
         "nodeFilters": dict(report.filters),
         "queues": queues_of(k.cluster, groups[0].queue, together),
     }
@@ -119,8 +120,11 @@ def _facts(
     return answer
 
 
-def _resources(k: Knowledge, record: PodRecord) -> list[Manifest]:
-    """For each resource: what one pod needs, the most on one node that it may go to, what is free there and on all, all there is."""
+def _resources(k: Knowledge, record: PodRecord, ask: Amounts) -> list[Manifest]:
+    """For each resource: what one pod needs, the most on one node that it may go to, and what is free on all together.
+
+    ``short`` says that it is too little for the pod, or for all that start together (``ask``).
+    """
     table, mask = k.cluster.room.table, k.cluster.room.view(record).mask
     found = []
     for name, row in zip(record.shape.requests, table.rows_for(record.shape), strict=True):
@@ -130,6 +134,7 @@ def _resources(k: Knowledge, record: PodRecord) -> list[Manifest]:
             {
                 "resource": name,
                 "need": format_amount(name, record.shape.requests[name]),
+                "short": int(free[mask].sum()) < ask.get(name, 0) or int(free[slot]) < record.shape.requests[name],
                 "mostOnOneNode": format_amount(name, max(0, int(free[slot]))),
                 "node": table.names[slot] if free[slot] >= 0 else "",
                 "freeTogether": format_amount(name, int(free[mask].sum())),
@@ -146,7 +151,9 @@ def _roles(groups: Sequence[Group]) -> list[Manifest]:
         for role, least in group.terms.roles if group.terms is not None else ():
             waiting_now = sum(1 for record in candidates(group).of_role(role))
             members = sum(1 for record in group.members.values() if record.role == role)
-            found.append({"group": group.name, "role": role, "minimum": least, "waiting": waiting_now, "members": members})
+            found.append(
+                {"group": group.name, "role": role, "minimum": least, "waiting": waiting_now, "members": members}
+            )
     return found
 
 

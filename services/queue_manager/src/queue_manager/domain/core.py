@@ -13,6 +13,7 @@ from queue_manager.domain.elastic_report import NAME as ELASTIC_REPORT
 from queue_manager.domain.elastic_report import ElasticReport
 from queue_manager.domain.entitlements import NAME as ENTITLEMENTS
 from queue_manager.domain.entitlements import SUBJECT, Entitlements
+from queue_manager.domain.gate_answer import queue_lines
 from queue_manager.domain.members import GROUP
 from queue_manager.domain.policy import QueuePolicy
 from queue_manager.domain.queue_report import NAME as REPORT
@@ -123,7 +124,9 @@ class QueueCore:
         return min((report.due for report in self._reports.values() if report.due is not None), default=None)
 
     def query(self, name: str, arguments: Manifest) -> Manifest:
-        """``queue`` answers what the queue ``arguments["name"]`` asks for, has and deserves."""
+        """``queue`` answers what the queue ``arguments["name"]`` asks for, has and deserves; ``explain`` why a group waits."""
+        if name == "explain":
+            return self._explain(Key(GROUP, str(arguments.get("namespace") or ""), str(arguments.get("name") or "")))
         if name != "queue":
             raise KeyError(name)
         queue = str(arguments["name"])
@@ -134,6 +137,11 @@ class QueueCore:
             "allocated": dict(totals.allocated) if totals else {},
             "deserved": dict(entry["deserved"]) if entry else {},
         }
+
+    def _explain(self, key: Key) -> Manifest:
+        answer = self._waiting.explain(key, self._supply.total)
+        queue, shares = str(answer.get("queue") or ""), {**self._quota_shares.entries, **self._shares.entries}
+        return answer | {"queues": queue_lines(self._tree_of(queue), queue, self._demand.totals, shares)}
 
     def check(self) -> list[str]:
         """The invariants that do not hold."""
