@@ -32,7 +32,11 @@ _GUESSES = (
 @click.command()
 @options.words
 @click.option(
-    "--output", "-o", default="text", type=click.Choice(("text", "json", "yaml")), help="In words, or all of it as data."
+    "--output",
+    "-o",
+    default="text",
+    type=click.Choice(("text", "json", "yaml")),
+    help="In words, or all of it as data.",
 )
 @with_session
 def explain(session: Session, words: tuple[str, ...], output: str) -> None:
