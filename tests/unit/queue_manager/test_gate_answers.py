@@ -10,15 +10,14 @@ def explain(cluster: Any, name: str) -> Any:
 def test_a_closed_queue_is_the_reason_and_opening_it_the_way_out(cluster: Any) -> None:
     cluster.queue("q", capability={"cpu": "4"})
     cluster.settle()
-    cluster.put(
-        {
-            "apiVersion": "bus.volcano.sh/v1alpha1",
-            "kind": "Command",
-            "metadata": {"name": "c", "namespace": "default"},
-            "action": "CloseQueue",
-            "target": {"kind": "Queue", "name": "q"},
-        }
-    )
+    command = {
+        "apiVersion": "bus.volcano.sh/v1alpha1",
+        "kind": "Command",
+        "metadata": {"name": "c", "namespace": "default"},
+        "action": "CloseQueue",
+        "target": {"kind": "Queue", "name": "q"},
+    }
+    cluster.put(command)
     cluster.settle()
     cluster.group("first", queue="q")
     cluster.group("second", queue="q")
