@@ -251,7 +251,8 @@ class Term:
             self._count += 1
             numbered.append((f"{self.service}/{self._epoch}/{self._count}", decision))
             self.measures.decisions.labels(decision.name).inc()
-        head = CommitHead(self.service, self._epoch, self.fold.revision, now, dict(self.heard))
+        resting = self.in_flight.resting()
+        head = CommitHead(self.service, self._epoch, self.fold.revision, now, dict(self.heard), resting=resting)
         payload = encode_commit(head, numbered, private or b"")
         for decision_id, decision in numbered:
             self._assume(decision_id, decision)

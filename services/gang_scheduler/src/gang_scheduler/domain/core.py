@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 from collections.abc import Set as AbstractSet
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 
 from gang_scheduler.domain import decisions
 from gang_scheduler.domain.askers import Askers
@@ -169,7 +169,9 @@ class SchedulerCore:
             self.claims.add(claim)
 
     def query(self, name: str, arguments: Manifest) -> Manifest:
-        """Answer ``explain`` for a pod, a PodGroup or a job's group; raises KeyError for another question."""
+        """Answer ``explain`` for a pod, a PodGroup or a job's group, or ``settings``; raises KeyError for another question."""
+        if name == "settings":
+            return {item.name: value for item in fields(self) if _is_choice(item.name, value := getattr(self, item.name))}
         if name != "explain":
             raise KeyError(name)
         now = max(self.claims.now, int(arguments.get("now") or 0))
@@ -315,3 +317,7 @@ class SchedulerCore:
             self.heads.leave(turn.unit)
         self.explanations[turn.unit] = turn.block.explanation
         self.line.park(turn.unit, waits[turn.unit], self._strict_queue(turn.unit))
+
+
+def _is_choice(name: str, value: object) -> bool:
+    return not name.startswith("_") and isinstance(value, str | bool)

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterator, Sequence
 from collections.abc import Set as AbstractSet
+from dataclasses import asdict
 
 from kube import Decision, Event, Key, Manifest, Outcome
 from queue_manager.domain.cluster_queue import PRIORITY
@@ -125,6 +126,8 @@ class QueueCore:
 
     def query(self, name: str, arguments: Manifest) -> Manifest:
         """``queue`` answers what the queue ``arguments["name"]`` asks for, has and deserves; ``explain`` why a group waits."""
+        if name == "settings":
+            return asdict(self._policy)
         if name == "explain":
             return self._explain(Key(GROUP, str(arguments.get("namespace") or ""), str(arguments.get("name") or "")))
         if name != "queue":
