@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 from chassis.core import Core, Remembering
 from chassis.in_flight import InFlight
+from chassis.topics import BY_DECISION
 from kube import Decision, Store
 from tidegate.codec import facts
 from tidegate.codec.decisions import CommitHead, decode_commit, encode_commit, key_of_ref
@@ -69,6 +70,10 @@ def _feed(
         for _, heard in logs.get(service, []):
             for _, decision in decode_commit(heard):
                 core.hear(service, decision)
+    for _, told in own:
+        for _, decision in decode_commit(told):
+            if decision.name in BY_DECISION:
+                core.hear(commit.service, decision)
     in_flight = InFlight()
     for entry, earlier in own:
         for decision_id, decision in () if entry.settled else decode_commit(earlier):

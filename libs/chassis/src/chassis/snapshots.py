@@ -130,18 +130,16 @@ async def _tail(log: Log, last: int, most: int = 2_000) -> list[Entry]:
 
 async def _newest_of_topics(log: Log, before: int) -> list[Entry]:
     """Of each topic the newest entry before a sequence."""
-    wanted = [*sorted(set(BY_DECISION.values())), STATE]
     found: dict[str, Entry] = {}
-    for topic in wanted:
+    too_new: list[str] = []
+    for topic in [*sorted(set(BY_DECISION.values())), STATE]:
         entry = await newest(log, topic)
         if entry is not None and entry.sequence < before:
             found[topic] = entry
-    if len(found) < len(wanted):
-        # The newest of all is too new, or there is none: look for one among all that came before.
-        for entry in await _between(log, 0, before - 1):
-            for topic in _topic(entry).split("-"):
-                if topic in wanted and entry.sequence > found.get(topic, entry).sequence - 1:
-                    found[topic] = entry
+        elif entry is not None:
+            too_new.append(topic)
+    for entry in await _between(log, 0, before - 1) if too_new else ():
+        found |= {topic: entry for topic in _topic(entry).split("-") if topic in too_new}
     return list(found.values())
 
 

@@ -170,7 +170,11 @@ class Term:
         self._readers.append(task)
 
     async def _recall(self) -> None:
-        """Own decisions that have no outcome yet count as done."""
+        """What was told last is known, and own decisions that have no outcome yet count as done."""
+        for topic in sorted(set(BY_DECISION.values())):
+            told = await newest(self._log, topic)
+            if told is not None:
+                self._take_decisions(self.service, told)
         position = max(self.fold.positions.get(self.service, 0), await self._log.first() - 1)
         async with aclosing(self._log.read(position)) as reader:
             while position < self._last:
@@ -220,9 +224,11 @@ class Term:
                 self.core.settle(outcome)
 
     def _take_decisions(self, source: str, entry: Entry) -> None:
-        self.heard[source] = max(self.heard[source], entry.sequence)
+        if source != self.service:
+            self.heard[source] = max(self.heard[source], entry.sequence)
         for _, decision in decode_commit(decision_pb2.Commit.FromString(entry.payload)):
-            self.core.hear(source, decision)
+            if source != self.service or decision.name in BY_DECISION:
+                self.core.hear(source, decision)
 
     def _park(self, source: str, entry: Entry, error: Exception) -> None:
         name = subjects.FACTS if source == FACTS else subjects.decisions(source)

@@ -138,6 +138,15 @@ class World:
     def pod_message(self, pod: Object) -> str:
         return message_of(pod, self.store())
 
+    @property
+    def bus(self) -> MemoryBus:
+        """The bus of this world, for those who read its logs."""
+        return self._bus
+
+    def do(self, work: Coroutine[object, object, T]) -> T:
+        """Let one thing happen while nobody else reacts."""
+        return self._do(work)
+
     def violations(self) -> list[str]:
         cores = {name: decider.term.core for name, decider in self._deciders.items() if decider.term is not None}
         return [f"{name}: {text}" for name, core in sorted(cores.items()) for text in core.check()]

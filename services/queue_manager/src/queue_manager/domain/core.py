@@ -80,7 +80,9 @@ class QueueCore:
             self._folds.get(event.key.kind, self._cohorts.fold_other)(event)
 
     def hear(self, service: str, decision: Decision) -> None:
-        """No other service's decisions matter here."""
+        """Take in what this service told last itself: no other's decisions matter here."""
+        if decision.name == ENTITLEMENTS:
+            self._entitlements.recall(decision.payload or {})
 
     def assume(self, decision_id: str, decision: Decision) -> None:
         """Count a group as let in until the outcome comes."""
