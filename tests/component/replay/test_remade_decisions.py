@@ -36,7 +36,7 @@ def job(name: str, random: Random) -> dict[str, Any]:
         "spec": {
             "minAvailable": random.randint(1, sum(task["replicas"] for task in tasks)),
             "queue": random.choice(["a", "b", "default"]),
-            "priorityClassName": random.choice(["low", "high"]),
+            "priorityClassName": random.choice(["low", "low", "high"]),
             "tasks": tasks,
         },
     }
@@ -59,7 +59,7 @@ def node(name: str, **allocatable: Any) -> dict[str, Any]:
 def live(world: World, seed: int, steps: int) -> None:
     """A random life: jobs come, run, end and are taken away, nodes come and go."""
     random = Random(seed)
-    world.put_nodes([node(f"n{number}") for number in range(3)] + [node("g", **{"example.com/gpu": "4"})])
+    world.put_nodes([node(f"n{number}") for number in range(2)] + [node("g", **{"example.com/gpu": "4"})])
     world.apply([queue("a", deserved={"cpu": "12"}, capability={"cpu": "20"}), queue("b", weight=2)])
     world.apply([priority("low", 1), priority("high", 10)])
     world.settle()
@@ -75,7 +75,7 @@ def live(world: World, seed: int, steps: int) -> None:
             world.put_nodes([node(f"x{number}")])
         elif choice < 0.75:
             world.restart(["scheduler"])
-        world.advance(random.choice([1, 1_000, 60_000, 400_000]))
+        world.advance(random.choice([1, 1_000, 1_000, 30_000, 400_000]))
     world.advance(600_000)
 
 
@@ -83,17 +83,17 @@ def find(world: World, name: str) -> Any:
     return next(key for key in world.store().objects if key.kind == "Job.batch.volcano.sh" and key.name == name)
 
 
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("seed", range(6))
 def test_the_same_bytes_come_out(seed: int) -> None:
     world = World({}, {"podStart": "1s", "termination": "5s"}, seed)
     try:
-        live(world, seed, 25)
+        live(world, seed, 40)
         taker = Snapshots(world.bus, SERVICES, "test")
         compared: Counter[str] = Counter()
         for service in SERVICES:
             for entry in world.bus.log(subjects.decisions(service)).entries(0):
                 commit = decision_pb2.Commit.FromString(entry.payload)
-                for decision in commit.decisions[:1]:
+                for decision in commit.decisions[-1:]:
                     snapshot = world.do(taker.of_decision(decision.id))
                     snapshot = unpack(pack(snapshot))
                     settings = {log.service: orjson_of(log.settings) for log in snapshot.logs if log.settings}
@@ -101,8 +101,8 @@ def test_the_same_bytes_come_out(seed: int) -> None:
                     remade = remake(snapshot, core, interest)
                     for one in remade.compared:
                         compared[f"{service} {one.made.name} {one.same}"] += 1
-                        if not one.same: print(seed, one.made.name, one.made.payload == (one.remade and one.remade.payload), one.made.payload, "\nREMADE", one.remade and one.remade.payload)
-        print(compared); assert compared["gang_scheduler GangPlaced True"] > 5
+                        assert one.same, (one.made, one.remade)
+        assert compared["gang_scheduler GangPlaced True"] > 5
         assert len(compared) > 6
     finally:
         world.close()

@@ -228,7 +228,7 @@ def test_questions_are_answered_from_the_present_state(rig: Rig) -> None:
     rig.start()
     rig.make("x")
     answer = rig.do(rig.bus.request(subjects.question("toy", "explain"), b'{"about":"x"}'))
-    assert json.loads(answer) == {"name": "explain", "plain": ["x"], "about": "x"}
+    assert json.loads(answer) == {"name": "explain", "plain": ["x"], "about": "x", "now": rig.loop.now_ms}
     rig.stop()
     with pytest.raises(Exception, match="nobody answers"):
         rig.do(rig.bus.request(subjects.question("toy", "explain"), b"{}"))

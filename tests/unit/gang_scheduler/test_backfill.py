@@ -89,8 +89,6 @@ def test_the_time_at_the_head_survives_a_restart(toy: Any) -> None:
     toy.fold([Event(None, item) for item in toy.store.objects.values()])
     toy.entitle()
     toy.settle()
-    assert toy.core.deadline() == toy.now
-    toy.settle()
     toy.pods("small", cpu=1)
     toy.settle()
     assert toy.where("small") == ""

@@ -92,5 +92,3 @@ def _compared(decision_id: str, made: Decision, decided: list[Decision]) -> Comp
 
 def _bytes(decision: Decision) -> bytes:
     return encode_commit(CommitHead("", 0, 0, 0), [("", decision)])
-
-

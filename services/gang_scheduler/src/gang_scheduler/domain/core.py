@@ -154,8 +154,9 @@ class SchedulerCore:
         """The claims, those of the decisions just made included; None if they are as they were."""
         made = {claim.unit: claim for claim in self._planned}
         kept = {claim.unit: claim for claim in self.claims.promises.values()}
-        content = dump((kept | made).values(), self.heads.since)
-        if content == (self._remembered or dump((), {})):
+        claims = [*(kept | made).values(), *self.claims.reservations.values()]
+        content = dump(claims, self.heads.since, self.heads.first())
+        if content == (self._remembered or dump((), {}, {})):
             return None
         self._remembered = content
         return content
@@ -163,7 +164,8 @@ class SchedulerCore:
     def restore(self, content: bytes) -> None:
         """Take up the claims of a predecessor. What became of the evictions behind them is told by the facts."""
         self._remembered = content
-        found, self.heads.since = load(content)
+        found, since, first = load(content)
+        self.heads.recall(since, first)
         for claim in found:
             claim.ordered = True
             self.claims.add(claim)
@@ -171,7 +173,9 @@ class SchedulerCore:
     def query(self, name: str, arguments: Manifest) -> Manifest:
         """Answer ``explain`` for a pod, a PodGroup or a job's group, or ``settings``; raises KeyError for another question."""
         if name == "settings":
-            return {item.name: value for item in fields(self) if _is_choice(item.name, value := getattr(self, item.name))}
+            return {
+                item.name: value for item in fields(self) if _is_choice(item.name, value := getattr(self, item.name))
+            }
         if name != "explain":
             raise KeyError(name)
         now = max(self.claims.now, int(arguments.get("now") or 0))
