@@ -55,6 +55,7 @@ def happened(item: Happening) -> api_pb2.Event:
         applied=bool(item.applied),
         outcome={True: "applied", False: "refused", None: "pending"}[item.applied],
         revision=item.revision,
+        id=item.id,
     )
 
 

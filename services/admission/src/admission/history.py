@@ -32,6 +32,7 @@ class Happening:
     about: Key
     applied: bool | None = None
     revision: int = 0
+    id: str = ""
 
 
 class History:
@@ -68,7 +69,13 @@ class History:
         commit = decision_pb2.Commit.FromString(entry.payload)
         for decision_id, decision in decision_heads(commit):
             happening = Happening(
-                commit.now_ms, service, decision.name, decision.reason, decision.message, decision.subject
+                commit.now_ms,
+                service,
+                decision.name,
+                decision.reason,
+                decision.message,
+                decision.subject,
+                id=decision_id,
             )
             self._kept.append(happening)
             early = self._early.pop(decision_id, None)
