@@ -20,7 +20,7 @@ from tidegate_cli.terminal import say
 @click.option(
     "--snapshot", "file", type=FILE, default=None, help="Ask this file of `tidegate snapshot`, not the system."
 )
-@click.option("--horizon", default="7d", show_default=True, metavar="TIME", help="How far to look ahead, such as 12h.")
+@click.option("--horizon", default="168h", show_default=True, metavar="TIME", help="How far to look ahead, such as 12h.")
 @click.option("--output", "-o", default="text", type=click.Choice(("text", "json")), help="In words, or as data.")
 @with_session
 def whatif(session: Session, files: tuple[str, ...], file: Path | None, horizon: str, output: str) -> None:
@@ -42,7 +42,7 @@ def whatif(session: Session, files: tuple[str, ...], file: Path | None, horizon:
     try:
         ahead = parse_duration(horizon)
     except ValueError:
-        raise click.BadParameter(f"{horizon!r} is no time such as 90m or 7d", param_hint="--horizon") from None
+        raise click.BadParameter(f"{horizon!r} is no time such as 90m or 48h", param_hint="--horizon") from None
     documents = in_order(read(session, files))
     taken = opened(file) if file is not None else unpacked(fetched(session))
     world = restored(taken)

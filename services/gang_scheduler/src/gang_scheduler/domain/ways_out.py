@@ -16,7 +16,10 @@ def ways_out(rule: str, answer: Manifest) -> list[str]:
 
 def _room(answer: Manifest) -> Iterator[str]:
     miss, gang = answer.get("nearestMiss") or {}, answer.get("gang") or {}
-    if miss.get("missing") and not miss.get("rules"):
+    lacking = int(gang.get("needed") or 0) - int(gang.get("placed") or 0)
+    if lacking > 1:
+        yield f"wait, or make room for {lacking} more members, or ask for less in each"
+    elif miss.get("missing") and not miss.get("rules"):
         more = " and ".join(f"{amount} {name}" for name, amount in miss["missing"].items())
         yield f"wait, or free {more} on node {miss['node']}, or ask for that much less"
     if miss.get("rules"):
