@@ -20,7 +20,9 @@ from tidegate_cli.terminal import say
 @click.option(
     "--snapshot", "file", type=FILE, default=None, help="Ask this file of `tidegate snapshot`, not the system."
 )
-@click.option("--horizon", default="168h", show_default=True, metavar="TIME", help="How far to look ahead, such as 12h.")
+@click.option(
+    "--horizon", default="168h", show_default=True, metavar="TIME", help="How far to look ahead, such as 12h."
+)
 @click.option("--output", "-o", default="text", type=click.Choice(("text", "json")), help="In words, or as data.")
 @with_session
 def whatif(session: Session, files: tuple[str, ...], file: Path | None, horizon: str, output: str) -> None:

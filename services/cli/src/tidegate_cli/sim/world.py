@@ -151,6 +151,11 @@ class World:
         """The bus of this world, for those who read its logs."""
         return self._bus
 
+    @property
+    def view(self) -> View:
+        """Admission's fold of the facts."""
+        return self._view
+
     def apply_each(self, manifests: Sequence[Manifest]) -> list[Result]:
         """Like ``apply``, with all that admission has to say."""
         return self._do(self._applier.apply("user", [Change(manifest) for manifest in manifests]))[0]
