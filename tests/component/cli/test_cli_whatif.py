@@ -10,6 +10,7 @@ import yaml
 
 from chassis.snapshots import Snapshots
 from tidegate import subjects
+from tidegate.api.v1 import api_pb2
 from tidegate.codec.snapshots import pack, unpack
 from tidegate.decision.v1 import decision_pb2
 from tidegate_cli.sim.services import ROLES
@@ -91,9 +92,11 @@ def test_without_a_name_the_file_is_called_after_the_revision(tidegate: Any, ser
     assert Path(f"snapshot-{revision}.tgs").read_bytes() == server.snapshots[""]
 
 
-def test_a_decision_is_made_again_from_the_system_and_from_a_file(tidegate: Any, bound: str) -> None:
+def test_a_decision_is_made_again_from_the_system_and_from_a_file(tidegate: Any, server: Any, bound: str) -> None:
     ended = tidegate("replay", bound)
     assert ended.code == 0 and ended.out.endswith("the same bytes\n")
+    server.events = [api_pb2.Event(id=bound, about=api_pb2.ObjectName(kind="Job.batch.volcano.sh", name="used"))]
+    assert tidegate("replay", "job/used").out == ended.out
     assert tidegate("snapshot", "--decision", bound, "-o", "d.tgs").code == 0
     told = json.loads(tidegate("replay", "d.tgs", "-o", "json").out)
     assert {"id": bound, "name": "GangPlaced", "same": True} in told["decisions"]
@@ -115,6 +118,8 @@ def test_a_decision_that_comes_out_otherwise_is_shown_beside_what_was_made(
     ("words", "told"),
     [
         (("replay", "gang_scheduler/9/9"), "is not kept any more"),
+        (("replay", "job/nobody"), "nothing was decided of late about job/nobody"),
+        (("snapshot", "--decision", "gang_scheduler/9/9"), "is not kept any more"),
         (("whatif", "-f", "j.yaml", "--snapshot", "nothing.tgs"), "cannot be read"),
         (("whatif", "-f", "j.yaml", "--snapshot", "j.yaml"), "j.yaml: this is no snapshot"),
         (("whatif", "-f", "j.yaml", "--horizon", "soon"), "'soon' is no time"),

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import click
 
 from tidegate_cli.failures import Failure, failed
+from tidegate_cli.object_words import key_in, one_object
 from tidegate_cli.session import Session, with_session
 from tidegate_cli.terminal import say
 
@@ -21,7 +22,10 @@ FILE = click.Path(dir_okay=False, path_type=Path)
     "--output", "-o", type=FILE, default=None, help="Where to write it; snapshot-REVISION.tgs here if left out."
 )
 @click.option(
-    "--decision", default="", metavar="ID", help="The state in which this decision was made, not the present."
+    "--decision",
+    default="",
+    metavar="ID | KIND/NAME",
+    help="The state in which this decision was made, not the present.",
 )
 @with_session
 def snapshot(session: Session, output: Path | None, decision: str) -> None:
@@ -33,10 +37,11 @@ def snapshot(session: Session, output: Path | None, decision: str) -> None:
     Examples:
       tidegate snapshot -o monday.tgs
       tidegate snapshot --decision gang_scheduler/7/42      `tidegate events -o wide` has the ids
+      tidegate snapshot --decision podgroup/ring            the newest about it
     """
     from tidegate.codec.snapshots import unpack
 
-    content = fetched(session, decision)
+    content = fetched(session, decision and decision_meant(session, decision))
     taken = unpack(content)
     path = output or Path(f"snapshot-{taken.facts.revision}.tgs")
     try:
@@ -48,18 +53,19 @@ def snapshot(session: Session, output: Path | None, decision: str) -> None:
 
 
 @click.command()
-@click.argument("source", metavar="FILE | DECISION")
+@click.argument("source", metavar="FILE | DECISION | KIND/NAME")
 @click.option("--output", "-o", default="text", type=click.Choice(("text", "json")), help="In words, or as data.")
 @with_session
 def replay(session: Session, source: str, output: str) -> None:
     """Make a decision again from the state in which it was made, and compare what comes out, byte by byte.
 
-    Takes a file of `tidegate snapshot --decision`, or the id of a decision of the running system. Ends with 1 if anything
-    else comes out.
+    Takes a file of `tidegate snapshot --decision`, the id of a decision of the running system, or an object: then it is the
+    newest decision about it. Ends with 1 if anything else comes out.
 
     \b
     Examples:
       tidegate replay gang_scheduler/7/42
+      tidegate replay job/ring
       tidegate replay decision.tgs
     """
     from chassis.remaking import remake
@@ -68,7 +74,7 @@ def replay(session: Session, source: str, output: str) -> None:
     from tidegate_cli.whatif.words import remade_lines
 
     path = Path(source)
-    taken = opened(path) if path.is_file() else unpacked(fetched(session, source))
+    taken = opened(path) if path.is_file() else unpacked(fetched(session, decision_meant(session, source)))
     if not taken.commit:
         raise Failure(f"{source} was not taken for a decision: `tidegate snapshot --decision ID` does that")
     core, interest = core_of(taken.decision_id.partition("/")[0], policy_of(taken))
@@ -83,6 +89,19 @@ def replay(session: Session, source: str, output: str) -> None:
         say("\n".join(remade_lines(remade)))
     if not remade.same:
         raise failed()
+
+
+def decision_meant(session: Session, text: str) -> str:
+    """The id of a decision: ``text`` itself, or that of the newest one about the object that it names; raises Failure."""
+    if text.count("/") != 1:
+        return text
+    kind, name = one_object((text,))
+    key = key_in(kind, name, session.namespace)
+    with session.client() as client:
+        happened = client.events(key.namespace, about=key, limit=1)
+    if not happened:
+        raise Failure(f"nothing was decided of late about {text}; `tidegate events -o wide` has the ids of decisions")
+    return happened[-1].id
 
 
 def fetched(session: Session, decision: str = "") -> bytes:
