@@ -73,6 +73,12 @@ def test_whatif_tells_why_not_as_words_and_as_data(tidegate: Any, bound: str) ->
     assert details[0]["rule"] == "NeverFits" and details[0]["waysOut"]
 
 
+def test_whatif_is_asked_about_what_is_there_already(tidegate: Any, bound: str) -> None:
+    assert tidegate("whatif", "job/used").out == "job/used: runs already\n  on n: used-w-0\n"
+    ended = tidegate("whatif", "job/nobody")
+    assert ended.code == 1 and ended.out == "job/nobody: is not there\n"
+
+
 def test_whatif_ends_with_1_where_an_object_would_be_refused(tidegate: Any, bound: str) -> None:
     ended = tidegate("whatif", "-f", write("j.yaml", {**gang("x", 1, "1"), "spec": {"queue": "nowhere"}}))
     assert ended.code == 1 and "job/x: would be refused" in ended.out

@@ -117,6 +117,19 @@ def test_what_has_to_wait_is_told_until_when_and_for_whom(world: World) -> None:
     assert any("short-w-0" in line for line in answer.lines)
 
 
+def test_what_waits_already_is_told_when_it_will_start(world: World) -> None:
+    world.apply([job("first", 8, "1", estimate="30m"), job("waits", 2, "2")])
+    world.settle()
+    other = restored(snapshot(world, world.bus))
+    try:
+        keys = list(world.store().of_kind("Job.batch.volcano.sh"))
+        answers = Question(other, 24 * HOUR).ask([], sorted(keys))
+    finally:
+        other.close()
+    assert [(one.name, one.verdict) for one in answers] == [("job/first", "runs"), ("job/waits", "later")]
+    assert answers[1].at_ms is not None and answers[1].at_ms - world.now() <= 30 * 60_000
+
+
 def test_where_nobody_says_how_long_it_runs_the_time_is_not_known(world: World) -> None:
     world.apply([job("for-ever", 8, "1")])
     world.settle()

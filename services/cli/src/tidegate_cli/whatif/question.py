@@ -20,7 +20,8 @@ MOST_STEPS = 2_000
 
 @dataclass(slots=True)
 class Answer:
-    """About one document. ``verdict``: now, later, waits (it is not known until when), applied (it runs nothing), refused."""
+    """About one object. ``verdict``: now, later, waits (it is not known until when), runs (it did before), applied (it runs
+    nothing), refused, missing."""
 
     name: str
     verdict: str
@@ -54,8 +55,8 @@ class Question:
     answers: list[Answer] = field(default_factory=list)
     _keys: dict[int, Key] = field(default_factory=dict)
 
-    def ask(self, manifests: Sequence[Manifest]) -> list[Answer]:
-        """An answer for each document, in order."""
+    def ask(self, manifests: Sequence[Manifest], keys: Sequence[Key] = ()) -> list[Answer]:
+        """An answer for each document, in order, and for each of the objects that are there already."""
         self.world.settle()
         position = self._position()
         for number, result in enumerate(self.world.apply_each(manifests)):
@@ -66,6 +67,7 @@ class Question:
                 answer.lines = [str(error) for error in result.errors] or [result.message]
             else:
                 self._keys[number] = result.key
+        self._note_those_there(keys)
         self.world.settle()
         evictions = list(self._evictions(position))
         self._look(now=True)
@@ -79,15 +81,28 @@ class Question:
         self._blame(evictions)
         return self.answers
 
+    def _note_those_there(self, keys: Sequence[Key]) -> None:
+        """Objects that were there before: some run already."""
+        for key in keys:
+            name = f"{key.kind.partition('.')[0].lower()}/{key.name}"
+            there = self.world.store().get(key) is not None
+            if there:
+                self._keys[len(self.answers)] = key
+            self.answers.append(Answer(name, "waits" if there else "missing"))
+        fresh = self.answers[len(self.answers) - len(keys) :]
+        self._look(now=True, answers=[answer for answer in fresh if answer.verdict == "waits"])
+        for answer in fresh:
+            answer.verdict = "runs" if answer.verdict == "now" else answer.verdict
+
     def _open(self) -> list[Answer]:
         return [answer for answer in self.answers if answer.verdict == "waits"]
 
     def _key_of(self, answer: Answer) -> Key:
         return self._keys[next(number for number, known in enumerate(self.answers) if known is answer)]
 
-    def _look(self, *, now: bool) -> None:
+    def _look(self, *, now: bool, answers: Sequence[Answer] | None = None) -> None:
         """Note who has started by now."""
-        for answer in self._open():
+        for answer in self._open() if answers is None else answers:
             item = self.world.store().get(self._key_of(answer))
             pods = [pod for pod in self._below(item) if pod.kind == "Pod"] if item is not None else []
             bound = [pod for pod in pods if pod.spec.get("nodeName")]
@@ -183,7 +198,7 @@ class Question:
         """Each eviction belongs to the document whose group or pod it was for."""
         store = self.world.store()
         for answer in self.answers:
-            if answer.verdict != "refused":
+            if answer.verdict not in ("refused", "missing"):
                 item = store.get(self._key_of(answer))
                 names = {one.name for one in self._below(item)} if item is not None else set()
                 answer.evictions = [one for one in evictions if one["for"] in names]

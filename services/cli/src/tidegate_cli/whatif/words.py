@@ -11,6 +11,8 @@ _VERDICTS = {
     "now": "would start now",
     "later": "would start later",
     "waits": "would wait",
+    "runs": "runs already",
+    "missing": "is not there",
     "applied": "would be taken in; it runs nothing",
     "refused": "would be refused",
 }

@@ -21,7 +21,7 @@ from gang_scheduler.domain.trial import Trial
 from gang_scheduler.domain.waiting_line import Unit
 from kube import Key, Manifest, rfc3339
 
-MOST_PODS = 5_000
+MOST_PODS = 1_000
 NAMED = 5
 """So many pods are named in a sentence."""
 
@@ -46,9 +46,7 @@ class Outlook:
             return self._promised(promise)
         placed = sum(1 for _ in self.knowledge.cluster.placed())
         if placed > MOST_PODS:
-            return {
-                "outlook": f"not looked into here: {placed} pods are placed; `tidegate whatif` does from a snapshot"
-            }
+            return {"outlook": f"not looked into here, as {placed} pods are placed; `tidegate whatif KIND/NAME` does"}
         return self._after() | self._evictable()
 
     def _promised(self, claim: Claim) -> Manifest:

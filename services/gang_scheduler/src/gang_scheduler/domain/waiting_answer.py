@@ -42,7 +42,8 @@ def waiting(k: Knowledge, group: Group, record: PodRecord | None) -> Manifest:
         facts: Manifest = {}
         if records:
             facts = _facts(k, trial, groups, records, record, explanation)
-            if not _hopeless(explanation):
+            # A member is told what its gang needs; what the gang waits for is asked of the gang.
+            if not _hopeless(explanation) and (record is None or group.id.kind == "pod"):
                 facts |= Outlook(k, trial, unit, groups, records).manifest()
     return _with_ways(answer | facts, answer | facts)
 
