@@ -82,6 +82,15 @@ def _queues(answer: Manifest) -> Iterator[str]:
 
 
 def _quotas(answer: Manifest) -> Iterator[str]:
+    for level in answer.get("quotaOf") or ():
+        for item in level["quota"]:
+            borrowed = f", {item['borrowed']} of it borrowed" if item["borrowed"] != "0" else ""
+            yield (
+                f"{level['kind']} {level['name']}: {item['resource']} of flavor {item['flavor']}: quota {item['quota']}, "
+                f"used {item['used']}{borrowed}, left {item['left']}"
+            )
+    for holder in answer.get("holders") or ():
+        yield f"{holder['workload']} holds {_amounts(holder['used'])} in ClusterQueue {holder['queue']}"
     for item in answer.get("quotas") or ():
         yield f"quota {item['quota']}: at most {_amounts(item['hard'])}"
 

@@ -46,7 +46,7 @@ class Questions:
             if (service, name) == JOBS and about.kind not in JOB_KINDS:
                 continue
             answer = await self._ask(service, name, about.key)
-            if about.kind == GROUP_KIND and answer.get("verdict") == "NotLetIn":
+            if about.kind in (GROUP_KIND, "Pod") and answer.get("verdict") == "NotLetIn":
                 # Who has not been let in is told more by whoever keeps the gate.
                 gate = await self._ask("queue_manager", "explain", about.key)
                 answer |= gate if gate.get("verdict") == "NotLetIn" else {}

@@ -6,6 +6,7 @@ from dataclasses import asdict
 
 from kube import Decision, Event, Key, Manifest, Outcome
 from queue_manager.domain.cluster_queue import PRIORITY
+from queue_manager.domain.cohort_answer import cohort_answer
 from queue_manager.domain.cohort_report import NAME as QUOTA_REPORT
 from queue_manager.domain.cohorts import OBJECTS, Cohorts
 from queue_manager.domain.demand import Demand, Tally
@@ -131,7 +132,8 @@ class QueueCore:
         if name == "settings":
             return asdict(self._policy)
         if name == "explain":
-            return self._explain(Key(GROUP, str(arguments.get("namespace") or ""), str(arguments.get("name") or "")))
+            kind = "Pod" if arguments.get("kind") == "Pod" else GROUP
+            return self._explain(Key(kind, str(arguments.get("namespace") or ""), str(arguments.get("name") or "")))
         if name != "queue":
             raise KeyError(name)
         queue = str(arguments["name"])
@@ -144,6 +146,9 @@ class QueueCore:
         }
 
     def _explain(self, key: Key) -> Manifest:
+        found = cohort_answer(self._cohorts.books, key)
+        if found is not None:
+            return found
         answer = self._waiting.explain(key, self._supply.total)
         queue, shares = str(answer.get("queue") or ""), {**self._quota_shares.entries, **self._shares.entries}
         return answer | {"queues": queue_lines(self._tree_of(queue), queue, self._demand.totals, shares)}
