@@ -47,6 +47,14 @@ class InFlight(AbstractSet[Key]):
             self._resting[subject] = now + pause
         return True
 
+    def rest(self, subject: Key, until: int) -> None:
+        """Leave a subject alone until then, in milliseconds since the epoch."""
+        self._resting[subject] = until
+
+    def resting(self) -> list[Key]:
+        """The subjects that are left alone, sorted."""
+        return sorted(self._resting)
+
     def wake(self, now: int) -> bool:
         """Let go of the subjects that have rested; whether there were any."""
         rested = [subject for subject, until in self._resting.items() if until <= now]

@@ -170,7 +170,11 @@ class Term:
         self._readers.append(task)
 
     async def _recall(self) -> None:
-        """Own decisions that have no outcome yet count as done."""
+        """What was told last is known, and own decisions that have no outcome yet count as done."""
+        for topic in sorted(set(BY_DECISION.values())):
+            told = await newest(self._log, topic)
+            if told is not None:
+                self._take_decisions(self.service, told)
         position = max(self.fold.positions.get(self.service, 0), await self._log.first() - 1)
         async with aclosing(self._log.read(position)) as reader:
             while position < self._last:
@@ -220,9 +224,11 @@ class Term:
                 self.core.settle(outcome)
 
     def _take_decisions(self, source: str, entry: Entry) -> None:
-        self.heard[source] = max(self.heard[source], entry.sequence)
+        if source != self.service:
+            self.heard[source] = max(self.heard[source], entry.sequence)
         for _, decision in decode_commit(decision_pb2.Commit.FromString(entry.payload)):
-            self.core.hear(source, decision)
+            if source != self.service or decision.name in BY_DECISION:
+                self.core.hear(source, decision)
 
     def _park(self, source: str, entry: Entry, error: Exception) -> None:
         name = subjects.FACTS if source == FACTS else subjects.decisions(source)
@@ -251,7 +257,8 @@ class Term:
             self._count += 1
             numbered.append((f"{self.service}/{self._epoch}/{self._count}", decision))
             self.measures.decisions.labels(decision.name).inc()
-        head = CommitHead(self.service, self._epoch, self.fold.revision, now, dict(self.heard))
+        resting = self.in_flight.resting()
+        head = CommitHead(self.service, self._epoch, self.fold.revision, now, dict(self.heard), resting=resting)
         payload = encode_commit(head, numbered, private or b"")
         for decision_id, decision in numbered:
             self._assume(decision_id, decision)
@@ -277,6 +284,7 @@ class Term:
 
     def _answer(self, name: str) -> Handler:
         async def answer(payload: bytes) -> bytes:
-            return orjson.dumps(self.core.query(name, orjson.loads(payload)), option=orjson.OPT_NON_STR_KEYS)
+            arguments = {"now": self._clock.now(), **orjson.loads(payload)}
+            return orjson.dumps(self.core.query(name, arguments), option=orjson.OPT_NON_STR_KEYS)
 
         return answer
