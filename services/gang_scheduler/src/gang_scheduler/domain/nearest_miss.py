@@ -13,7 +13,7 @@ from gang_scheduler.domain.vectors import Ints, Mask
 from kube import Manifest
 from resources import Amounts, format_amounts
 
-_ZONES = ("topology.kubernetes.io/rack", "topology.kubernetes.io/zone")
+_RACK, _ZONE = "topology.kubernetes.io/rack", "topology.kubernetes.io/zone"
 _MILLION = 1_000_000
 
 
@@ -84,8 +84,9 @@ def domain_miss(room: Room, topology: Topology, records: Sequence[PodRecord]) ->
     for record in records:
         counts.setdefault(record.shape.index, []).append(record)
     best: tuple[int, int, str] | None = None
-    for domain in room.hyper_nodes.domains():
-        if topology.tier is not None and domain.tier > topology.tier:
+    domains, highest = room.hyper_nodes.domains().domains, room.hyper_nodes.highest(topology)
+    for domain in domains:
+        if highest is not None and domain.tier > highest:
             continue
         views = (room.view(batch[0]).inside(domain.nodes) for batch in counts.values())
         fit = sum(min(view.total, len(batch)) for view, batch in zip(views, counts.values(), strict=True))
@@ -98,11 +99,12 @@ def domain_miss(room: Room, topology: Topology, records: Sequence[PodRecord]) ->
 
 
 def place_of(room: Room, slot: int) -> str:
-    """What is said of where a node is: its lowest network domain, or its rack or zone."""
-    domains = (f"domain {domain.name}" for domain in room.hyper_nodes.domains() if domain.nodes[slot])
+    """What is said of where a node is: its rack, its lowest network domain, or its zone."""
     labels = room.table.labels_at(slot)
-    zones = (f"{label.rpartition('/')[2]} {labels[label]}" for label in _ZONES if labels.get(label))
-    return next(domains, next(zones, ""))
+    if labels.get(_RACK):
+        return f"rack {labels[_RACK]}"
+    domains = (f"domain {domain.name}" for domain in room.hyper_nodes.domains().domains if domain.nodes[slot])
+    return next(domains, f"zone {labels[_ZONE]}" if labels.get(_ZONE) else "")
 
 
 def _short(room: Room, record: PodRecord) -> Ints:

@@ -70,7 +70,9 @@ class ElasticReport:
             uid, before = self._written[name][key]
             after = self._status(name, totals)
             patch = {
-                part: dict.fromkeys(before[part] or {}) | after[part] for part in _FIELDS if before[part] != after[part]
+                part: dict(sorted((dict.fromkeys(before[part] or {}) | after[part]).items()))
+                for part in _FIELDS
+                if before[part] != after[part]
             }
             if patch:
                 found.append(Mutation(Verb.STATUS, key, uid, patch=patch))

@@ -75,7 +75,8 @@ class QueueReport:
         before: Manifest = written.get("allocated") or {}
         after = format_amounts(allocated)
         if before != after:
-            patch["allocated"] = dict.fromkeys(before) | after
+            # By name: what came first is no news.
+            patch["allocated"] = dict(sorted((dict.fromkeys(before) | after).items()))
         counts = {phase: phases.get(phase.capitalize(), 0) for phase in _PHASES}
         patch |= {phase: count for phase, count in counts.items() if written.get(phase, 0) != count}
         return Mutation(Verb.STATUS, queue_key(name), queue.uid, patch=patch) if patch else None
