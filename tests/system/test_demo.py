@@ -92,7 +92,9 @@ def check_what_was_shown(output: str) -> None:
     assert re.search(r"60 steps in life 2, went on with step \d+", told), output
     assert re.search(r"waited \d+\.\d s, then 5 pods started in one decision", told), output
     assert "members of wide-gang" in told
-    assert re.search(r"5 are needed at once; .* has too little cpu \(needs 1, most free \w+ on \w+", told), output
+    assert re.search(r"Insufficient cpu \(needs 1, most free \w+ on \w+\)\. \d of 5 .* 5 are needed at once", told), (
+        output
+    )
 
 
 @pytest.mark.system

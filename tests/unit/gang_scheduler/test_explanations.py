@@ -6,7 +6,9 @@ from typing import Any
 import pytest
 
 from gang_scheduler.domain.core import SchedulerCore
+from gang_scheduler.domain.explain import Reason
 from gang_scheduler.domain.upstream_words import available, in_gang, reason
+from gang_scheduler.domain.ways_out import ways_out
 from kube import Manifest
 
 RACK = "topology.kubernetes.io/rack"
@@ -186,6 +188,12 @@ def test_before_the_queues_are_known_that_is_the_reason(toy: Any) -> None:
     toy.pods("p", cpu=1)
     answer = toy.explain("Pod", "p")
     assert answer["rule"] == "NotReady" and "queue_manager" in ways(answer)
+
+
+@pytest.mark.parametrize("rule", [rule for rule in Reason if rule is not Reason.READY])
+def test_no_reason_is_without_a_way_out(rule: Reason) -> None:
+    numbers = {"queue": "q", "nearestMiss": {"missing": {"cpu": "1"}, "node": "n"}, "ahead": ["default/first"]}
+    assert all(ways_out(rule, numbers)) and ways_out(rule, numbers)
 
 
 @pytest.mark.parametrize(

@@ -32,6 +32,13 @@ def _rules(answer: Manifest) -> Iterator[str]:
     yield "change the pod's node selector, affinity, tolerations or spread rules, or label, untaint or uncordon nodes"
 
 
+def _domain(answer: Manifest) -> Iterator[str]:
+    nearest = answer.get("nearestDomain") or {}
+    if nearest.get("places"):
+        yield f"wait, or make room for {nearest['needed'] - nearest['places']} more members in domain {nearest['domain']}"
+    yield "allow a higher level of the topology, make it preferred instead of required, or ask for fewer or smaller pods"
+
+
 def _never(answer: Manifest) -> Iterator[str]:
     yield "waiting does not help: ask for less, in smaller pods or fewer at once, or add larger nodes or a larger queue"
 
@@ -104,6 +111,7 @@ _FIXED: dict[str, Callable[[Manifest], Iterator[str]]] = {
     Reason.NOT_ENOUGH_RESOURCES: _room,
     Reason.NO_NODE_MATCHES: _rules,
     Reason.NEVER_FITS: _never,
+    Reason.NO_DOMAIN: _domain,
     Reason.NOT_ENOUGH_PODS: _members,
     Reason.QUEUE_CAPABILITY: _capability,
     Reason.QUEUE_CLOSED: _closed,
