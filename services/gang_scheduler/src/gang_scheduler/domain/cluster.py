@@ -9,7 +9,7 @@ from gang_scheduler.domain.entitlement import Entitlement
 from gang_scheduler.domain.gang_terms import ADMISSION, SIGS_GROUP, VOLCANO_GROUP, GroupId
 from gang_scheduler.domain.groups import Group
 from gang_scheduler.domain.hyper_nodes import HYPER_NODE
-from gang_scheduler.domain.node_inventory import DEVICE_KIND, TOPOLOGY_KIND, NodeInventory, inventory_of
+from gang_scheduler.domain.node_inventory import DESCRIPTIONS, NodeInventory, inventory_of
 from gang_scheduler.domain.pod_books import PodBooks
 from kube import Event, Key, Object
 
@@ -38,8 +38,7 @@ class Cluster(PodBooks):
         PodBooks.__post_init__(self)
         self._folds = {
             "Node": self._fold_node,
-            TOPOLOGY_KIND: self._fold_description,
-            DEVICE_KIND: self._fold_description,
+            **dict.fromkeys(DESCRIPTIONS, self._fold_description),
             "Namespace": self._fold_namespace,
             "PriorityClass.scheduling.k8s.io": self._fold_priority_class,
             "Queue.scheduling.volcano.sh": self._fold_queue,
@@ -124,8 +123,8 @@ class Cluster(PodBooks):
         """If a node's devices are others now, all that runs there takes its own anew."""
         table = self.room.table
         slot = table.slots[name]
-        topology, device = (self.descriptions.get(Key(kind, "", name)) for kind in (TOPOLOGY_KIND, DEVICE_KIND))
-        inventory = inventory_of(self.nodes[name], topology, device)
+        said = {kind: found for kind in DESCRIPTIONS if (found := self.descriptions.get(Key(kind, "", name)))}
+        inventory = inventory_of(self.nodes[name], said)
         if inventory == self._inventories.get(name):
             return
         self._inventories[name] = inventory

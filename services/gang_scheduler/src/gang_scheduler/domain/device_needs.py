@@ -15,6 +15,7 @@ from gang_scheduler.domain.cards import (
     VGPU_NUMBER,
     WHOLE_CARDS,
 )
+from gang_scheduler.domain.cpu_binding import RESOURCE_SPEC, USUAL, Binding, binding_of
 from resources import Amounts, QuantityError, parse_amounts
 
 GPU, GPU_SHARED = "koordinator.sh/gpu", "koordinator.sh/gpu.shared"
@@ -48,6 +49,9 @@ class Traits(NamedTuple):
     """Whether it gets CPUs of its own."""
 
     policy: NumaPolicy = NumaPolicy.NONE
+    binding: Binding = USUAL
+    apart: bool = False
+    """Whether pods on one NUMA node and pods on several must not meet on its NUMA nodes."""
 
 
 PLAIN = Traits()
@@ -79,6 +83,13 @@ class DeviceNeed:
     policy: NumaPolicy = NumaPolicy.NONE
     cpu: int = 0
     memory: int = 0
+    binding: Binding = USUAL
+    apart: bool = False
+
+    @property
+    def intricate(self) -> bool:
+        """Whether how often it fits shows only by trying."""
+        return self.apart or (self.cpus > 0 and self.binding.required)
 
     @property
     def special(self) -> bool:
@@ -103,7 +114,9 @@ def traits_of(labels: Mapping[str, str], annotations: Mapping[str, str], priorit
     if qos is None and policy is None and spec is None:
         return PLAIN
     pinned = qos in ("LSR", "LSE") and _is_prod(labels.get(PRIORITY_CLASS), priority)
-    return Traits(pinned, numa_policy(policy or _spec_policy(spec)))
+    binding = binding_of(annotations.get(RESOURCE_SPEC)) if pinned else USUAL
+    own, exclusive = _numa_spec(spec)
+    return Traits(pinned and binding.pins, numa_policy(policy or own), binding, exclusive == "Required")
 
 
 def numa_policy(text: str | None) -> NumaPolicy:
@@ -115,7 +128,8 @@ def device_need(spec: Mapping[str, Any], requests: Amounts, traits: Traits) -> D
     """What a pod of ``spec``, with ``requests`` in all, asks of devices."""
     cpu = requests.get("cpu", 0)
     cpus = cpu // 1000 if traits.pinned and cpu % 1000 == 0 else 0
-    return DeviceNeed(card_need(spec, requests), cpus, traits.policy, cpu, requests.get("memory", 0))
+    cards, memory = card_need(spec, requests), requests.get("memory", 0)
+    return DeviceNeed(cards, cpus, traits.policy, cpu, memory, traits.binding, traits.apart)
 
 
 def card_need(spec: Mapping[str, Any], requests: Amounts) -> CardNeed | None:
@@ -172,9 +186,10 @@ def _is_prod(name: str | None, priority: int) -> bool:
     return _PROD[0] <= priority <= _PROD[1] or not _BANDS[0] <= priority <= _BANDS[1]
 
 
-def _spec_policy(text: str | None) -> str | None:
+def _numa_spec(text: str | None) -> tuple[str, str]:
+    """The policy and the exclusiveness that a pod's annotation names."""
     try:
         read = json.loads(text or "{}")
-        return str(read.get("numaTopologyPolicy") or "")
+        return str(read.get("numaTopologyPolicy") or ""), str(read.get("singleNUMANodeExclusive") or "")
     except (ValueError, AttributeError):
-        return None
+        return "", ""

@@ -6,17 +6,19 @@ is the i-th card or NUMA node, zeros where a node has fewer.
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
 
 import numpy as np
 
 from gang_scheduler.domain.allotments import NOTHING, Allotment
+from gang_scheduler.domain.card_room import MOST_COPIES
 from gang_scheduler.domain.cards import Card
 from gang_scheduler.domain.device_columns import Columns, grown, most_copies
 from gang_scheduler.domain.device_needs import CardNeed, DeviceNeed, NumaPolicy
 from gang_scheduler.domain.node_devices import NodeDevices, Tenant
 from gang_scheduler.domain.node_inventory import NodeInventory, described
-from gang_scheduler.domain.node_room import MOST_COPIES, NodeRoom
-from gang_scheduler.domain.numa import NumaLayout
+from gang_scheduler.domain.node_room import NodeRoom
+from gang_scheduler.domain.numa import WHOLE_CPU, NumaLayout
 from gang_scheduler.domain.vectors import ALL, Ints, Mask, Slots
 from kube import Key
 from resources import format_amounts
@@ -33,9 +35,16 @@ class Devices:
     """How many nodes keep all pods within their NUMA nodes."""
 
     _described: dict[int, tuple[tuple[Card, ...], NumaLayout]] = field(default_factory=dict)
+    _inventories: dict[int, NodeInventory] = field(default_factory=dict)
     _named: Mask = field(default_factory=lambda: np.zeros(0, np.bool_))
     _policy: Ints = field(default_factory=lambda: np.zeros(0, np.int64))
     _cells: Ints = field(default_factory=lambda: np.zeros(0, np.int64))
+    _milli: Ints = field(default_factory=lambda: np.zeros(0, np.int64))
+    """How much cpu one CPU of a node stands for."""
+
+    _demanding: Mask = field(default_factory=lambda: np.zeros(0, np.bool_))
+    """Which nodes say how CPUs are to be bound."""
+
     _card_cell: Ints = field(default_factory=lambda: np.zeros((0, 0), np.int64))
     """The place of each card's NUMA node, -1 for all cards of a node on which one is not known."""
 
@@ -48,6 +57,8 @@ class Devices:
         self._named = np.concatenate([self._named, np.zeros(more, np.bool_)])
         self._policy = np.concatenate([self._policy, np.zeros(more, np.int64)])
         self._cells = np.concatenate([self._cells, np.zeros(more, np.int64)])
+        self._milli = np.concatenate([self._milli, np.full(more, WHOLE_CPU, np.int64)])
+        self._demanding = np.concatenate([self._demanding, np.zeros(more, np.bool_)])
         self._card_cell = grown(self._card_cell, cards, len(self._named))
         for columns in (self.free, self.have):
             columns.grow(cards, cells, len(self._named))
@@ -56,12 +67,14 @@ class Devices:
         """A node came, or its devices changed; whatever held some of them was taken out before."""
         self.remove(slot)
         cards, layout = self._described[slot] = described(inventory)
+        self._inventories[slot] = inventory
         if len(cards) > len(self.free.core) or len(layout.cells) > len(self.free.cell_cpu):
             self.resize(len(self._named), len(cards), len(layout.cells))
         places = {cell.number: at for at, cell in enumerate(layout.cells)}
         near = [places.get(card.cell, -1) for card in cards]
         self._card_cell[: len(cards), slot] = -1 if -1 in near else near
         self._named[slot], self._policy[slot], self._cells[slot] = layout.named, layout.policy, len(layout.cells)
+        self._milli[slot], self._demanding[slot] = layout.cpu_milli, layout.binding is not None
         self.kept += layout.strict
         room = NodeRoom(cards, layout)
         self.have.put(slot, room)
@@ -72,6 +85,7 @@ class Devices:
         if slot not in self._described:
             return
         _, layout = self._described.pop(slot)
+        del self._inventories[slot]
         self.nodes.pop(slot, None)
         self.kept -= layout.strict
         self._named[slot], self._policy[slot], self._cells[slot] = False, 0, 0
@@ -122,12 +136,16 @@ class Devices:
         parts = self._parts(need.cards, slots, columns) if need.cards else None
         count = need.cards.count if need.cards else 1
         policy = np.where(self._named[slots], np.maximum(self._policy[slots], need.policy), 0)
-        anywhere = np.full(policy.shape, MOST_COPIES, np.int64) if parts is None else most_copies(parts, count)
-        copies = np.minimum(anywhere, self._free_cpus(need, slots, columns))
+        copies = np.full(policy.shape, MOST_COPIES, np.int64) if parts is None else most_copies(parts, count)
+        copies = np.minimum(copies, self._free_cpus(need, slots, columns))
+        tried = np.full(policy.shape, need.intricate) | (self._demanding[slots] & (need.cpus > 0))
         if policy.max(initial=0) >= NumaPolicy.RESTRICTED:
-            kept = self._kept_copies(need, slots, columns, parts, anywhere, policy)
+            kept, narrow = self._kept_copies(need, slots, columns, parts), self._narrow(need, slots)
+            kept = np.where(narrow, np.minimum(kept, copies), 0)
             copies = np.where(policy >= NumaPolicy.RESTRICTED, kept, copies)
-        return np.where(self.agrees(need, slots), copies, 0)
+            tried |= (policy == NumaPolicy.RESTRICTED) & ~narrow
+        copies = np.where(self.agrees(need, slots), copies, 0)
+        return self._tried(need, slots, columns, copies, tried) if tried.any() else copies
 
     def copies_at(self, need: DeviceNeed, slots: Sequence[int]) -> list[int]:
         """The same for a few nodes."""
@@ -189,54 +207,59 @@ class Devices:
     def _free_cpus(self, need: DeviceNeed, slots: Slots, columns: Columns) -> Ints | int:
         if not need.cpus:
             return MOST_COPIES
-        copies: Ints = (np.maximum(columns.cell_cpu[:, slots], 0) // 1000).sum(axis=0) // need.cpus
+        copies: Ints = (np.maximum(columns.cell_cpu[:, slots], 0) // self._milli[slots]).sum(axis=0) // need.cpus
         return copies
 
-    def _kept_copies(
-        self, need: DeviceNeed, slots: Slots, columns: Columns, parts: Ints | None, anywhere: Ints, policy: Ints
-    ) -> Ints:
-        """The copies on nodes that keep pods within NUMA nodes, each in the fewest that it needs."""
+    def _kept_copies(self, need: DeviceNeed, slots: Slots, columns: Columns, parts: Ints | None) -> Ints:
+        """The copies that fit if each stays on one NUMA node."""
         cpu, memory = np.maximum(columns.cell_cpu[:, slots], 0), np.maximum(columns.cell_memory[:, slots], 0)
-        single = np.zeros(policy.shape, np.int64)
+        asked = self._cpu_of(need, slots)
+        copies = np.zeros(self._cells[slots].shape, np.int64)
         near, count = self._card_cell[:, slots], need.cards.count if need.cards else 1
         placed = (near >= 0).any(axis=0)
         for at in range(len(cpu)):
-            fits = np.minimum(_times(cpu[at], need.cpu), _times(memory[at], need.memory))
+            fits = np.minimum(_times(cpu[at], asked), _times(memory[at], need.memory))
             if parts is not None:
-                inside = most_copies(np.where(near == at, parts, 0), count)
-                fits = np.where(placed, np.minimum(fits, inside), fits)
-            single += np.where(at < self._cells[slots], fits, 0)
-        single = np.minimum(single, anywhere)
-        if not (policy == NumaPolicy.RESTRICTED).any():
-            return single
-        width = self._width(need, slots)
-        across = np.minimum(self._across(need, slots, cpu, memory, width), anywhere)
-        return np.where((policy == NumaPolicy.RESTRICTED) & (width > 1) & (single == 0), across, single)
+                fits = np.where(placed, np.minimum(fits, most_copies(np.where(near == at, parts, 0), count)), fits)
+            copies += np.where(at < self._cells[slots], fits, 0)
+        return copies
 
-    def _width(self, need: DeviceNeed, slots: Slots) -> Ints:
-        """How many NUMA nodes the pod would need if they were empty; one more than there are when they are too few."""
-        width = np.ones(self._cells[slots].shape, np.int64)
-        for matrix, amount in ((self.have.cell_cpu, need.cpu), (self.have.cell_memory, need.memory)):
-            sums = np.cumsum(-np.sort(-matrix[:, slots], axis=0), axis=0)
-            width = np.maximum(width, 1 + (sums < amount).sum(axis=0))
-        return np.minimum(width, self._cells[slots])
+    def _cpu_of(self, need: DeviceNeed, slots: Slots) -> Ints | int:
+        """What a pod's cpu counts for on each node."""
+        return need.cpus * self._milli[slots] if need.cpus else need.cpu
 
-    def _across(self, need: DeviceNeed, slots: Slots, cpu: Ints, memory: Ints, width: Ints) -> Ints:
-        """The copies that fit into the emptiest ``width`` NUMA nodes: one, or all where those are all there are."""
-        order = np.argsort(-cpu, axis=0, kind="stable")
-        among = np.arange(len(cpu)).reshape(-1, 1) < width
-        free = np.take_along_axis(cpu, order, axis=0)
-        free = free // 1000 * 1000 if need.cpus else free
-        fits = np.minimum(
-            _times(np.where(among, free, 0).sum(axis=0), need.cpu),
-            _times(np.where(among, np.take_along_axis(memory, order, axis=0), 0).sum(axis=0), need.memory),
+    def _narrow(self, need: DeviceNeed, slots: Slots) -> Mask:
+        """Where one NUMA node could hold any one thing that the pod asks for, if nothing were used."""
+        cpu, memory = self.have.cell_cpu[:, slots], self.have.cell_memory[:, slots]
+        fits = (cpu.max(axis=0, initial=0) >= self._cpu_of(need, slots)) & (
+            memory.max(axis=0, initial=0) >= need.memory
         )
-        return np.where(width == self._cells[slots], fits, np.minimum(fits, 1))
+        if need.cards:
+            near, parts = self._card_cell[:, slots], self._parts(need.cards, slots, self.have) > 0
+            most = np.max([((near == at) & parts).sum(axis=0) for at in range(len(cpu))], axis=0, initial=0)
+            fits &= (most >= need.cards.count) | (near < 0).all(axis=0)
+        return np.asarray(fits, np.bool_)
+
+    def _tried(self, need: DeviceNeed, slots: Slots, columns: Columns, copies: Ints, tried: Mask) -> Ints:
+        """Replace the copies by what the plain rule says, where the vectors do not tell."""
+        numbers = np.arange(len(self._named))[slots]
+        for place in np.flatnonzero(tried & (self._cells[slots] > 0)).tolist():
+            slot = int(numbers[place])
+            node = self.nodes.get(slot) if columns is self.free else None
+            count = node.room.count(need) if node else _count_empty(self._inventories[slot], need)
+            copies[place] = count if self.agrees(need, np.array([slot]))[0] else 0
+        return copies
 
 
-def _times(have: Ints, need: int) -> Ints:
+@lru_cache(maxsize=4096)
+def _count_empty(inventory: NodeInventory, need: DeviceNeed) -> int:
+    """The copies on an empty node; nodes that are alike share the count."""
+    return NodeRoom(*described(inventory)).count(need)
+
+
+def _times(have: Ints, need: Ints | int) -> Ints:
     """How often the need fits."""
-    return have // need if need else np.full(have.shape, MOST_COPIES, np.int64)
+    return np.where(np.asarray(need) > 0, have // np.maximum(need, 1), MOST_COPIES)
 
 
 def _words(need: CardNeed) -> str:
