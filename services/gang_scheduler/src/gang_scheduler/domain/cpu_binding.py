@@ -38,6 +38,11 @@ class Binding(NamedTuple):
     pins: bool = True
     """Whether the pod gets CPUs of its own at all: not where it only asks for a bound on its bursts."""
 
+    @property
+    def words(self) -> str:
+        """The policy for people."""
+        return f"the pod's {self.policy} asks"
+
 
 USUAL = Binding()
 

@@ -34,6 +34,9 @@ class Devices:
     kept: int = 0
     """How many nodes keep all pods within their NUMA nodes."""
 
+    amplified: int = 0
+    """On how many nodes CPUs count for more than one."""
+
     _described: dict[int, tuple[tuple[Card, ...], NumaLayout]] = field(default_factory=dict)
     _inventories: dict[int, NodeInventory] = field(default_factory=dict)
     _named: Mask = field(default_factory=lambda: np.zeros(0, np.bool_))
@@ -76,6 +79,7 @@ class Devices:
         self._named[slot], self._policy[slot], self._cells[slot] = layout.named, layout.policy, len(layout.cells)
         self._milli[slot], self._demanding[slot] = layout.cpu_milli, layout.binding is not None
         self.kept += layout.strict
+        self.amplified += layout.cpu_milli != WHOLE_CPU
         room = NodeRoom(cards, layout)
         self.have.put(slot, room)
         self.free.put(slot, room)
@@ -88,6 +92,8 @@ class Devices:
         del self._inventories[slot]
         self.nodes.pop(slot, None)
         self.kept -= layout.strict
+        self.amplified -= layout.cpu_milli != WHOLE_CPU
+        self._milli[slot], self._demanding[slot] = WHOLE_CPU, False
         self._named[slot], self._policy[slot], self._cells[slot] = False, 0, 0
         self.free.clear(slot)
         self.have.clear(slot)
@@ -126,6 +132,17 @@ class Devices:
         node = self.nodes.get(slot)
         held = node.held.get(key) if node else None
         return held[1] if held else NOTHING
+
+    def surcharge(self, need: DeviceNeed, slot: int) -> int:
+        """What a pod's own CPUs count on a node beyond what it asks for, in milli-cores."""
+        return need.cpus * (int(self._milli[slot]) - WHOLE_CPU) if self.amplified and need.cpus else 0
+
+    def surcharges(self, need: DeviceNeed, slots: Slots) -> Ints | None:
+        """The same for many nodes; None where there is none."""
+        if not self.amplified or not need.cpus:
+            return None
+        extra: Ints = need.cpus * (self._milli[slots] - WHOLE_CPU)
+        return extra
 
     def copies(self, need: DeviceNeed, slots: Slots, columns: Columns | None = None) -> Ints:
         """How many pods of the kind the devices of each of ``slots`` have room for."""
@@ -176,6 +193,11 @@ class Devices:
         if need.cpus:
             words = f"have too few CPUs that no other pod has for itself (needs {need.cpus})"
             yield "cpu", words, np.asarray(self._free_cpus(need, ALL, columns)) > 0
+            if need.binding.required or self._demanding.any():
+                words = (
+                    f"have no {need.cpus} CPUs free that can be bound as {need.binding.words} and as the node demands"
+                )
+                yield "cpu", words, self._bindable(need, columns)
         asked = format_amounts({"cpu": need.cpu, "memory": need.memory})
         cards = f", gpu {need.cards.count}" if need.cards else ""
         words = f"have no NUMA node with enough free (needs cpu {asked['cpu']}, memory {asked['memory']}{cards} in one)"
@@ -188,6 +210,11 @@ class Devices:
         policy = self._policy[slots]
         agrees: Mask = self._named[slots] & ((policy == 0) | (policy == need.policy))
         return agrees
+
+    def _bindable(self, need: DeviceNeed, columns: Columns) -> Mask:
+        """Where the CPUs could be bound as they must, wherever on the node they are."""
+        plain = DeviceNeed(None, need.cpus, cpu=need.cpu, binding=need.binding)
+        return self.copies(plain, ALL, columns) > 0
 
     def _parts(self, need: CardNeed, slots: Slots, columns: Columns) -> Ints:
         """How many pods each card could hold a part of (card by node)."""

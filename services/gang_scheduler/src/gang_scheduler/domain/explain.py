@@ -13,7 +13,7 @@ from gang_scheduler.domain.filters import static_filters
 from gang_scheduler.domain.pod_record import PodRecord
 from gang_scheduler.domain.room import Room
 from gang_scheduler.domain.upstream_words import available
-from gang_scheduler.domain.vectors import Ints, Mask
+from gang_scheduler.domain.vectors import ALL, Ints, Mask
 from kube import Manifest
 from resources.amounts import format_amount
 
@@ -99,6 +99,10 @@ def node_report(room: Room, record: PodRecord) -> NodeReport:
         _sieve(counts, phrase, left, mask)
         if len(counts) > before:
             short.append({"resource": name, "need": format_amount(name, need), "phrase": phrase})
+    if (amplified := table.amplified(record.shape, ALL)) is not None:
+        cpus = record.shape.devices.cpus
+        words = f"have too little cpu for {cpus} CPUs of the pod's own, which count for more where cpu is amplified"
+        _sieve(counts, words, left, amplified > 0)
     for name, phrase, mask in table.devices.filters(record.shape.devices):
         before = len(counts)
         _sieve(counts, phrase, left, mask)

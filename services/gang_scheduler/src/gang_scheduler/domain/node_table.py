@@ -10,7 +10,7 @@ from gang_scheduler.domain.node_labels import NodeLabels
 from gang_scheduler.domain.node_rules import Taint, taints_of
 from gang_scheduler.domain.pod_requests import PODS
 from gang_scheduler.domain.pod_shape import PodShape, ResourceRows
-from gang_scheduler.domain.vectors import ChangeLog, Ids, Ints, Mask
+from gang_scheduler.domain.vectors import ChangeLog, Ids, Ints, Mask, Slots
 from kube import Object
 from resources import Amounts, QuantityError, parse_amounts
 
@@ -93,6 +93,9 @@ class NodeTable:
             if row >= len(self.used):
                 self._grow_rows(row)
             self.used[row, slot] += need * count
+        surcharge = self.devices.surcharge(shape.devices, slot)
+        if surcharge:
+            self.used[self.resources.row("cpu"), slot] += surcharge * count
         self.room.add(slot)
 
     def hold(self, slot: int, amounts: Mapping[int, int]) -> None:
@@ -125,6 +128,16 @@ class NodeTable:
         if shape.rows and max(shape.rows) >= len(self.used):
             self._grow_rows(max(shape.rows))
         return list(shape.rows)
+
+    def amplified(self, shape: PodShape, slots: Slots, *, empty: bool = False) -> Ints | None:
+        """How many copies the cpu of nodes allows on which CPUs of a pod's own count for more; None where nowhere."""
+        surcharge = self.devices.surcharges(shape.devices, slots)
+        if surcharge is None:
+            return None
+        row = self.resources.row("cpu")
+        used = 0 if empty else self.used[row, slots]
+        limit: Ints = np.maximum(0, (self.allocatable[row, slots] - used) // (shape.devices.cpu + surcharge))
+        return limit
 
     def totals(self) -> Amounts:
         """What all nodes that take pods have together."""

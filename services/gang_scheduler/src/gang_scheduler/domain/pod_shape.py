@@ -119,6 +119,8 @@ class ShapeCatalog:
 
     def _make(self, spec: dict[str, Any], terms: PodTerms, traits: Traits) -> PodShape:
         requests, broken = tolerant_requests(spec)
+        if not broken and traits.pinned and requests.get("cpu", 0) % 1000:
+            broken = f"cpu: {requests['cpu']}m is not a whole number of CPUs, of which a pod of this QoS class gets some of its own"
         needs = tuple(min(amount, LARGEST_AMOUNT) for amount in requests.values())
         self._made += 1
         return PodShape(

@@ -58,7 +58,7 @@ class ShapeView:
                 self._largest = None
                 self._renew_rules(changed)
             for slots in (changed, touched):
-                if len(slots) <= FEW:
+                if len(slots) <= FEW and not (self.shape.devices.cpus and self.table.devices.amplified):
                     self._renew_few(slots)
                 else:
                     self._renew_room(np.array(slots, np.intp))
@@ -105,6 +105,8 @@ class ShapeView:
         devices = self.table.devices
         if devices.concern(self.shape.devices):
             whole = np.minimum(whole, devices.copies(self.shape.devices, ALL, devices.have))
+        if (amplified := self.table.amplified(self.shape, ALL, empty=True)) is not None:
+            whole = np.minimum(whole, amplified)
         return np.where(self.mask, whole, 0)
 
     def _renew(self) -> None:
@@ -165,6 +167,8 @@ class ShapeView:
         devices = self.table.devices
         if devices.concern(self.shape.devices):
             fits = np.minimum(fits, devices.copies(self.shape.devices, slots))
+        if (amplified := self.table.amplified(self.shape, slots)) is not None:
+            fits = np.minimum(fits, amplified)
         copies = np.where(self.mask[slots], np.maximum(fits, 0), 0)
         self.total += int(copies.sum()) - int(self.copies[slots].sum())
         self.copies[slots] = copies
