@@ -29,7 +29,7 @@ SUPPORT = (
         ("gang_scheduler", "node_agent"),
         "requests with init containers, sidecars and overhead; node selector, node affinity, tolerations, pod affinity and "
         "anti-affinity, topology spread, host ports, scheduling gates, priority and `preemptionPolicy`, whole cards and shares of "
-        "cards, CPUs of its own, one NUMA node; command, arguments, "
+        "cards, CPUs of its own (bind and exclusive policies), NUMA policies; command, arguments, "
         "environment, probes, hooks, init containers and sidecars, restart policy, deadlines, grace; limits, users and "
         "mounts as far as the machine permits (docs/operations.md); volumes `emptyDir`, `configMap`, `secret`, "
         "`downwardAPI`, `projected`, `hostPath`, `persistentVolumeClaim`, `ephemeral`; gangs by annotation",
@@ -40,7 +40,8 @@ SUPPORT = (
         "Node",
         ("cluster_gateway", "gang_scheduler", "queue_manager", "node_agent"),
         "made by node agents and by `--sim-nodes`; labels, taints, `unschedulable`, allocatable, cards, CPUs and NUMA nodes of "
-        "the inventory",
+        "the inventory; Koordinator's labels and annotations on binding CPUs, NUMA policy, reserved CPUs, amplification of cpu "
+        "and usage thresholds",
     ),
     Support(
         "Namespace",
@@ -166,9 +167,9 @@ SUPPORT = (
     ),
     Support(
         "NodeMetric.slo.koordinator.sh",
-        ("cluster_gateway",),
-        "made from what node agents measure, for `tidegate top`",
-        "nothing is placed by it",
+        ("cluster_gateway", "gang_scheduler"),
+        "made from what node agents measure, for `tidegate top`; nodes whose fresh usage, percentiles included, is above their "
+        "threshold take no more pods",
     ),
     Support(
         "PodGroup.scheduling.x-k8s.io", ("gang_scheduler",), "`minMember`", "`scheduleTimeoutSeconds`, `minResources`"
@@ -209,8 +210,14 @@ SUPPORT = (
     Support(
         "NodeResourceTopology.topology.node.k8s.io",
         ("gang_scheduler",),
-        "the annotation that describes a node's CPUs",
-        "the rest of it",
+        "the annotations that describe a node's CPUs, kubelet's own CPUs and options; zones; topology policies",
+        "costs and attributes",
+    ),
+    Support(
+        "Numatopology.nodeinfo.volcano.sh",
+        ("gang_scheduler",),
+        "the CPUs of a node, those that are reserved, the kubelet's topology policy",
+        "what it says is allocatable: the scheduler keeps its own books",
     ),
     Support(
         "ClusterColocationProfile.config.koordinator.sh",

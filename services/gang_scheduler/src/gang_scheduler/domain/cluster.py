@@ -9,7 +9,9 @@ from gang_scheduler.domain.entitlement import Entitlement
 from gang_scheduler.domain.gang_terms import ADMISSION, SIGS_GROUP, VOLCANO_GROUP, GroupId
 from gang_scheduler.domain.groups import Group
 from gang_scheduler.domain.hyper_nodes import HYPER_NODE
+from gang_scheduler.domain.load_policy import USAGE_THRESHOLDS
 from gang_scheduler.domain.node_inventory import DESCRIPTIONS, NodeInventory, inventory_of
+from gang_scheduler.domain.node_metric import METRIC, Measurement, measurement_of
 from gang_scheduler.domain.pod_books import PodBooks
 from kube import Event, Key, Object
 
@@ -25,6 +27,7 @@ class Cluster(PodBooks):
     descriptions: dict[Key, Object] = field(default_factory=dict)
     """What describes the CPUs and cards of nodes, under the node's name."""
 
+    _measured: dict[str, Measurement] = field(default_factory=dict)
     _inventories: dict[str, NodeInventory] = field(default_factory=dict)
 
     polite: set[str] = field(default_factory=set)
@@ -42,6 +45,7 @@ class Cluster(PodBooks):
             "Namespace": self._fold_namespace,
             "PriorityClass.scheduling.k8s.io": self._fold_priority_class,
             "Queue.scheduling.volcano.sh": self._fold_queue,
+            METRIC: self._fold_metric,
             HYPER_NODE: self.room.hyper_nodes.fold,
             BUDGET: self.budgets.fold,
             VOLCANO_GROUP: self._fold_pod_group,
@@ -110,6 +114,8 @@ class Cluster(PodBooks):
         if not known:
             for record in self.on_node.get(name, {}).values():
                 self.count(record)
+        if name in self._measured:
+            self._renew_load_of(name)
 
     def _fold_description(self, event: Event) -> None:
         if event.new is None:
@@ -118,6 +124,34 @@ class Cluster(PodBooks):
             self.descriptions[event.key] = event.new
         if event.key.name in self.nodes:
             self._renew_devices_of(event.key.name)
+
+    def _fold_metric(self, event: Event) -> None:
+        name = event.key.name
+        found = measurement_of(event.new) if event.new is not None else None
+        if found is None:
+            self._measured.pop(name, None)
+        else:
+            self._measured[name] = found
+        self._renew_load_of(name)
+
+    def _renew_load_of(self, name: str) -> None:
+        """What a node uses, or how much it may use, is something else now."""
+        table, found = self.room.table, self._measured.get(name)
+        slot = table.slots.get(name, -1)
+        if slot < 0 or not self.load.enabled:
+            return
+        if found is None:
+            table.load.forget(slot)
+        else:
+            thresholds = self.load.on(self.nodes[name].annotations.get(USAGE_THRESHOLDS))
+            records = self.on_node.get(name, {}).values()
+            pods = [record.newcomer() for record in records if record.slot >= 0]
+            table.load.measure(slot, found, thresholds, table.measured_of(slot), pods, self._is_prod)
+        table.room.add(slot)
+
+    def _is_prod(self, pod: Key) -> bool:
+        record = self.pods.get(pod)
+        return record is not None and record.shape.prod
 
     def _renew_devices_of(self, name: str) -> None:
         """If a node's devices are others now, all that runs there takes its own anew."""

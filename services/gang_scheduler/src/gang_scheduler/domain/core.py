@@ -19,6 +19,7 @@ from gang_scheduler.domain.gang_terms import GroupId
 from gang_scheduler.domain.groups import Group
 from gang_scheduler.domain.inquiry import explain
 from gang_scheduler.domain.knowledge import Evictions, Knowledge
+from gang_scheduler.domain.load_policy import LoadPolicy
 from gang_scheduler.domain.memory import dump, load
 from gang_scheduler.domain.quota_admission import evicted
 from gang_scheduler.domain.scoring import Placement
@@ -53,6 +54,7 @@ class SchedulerCore:
     strict_fifo: bool = False
     """Whether nobody passes the head of any queue."""
 
+    load: LoadPolicy = field(default_factory=LoadPolicy)
     cluster: Cluster = field(init=False)
     line: WaitingLine = field(default_factory=WaitingLine)
     explanations: dict[Unit, Explanation] = field(default_factory=dict)
@@ -80,7 +82,7 @@ class SchedulerCore:
     _bundles: dict[GroupId, dict[Unit, None]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        self.cluster = Cluster(self.schedulers, Placement(self.placement))
+        self.cluster = Cluster(self.schedulers, Placement(self.placement), self.load)
         self.cluster.room.ledger.all_strict = self.strict_fifo
         self.claims = Claims(self.cluster)
         self._assumptions = Assumptions(self.cluster, self.claims)
@@ -115,6 +117,8 @@ class SchedulerCore:
             return []
         touched = self._take_touched(in_flight)
         cluster.room.ledger.supply = cluster.room.table.totals()
+        for slot in cluster.room.table.load.advance(now):
+            cluster.room.table.room.add(slot)
         due = self._renew_claims(now)
         self.line.wake(cluster.room, self._strict_queue)
         cluster.room.ledger.released.clear()
@@ -145,10 +149,11 @@ class SchedulerCore:
         return made
 
     def deadline(self) -> int | None:
-        """When somebody has waited at the head of a queue for so long that room is reserved for it."""
-        if not self.backfill:
-            return None
-        return self.claims.now if self._again else self.heads.next_due(self.claims.now)
+        """When somebody has waited at the head of a queue for so long that room is reserved for it, or a busy node opens."""
+        moments = [self.cluster.room.table.load.next_expiry() if self.line.waits() else None]
+        if self.backfill:
+            moments.append(self.claims.now if self._again else self.heads.next_due(self.claims.now))
+        return min((moment for moment in moments if moment is not None), default=None)
 
     def remember(self) -> bytes | None:
         """The claims, those of the decisions just made included; None if they are as they were."""

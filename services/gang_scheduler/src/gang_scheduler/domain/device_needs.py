@@ -1,7 +1,7 @@
 """What a pod asks of the devices of its node: cards or shares of them, CPUs of its own, one NUMA node."""
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import IntEnum
 from typing import Any, NamedTuple
@@ -16,6 +16,7 @@ from gang_scheduler.domain.cards import (
     WHOLE_CARDS,
 )
 from gang_scheduler.domain.cpu_binding import RESOURCE_SPEC, USUAL, Binding, binding_of
+from gang_scheduler.domain.load_estimate import FACTORS, USUAL_LOAD, LoadTraits, own_factors
 from resources import Amounts, QuantityError, parse_amounts
 
 GPU, GPU_SHARED = "koordinator.sh/gpu", "koordinator.sh/gpu.shared"
@@ -50,6 +51,7 @@ class Traits(NamedTuple):
 
     policy: NumaPolicy = NumaPolicy.NONE
     binding: Binding = USUAL
+    load: LoadTraits = USUAL_LOAD
     apart: bool = False
     """Whether pods on one NUMA node and pods on several must not meet on its NUMA nodes."""
 
@@ -106,17 +108,30 @@ class DeviceNeed:
         return self.cards is not None and self.cards.whole and not self.cpus and not self.policy
 
 
-def traits_of(labels: Mapping[str, str], annotations: Mapping[str, str], priority: int) -> Traits:
+def traits_of(
+    labels: Mapping[str, str], annotations: Mapping[str, str], priority: int, owners: Sequence[Mapping[str, Any]] = ()
+) -> Traits:
     """The traits of a pod; most have none."""
+    load = _load_traits(labels, annotations, priority, owners)
     qos = labels.get(QOS)
     policy = annotations.get(VOLCANO_POLICY) or labels.get(VOLCANO_POLICY)
     spec = annotations.get(NUMA_SPEC)
     if qos is None and policy is None and spec is None:
-        return PLAIN
+        return PLAIN if load is USUAL_LOAD else Traits(load=load)
     pinned = qos in ("LSR", "LSE") and _is_prod(labels.get(PRIORITY_CLASS), priority)
     binding = binding_of(annotations.get(RESOURCE_SPEC)) if pinned else USUAL
     own, exclusive = _numa_spec(spec)
-    return Traits(pinned and binding.pins, numa_policy(policy or own), binding, exclusive == "Required")
+    return Traits(pinned and binding.pins, numa_policy(policy or own), binding, load, exclusive == "Required")
+
+
+def _load_traits(
+    labels: Mapping[str, str], annotations: Mapping[str, str], priority: int, owners: Sequence[Mapping[str, Any]]
+) -> LoadTraits:
+    prod = _is_prod(labels.get(PRIORITY_CLASS), priority)
+    exempt = any(owner.get("kind") == "DaemonSet" for owner in owners)
+    if prod and not exempt and FACTORS not in annotations:
+        return USUAL_LOAD
+    return LoadTraits(prod, exempt, own_factors(annotations.get(FACTORS)))
 
 
 def numa_policy(text: str | None) -> NumaPolicy:

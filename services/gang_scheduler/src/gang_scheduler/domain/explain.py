@@ -37,6 +37,7 @@ class Reason(StrEnum):
     ROOM_BEING_FREED = "RoomBeingFreed"
     BAD_REQUESTS = "BadRequests"
     READY = "Ready"
+    NODES_TOO_BUSY = "NodesTooBusy"
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,13 +68,18 @@ class NodeReport:
     short: tuple[Manifest, ...]
     """For every resource that is too little somewhere: its name, what is needed, the most that is free, and where."""
 
+    busy: bool = False
+    """Whether nothing but their load keeps the pod off some nodes."""
+
     @property
     def fitting(self) -> int:
         return self.nodes - sum(count for _, count in self.filters)
 
     @property
     def reason(self) -> Reason:
-        return Reason.NOT_ENOUGH_RESOURCES if self.short else Reason.NO_NODE_MATCHES
+        if self.short:
+            return Reason.NOT_ENOUGH_RESOURCES
+        return Reason.NODES_TOO_BUSY if self.busy else Reason.NO_NODE_MATCHES
 
     def sentence(self) -> str:
         """``0/3 nodes are available: 3 Insufficient cpu (needs 2, most free 1500m on n1).``"""
@@ -108,7 +114,10 @@ def node_report(room: Room, record: PodRecord) -> NodeReport:
         _sieve(counts, phrase, left, mask)
         if len(counts) > before:
             short.append({"resource": name, "need": "", "phrase": phrase})
-    return NodeReport(nodes, tuple(counts), tuple(short))
+    before = len(counts)
+    for words, mask in table.load.filters(record.shape, table.names):
+        _sieve(counts, words, left, mask)
+    return NodeReport(nodes, tuple(counts), tuple(short), len(counts) > before)
 
 
 def too_large(room: Room, record: PodRecord) -> str:

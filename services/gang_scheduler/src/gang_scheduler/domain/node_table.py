@@ -6,7 +6,11 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from gang_scheduler.domain.devices import Devices
+from gang_scheduler.domain.lent_resources import current
+from gang_scheduler.domain.load_estimate import Load
+from gang_scheduler.domain.load_policy import MEASURED, LoadPolicy
 from gang_scheduler.domain.node_labels import NodeLabels
+from gang_scheduler.domain.node_load import NodeLoad
 from gang_scheduler.domain.node_rules import Taint, taints_of
 from gang_scheduler.domain.pod_requests import PODS
 from gang_scheduler.domain.pod_shape import PodShape, ResourceRows
@@ -41,6 +45,7 @@ class NodeTable:
     taint_ids: Ids = field(default_factory=lambda: np.zeros(16, np.int32))
     taint_sets: list[tuple[Taint, ...]] = field(default_factory=lambda: [()])
     devices: Devices = field(default_factory=Devices)
+    load: NodeLoad = field(default_factory=lambda: NodeLoad(LoadPolicy()))
     held: dict[int, dict[int, int]] = field(default_factory=dict)
     """By slot and row: what of ``used`` nobody uses yet, because it is kept for somebody."""
 
@@ -79,6 +84,7 @@ class NodeTable:
         self.allocatable[:, slot] = 0
         self.used[:, slot] = 0
         self.devices.remove(slot)
+        self.load.forget(slot)
         self.held.pop(slot, None)
         self.labels.put(slot, self._labels_of.pop(slot), {})
         self.taint_ids[slot] = 0
@@ -139,6 +145,11 @@ class NodeTable:
         limit: Ints = np.maximum(0, (self.allocatable[row, slots] - used) // (shape.devices.cpu + surcharge))
         return limit
 
+    def measured_of(self, slot: int) -> Load:
+        """What a node has of what is measured."""
+        cpu, memory = (int(self.allocatable[self.resources.row(name), slot]) for name in MEASURED)
+        return Load(cpu, memory)
+
     def totals(self) -> Amounts:
         """What all nodes that take pods have together."""
         if self._totals is None:
@@ -152,7 +163,7 @@ class NodeTable:
 
     def _put_allocatable(self, slot: int, node: Object) -> None:
         try:
-            amounts = parse_amounts(node.status.get("allocatable") or node.status.get("capacity"))
+            amounts = current(parse_amounts(node.status.get("allocatable") or node.status.get("capacity")))
         except QuantityError:
             amounts = {}
         amounts.setdefault(PODS, DEFAULT_PODS)
@@ -197,6 +208,7 @@ class NodeTable:
         self.exists = np.concatenate([self.exists, np.zeros(more, np.bool_)])
         self.taint_ids = np.concatenate([self.taint_ids, np.zeros(more, np.int32)])
         self.labels.grow(size)
+        self.load.resize(size)
         self.devices.resize(size)
 
     def _grow_rows(self, row: int) -> None:

@@ -6,6 +6,8 @@ from gang_scheduler.domain.allotments import allotment_of
 from gang_scheduler.domain.device_needs import Traits, traits_of
 from gang_scheduler.domain.gang_terms import ADMISSION, GroupId, group_of, queue_of
 from gang_scheduler.domain.groups import Group
+from gang_scheduler.domain.load_policy import LoadPolicy
+from gang_scheduler.domain.node_load import NodeLoad
 from gang_scheduler.domain.node_table import NodeTable
 from gang_scheduler.domain.pod_record import PodRecord, Standing, standing_of
 from gang_scheduler.domain.pod_shape import PodForm, ResourceRows, ShapeCatalog
@@ -27,6 +29,7 @@ class PodBooks:
 
     schedulers: frozenset[str]
     placement: Placement
+    load: LoadPolicy = field(default_factory=LoadPolicy)
     room: Room = field(init=False)
     catalog: ShapeCatalog = field(init=False)
     pods: dict[Key, PodRecord] = field(default_factory=dict)
@@ -41,8 +44,8 @@ class PodBooks:
 
     def __post_init__(self) -> None:
         resources = ResourceRows()
-        self.catalog = ShapeCatalog(resources)
-        self.room = Room(NodeTable(resources), QueueLedger(), self.placement)
+        self.catalog = ShapeCatalog(resources, self.load.factors)
+        self.room = Room(NodeTable(resources, load=NodeLoad(self.load)), QueueLedger(), self.placement)
 
     def touch(self, gang: GroupId, again: bool) -> None:
         """A gang changed; ``again``: in a way that may let it be placed, or that takes the reason from its waiting."""
@@ -259,4 +262,5 @@ class PodBooks:
 
 
 def _traits(pod: Object) -> Traits:
-    return traits_of(pod.labels, pod.annotations, int(pod.spec.get("priority") or 0))
+    owners = pod.metadata.get("ownerReferences") or ()
+    return traits_of(pod.labels, pod.annotations, int(pod.spec.get("priority") or 0), owners)

@@ -8,6 +8,8 @@ from weakref import WeakValueDictionary
 import numpy as np
 
 from gang_scheduler.domain.device_needs import PLAIN, DeviceNeed, Traits, device_need
+from gang_scheduler.domain.load_estimate import Load, estimate
+from gang_scheduler.domain.load_policy import Percent
 from gang_scheduler.domain.node_rules import NodeRules, node_rules
 from gang_scheduler.domain.pod_requests import tolerant_requests
 from gang_scheduler.domain.pod_terms import PodTerms, pod_terms
@@ -44,6 +46,11 @@ class PodShape:
     terms: PodTerms
     ports: tuple[HostPort, ...]
     devices: DeviceNeed
+    load: Load
+    prod: bool = True
+    exempt: bool = False
+    """Whether it may go to a node that is busy already."""
+
     broken: str = ""
     """What is wrong with the requests, if they cannot be read: such a pod waits."""
 
@@ -79,6 +86,7 @@ class ShapeCatalog:
     """Parses pod specs, each once."""
 
     resources: ResourceRows
+    factors: Percent
     _by_identity: dict[tuple[int, str, Traits, int], tuple[Any, Any, PodForm]] = field(default_factory=dict)
     _by_content: WeakValueDictionary[Any, PodShape] = field(default_factory=WeakValueDictionary)
     _made: int = 0
@@ -133,6 +141,9 @@ class ShapeCatalog:
             terms,
             host_ports(spec),
             device_need(spec, requests, traits),
+            estimate(spec, traits.load.factors or self.factors),
+            traits.load.prod,
+            traits.load.exempt,
             broken,
         )
 

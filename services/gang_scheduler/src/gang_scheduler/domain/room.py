@@ -46,6 +46,8 @@ class Room:
         self._move(records, slot, 1)
         if self.table.devices.concern(records[0].shape.devices):
             self.table.devices.take(slot, [record.tenant() for record in records])
+        if self.table.load.knows(slot):
+            self.table.load.take(slot, [record.newcomer() for record in records])
         for record in records:
             record.slot, record.charged = slot, queue
         if queue is not None:
@@ -55,7 +57,9 @@ class Room:
         """Pods of one shape, at one place and charged to one queue, leave it."""
         slot, queue = records[0].slot, records[0].charged
         self._move(records, slot, -1)
-        self.table.devices.give(slot, [record.key for record in records])
+        keys = [record.key for record in records]
+        self.table.devices.give(slot, keys)
+        self.table.load.give(slot, keys)
         for record in records:
             record.slot, record.charged = -1, None
         if queue is not None:

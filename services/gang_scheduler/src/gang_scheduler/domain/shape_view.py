@@ -141,6 +141,7 @@ class ShapeView:
         rows, needs = self._score.rows, self.shape.needs
         devices = self.table.devices
         limits = devices.copies_at(self.shape.devices, slots) if devices.concern(self.shape.devices) else None
+        busy = self.table.load.copies(self.shape, np.array(slots, np.intp))
         spared = self._spared(np.array(slots, np.intp)).tolist() if self._packs_shares else [0] * len(slots)
         for place, slot in enumerate(slots):
             has = [int(allocatable[row, slot]) for row in rows]
@@ -151,6 +152,8 @@ class ShapeView:
                 copies = max(0, min(fits))
                 if limits is not None:
                     copies = min(copies, limits[place])
+                if busy is not None:
+                    copies = min(copies, int(busy[place]))
             self.total += copies - int(self.copies[slot])
             self.copies[slot] = copies
             score = self._score.of_node(has, takes) + int(self.static[slot]) + spared[place] + _OFFSET
@@ -167,8 +170,9 @@ class ShapeView:
         devices = self.table.devices
         if devices.concern(self.shape.devices):
             fits = np.minimum(fits, devices.copies(self.shape.devices, slots))
-        if (amplified := self.table.amplified(self.shape, slots)) is not None:
-            fits = np.minimum(fits, amplified)
+        for limit in (self.table.amplified(self.shape, slots), self.table.load.copies(self.shape, slots)):
+            if limit is not None:
+                fits = np.minimum(fits, limit)
         copies = np.where(self.mask[slots], np.maximum(fits, 0), 0)
         self.total += int(copies.sum()) - int(self.copies[slots].sum())
         self.copies[slots] = copies
