@@ -262,9 +262,19 @@ SECTIONS = (
     Section(
         "Where pods go",
         (
-            _place("GangPlaced", "The whole minimum of a gang is bound at once.", "BIND Pod", "STATUS PodGroup"),
             _place(
-                "SurplusPlaced", "More members of a gang that has started are bound.", "BIND Pod", "STATUS PodGroup"
+                "GangPlaced",
+                "The whole minimum of a gang is bound at once.",
+                "BIND Pod",
+                "STATUS PodGroup",
+                "STATUS ResourceClaim",
+            ),
+            _place(
+                "SurplusPlaced",
+                "More members of a gang that has started are bound.",
+                "BIND Pod",
+                "STATUS PodGroup",
+                "STATUS ResourceClaim",
             ),
             Event(
                 "WaitExplained",
@@ -288,6 +298,7 @@ SECTIONS = (
                 payload=CLAIM,
             ),
             _place("WorkloadEvicted", "The quota of running pods was taken back, so they leave.", "EVICT Pod"),
+            _place("ClaimReleased", "Pods have ended that had a resource claim.", "STATUS ResourceClaim"),
             _place("GangObserved", "A gang's status follows its pods.", "STATUS PodGroup"),
         ),
     ),

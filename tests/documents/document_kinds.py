@@ -26,13 +26,13 @@ _TRAINING = (
 SUPPORT = (
     Support(
         "Pod",
-        ("gang_scheduler", "node_agent"),
+        ("gang_scheduler", "node_agent", "cluster_gateway"),
         "requests with init containers, sidecars and overhead; node selector, node affinity, tolerations, pod affinity and "
         "anti-affinity, topology spread, host ports, scheduling gates, priority and `preemptionPolicy`, whole cards and shares of "
         "cards, CPUs of its own (bind and exclusive policies), NUMA policies; command, arguments, "
         "environment, probes, hooks, init containers and sidecars, restart policy, deadlines, grace; limits, users and "
         "mounts as far as the machine permits (docs/operations.md); volumes `emptyDir`, `configMap`, `secret`, "
-        "`downwardAPI`, `projected`, `hostPath`, `persistentVolumeClaim`, `ephemeral`; gangs by annotation",
+        "`downwardAPI`, `projected`, `hostPath`, `persistentVolumeClaim`, `ephemeral`; gangs by annotation; resource claims",
         "`image` (a pod with a container without `command` ends or waits with `ImageNotRunnable`), `serviceAccountName`, `dnsPolicy`, "
         "other kinds of volumes keep the pod from starting, with the reason",
     ),
@@ -229,6 +229,22 @@ SUPPORT = (
         "HyperNode.topology.volcano.sh",
         ("gang_scheduler",),
         "tiers; members by exact name, pattern and label; hard and soft topology of gangs and sub-gangs",
+    ),
+    Support(
+        "ResourceClaim.resource.k8s.io",
+        ("gang_scheduler", "cluster_gateway"),
+        "devices that are chosen with the binding and given back when the last pod has ended: counts, `All`, `firstAvailable`, "
+        "CEL selectors, `matchAttribute` and `distinctAttribute`, tolerations, `adminAccess`, shared claims; opaque `config` is "
+        "handed on",
+        "consumable capacity, binding conditions, `config` of classes; nobody is evicted for devices of claims; node agents of "
+        "this product prepare no devices of drivers",
+    ),
+    Support("ResourceClaimTemplate.resource.k8s.io", ("cluster_gateway",), "a claim for each pod, gone with its end"),
+    Support("DeviceClass.resource.k8s.io", ("gang_scheduler",), "selectors", "`config`, `extendedResourceName`"),
+    Support(
+        "ResourceSlice.resource.k8s.io",
+        ("gang_scheduler",),
+        "pools and generations, attributes, capacity, taints, shared counters, devices of one node, of some or of all",
     ),
     Support(
         "Device.scheduling.koordinator.sh",

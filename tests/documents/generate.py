@@ -89,6 +89,8 @@ FIELDS = (
     ("PodGroup", "spec", "users; job_controller for groups of jobs"),
     ("PodGroup", "the phases `Pending` and `Inqueue`, the condition `Admitted`", "queue_manager"),
     ("PodGroup", "the other phases, the counts, the condition `Unschedulable`", "gang_scheduler"),
+    ("ResourceClaim", "`status.allocation`, `status.reservedFor`", "gang_scheduler"),
+    ("ResourceClaim", "existence of those that are made from a template", "cluster_gateway"),
     ("Queue", "spec", "users"),
     ("ElasticQuota, ClusterQueue, LocalQueue, Cohort", "status", "queue_manager"),
     ("Queue", "status, the annotation `volcano.sh/closed-by-parent`", "queue_manager"),

@@ -6,10 +6,11 @@ from dataclasses import dataclass, field
 from gang_scheduler.domain.allotments import allotment_of
 from gang_scheduler.domain.claims import Claim, Claims
 from gang_scheduler.domain.cluster import Cluster
+from gang_scheduler.domain.dra.requests import CLAIM
 from gang_scheduler.domain.gang_terms import GroupId
 from gang_scheduler.domain.memory import read
 from gang_scheduler.domain.pod_record import PodRecord
-from kube import Decision, Key, Outcome, Verb
+from kube import Decision, Key, Manifest, Outcome, Verb
 
 
 @dataclass(slots=True)
@@ -20,6 +21,8 @@ class Assumption:
     bound: list[PodRecord] = field(default_factory=list)
     evicted: list[PodRecord] = field(default_factory=list)
     claim: Claim | None = None
+    devices: list[tuple[Key, Manifest]] = field(default_factory=list)
+    """The resource claims that it changes."""
 
 
 @dataclass(slots=True)
@@ -33,6 +36,12 @@ class Assumptions:
     def add(self, decision_id: str, decision: Decision) -> list[list[PodRecord]]:
         """Count a decision as done; returns the pods that it binds, in batches of one shape and one gang."""
         assumption = self.by_decision[decision_id] = Assumption(decision.subject)
+        book = self.cluster.room.claim_book
+        for mutation in decision.mutations:
+            if mutation.key.kind == CLAIM and mutation.verb is Verb.STATUS:
+                patch = mutation.patch or {}
+                book.assume(mutation.key, patch)
+                assumption.devices.append((mutation.key, patch))
         batches = []
         for batch, node in self._batches(decision):
             self.cluster.assume(batch, node)
@@ -52,6 +61,9 @@ class Assumptions:
         for record in assumption.bound:
             if record.assumed and self.cluster.pods.get(record.key) is record:
                 self.cluster.unassume(record)
+        for key, patch in assumption.devices:
+            self.cluster.room.claim_book.unassume(key, patch)
+            self.cluster.unreleased[key] = None
         for record in assumption.evicted:
             record.evicting = False
         claim = assumption.claim

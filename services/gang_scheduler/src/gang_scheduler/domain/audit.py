@@ -36,6 +36,7 @@ def rebuilt(cluster: Cluster) -> Cluster:
         *(g.pod_group for g in cluster.groups.values() if g.pod_group),
     ]
     copy.fold(Event(None, item) for item in objects)
+    cluster.room.claim_book.rebuild(copy.room.claim_book)
     copy.fold(Event(None, record.pod) for record in cluster.pods.values())
     for record in cluster.pods.values():
         if record.assumed:

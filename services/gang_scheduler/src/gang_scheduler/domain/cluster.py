@@ -1,10 +1,14 @@
 """The cluster as facts tell it, kept in the form in which decisions are made."""
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
+from functools import partial
 
 from gang_scheduler.domain.disruption_budgets import BUDGET, DisruptionBudgets
+from gang_scheduler.domain.dra.claim_status import without_ended
+from gang_scheduler.domain.dra.requests import CLAIM, CLASS
+from gang_scheduler.domain.dra.slices import SLICE
 from gang_scheduler.domain.entitlement import Entitlement
 from gang_scheduler.domain.gang_terms import ADMISSION, SIGS_GROUP, VOLCANO_GROUP, GroupId
 from gang_scheduler.domain.groups import Group
@@ -12,8 +16,8 @@ from gang_scheduler.domain.hyper_nodes import HYPER_NODE
 from gang_scheduler.domain.load_policy import USAGE_THRESHOLDS
 from gang_scheduler.domain.node_inventory import DESCRIPTIONS, NodeInventory, inventory_of
 from gang_scheduler.domain.node_metric import METRIC, Measurement, measurement_of
-from gang_scheduler.domain.pod_books import PodBooks
-from kube import Event, Key, Object
+from gang_scheduler.domain.pod_books import FINISHED, PodBooks
+from kube import Event, Key, Manifest, Object
 
 
 @dataclass(slots=True)
@@ -46,6 +50,9 @@ class Cluster(PodBooks):
             "PriorityClass.scheduling.k8s.io": self._fold_priority_class,
             "Queue.scheduling.volcano.sh": self._fold_queue,
             METRIC: self._fold_metric,
+            CLAIM: self.fold_claim,
+            SLICE: self._fold_devices,
+            CLASS: self._fold_devices,
             HYPER_NODE: self.room.hyper_nodes.fold,
             BUDGET: self.budgets.fold,
             VOLCANO_GROUP: self._fold_pod_group,
@@ -124,6 +131,34 @@ class Cluster(PodBooks):
             self.descriptions[event.key] = event.new
         if event.key.name in self.nodes:
             self._renew_devices_of(event.key.name)
+
+    def _fold_devices(self, event: Event) -> None:
+        """What devices there are, or what they are called, changed: whoever waits for some is tried again."""
+        pools = self.room.claim_book.pools
+        (pools.fold_slice if event.key.kind == SLICE else pools.fold_class)(event)
+        for pods in self.claimants.values():
+            for key in pods:
+                if not self.pods[key].node:
+                    self.touch(self.pods[key].group.id, again=True)
+
+    def releases(self, in_flight: AbstractSet[Key]) -> Iterator[tuple[Object, Manifest]]:
+        """The resource claims that pods have which are not there any more, and what their status should say."""
+        later: dict[Key, None] = {}
+        book = self.room.claim_book
+        for key in sorted(self.unreleased):
+            claim = book.claims.get(key)
+            if claim is None:
+                continue
+            if book.busy(key) or key in in_flight:
+                later[key] = None
+            elif (patch := without_ended(claim, partial(self._runs, key.namespace))) is not None:
+                later[key] = None
+                yield claim, patch
+        self.unreleased = later
+
+    def _runs(self, namespace: str, user: Manifest) -> bool:
+        record = self.pods.get(Key("Pod", namespace, str(user.get("name"))))
+        return record is not None and record.pod.uid == user.get("uid") and record.standing not in FINISHED
 
     def _fold_metric(self, event: Event) -> None:
         name = event.key.name

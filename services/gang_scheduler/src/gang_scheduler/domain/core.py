@@ -115,6 +115,7 @@ class SchedulerCore:
         cluster = self.cluster
         if cluster.room.ledger.queues is None:
             return []
+        freed = [decisions.released(claim, patch) for claim, patch in cluster.releases(in_flight)]
         touched = self._take_touched(in_flight)
         cluster.room.ledger.supply = cluster.room.table.totals()
         for slot in cluster.room.table.load.advance(now):
@@ -138,7 +139,7 @@ class SchedulerCore:
         for claim in self._planned:
             self.claims.end(claim)
         self.claims.renew()
-        made = [decision for group in touched if (decision := evicted(group))]
+        made = freed + [decision for group in touched if (decision := evicted(group))]
         gone = {decision.subject for decision in made}
         made += self._decisions(turns, [group for group in touched if group.key not in gone], now)
         for turn in turns.turns.values():

@@ -52,6 +52,9 @@ class Traits(NamedTuple):
     policy: NumaPolicy = NumaPolicy.NONE
     binding: Binding = USUAL
     load: LoadTraits = USUAL_LOAD
+    claims: tuple[str, ...] = ()
+    """Its resource claims, as ClaimBook tells them."""
+
     apart: bool = False
     """Whether pods on one NUMA node and pods on several must not meet on its NUMA nodes."""
 
@@ -121,7 +124,7 @@ def traits_of(
     pinned = qos in ("LSR", "LSE") and _is_prod(labels.get(PRIORITY_CLASS), priority)
     binding = binding_of(annotations.get(RESOURCE_SPEC)) if pinned else USUAL
     own, exclusive = _numa_spec(spec)
-    return Traits(pinned and binding.pins, numa_policy(policy or own), binding, load, exclusive == "Required")
+    return Traits(pinned and binding.pins, numa_policy(policy or own), binding, load, apart=exclusive == "Required")
 
 
 def _load_traits(

@@ -38,6 +38,7 @@ class Reason(StrEnum):
     BAD_REQUESTS = "BadRequests"
     READY = "Ready"
     NODES_TOO_BUSY = "NodesTooBusy"
+    DEVICES_MISSING = "DevicesMissing"
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,8 +69,8 @@ class NodeReport:
     short: tuple[Manifest, ...]
     """For every resource that is too little somewhere: its name, what is needed, the most that is free, and where."""
 
-    busy: bool = False
-    """Whether nothing but their load keeps the pod off some nodes."""
+    rule: Reason = Reason.NO_NODE_MATCHES
+    """What the reason is where there is enough of all resources."""
 
     @property
     def fitting(self) -> int:
@@ -77,9 +78,7 @@ class NodeReport:
 
     @property
     def reason(self) -> Reason:
-        if self.short:
-            return Reason.NOT_ENOUGH_RESOURCES
-        return Reason.NODES_TOO_BUSY if self.busy else Reason.NO_NODE_MATCHES
+        return Reason.NOT_ENOUGH_RESOURCES if self.short else self.rule
 
     def sentence(self) -> str:
         """``0/3 nodes are available: 3 Insufficient cpu (needs 2, most free 1500m on n1).``"""
@@ -94,6 +93,11 @@ def node_report(room: Room, record: PodRecord) -> NodeReport:
     counts: list[tuple[str, int]] = []
     for phrase, mask in static_filters(record.shape.rules, table):
         _sieve(counts, phrase, left, mask)
+    rule = Reason.NO_NODE_MATCHES
+    for phrase, mask in room.claim_book.masks(record.shape):
+        before = len(counts)
+        _sieve(counts, phrase, left, mask)
+        rule = Reason.DEVICES_MISSING if len(counts) > before else rule
     for phrase, mask in room.coupling_masks(record):
         _sieve(counts, phrase, left, mask)
     if record.shape.devices.policy >= NumaPolicy.RESTRICTED:
@@ -117,7 +121,7 @@ def node_report(room: Room, record: PodRecord) -> NodeReport:
     before = len(counts)
     for words, mask in table.load.filters(record.shape, table.names):
         _sieve(counts, words, left, mask)
-    return NodeReport(nodes, tuple(counts), tuple(short), len(counts) > before)
+    return NodeReport(nodes, tuple(counts), tuple(short), Reason.NODES_TOO_BUSY if len(counts) > before else rule)
 
 
 def too_large(room: Room, record: PodRecord) -> str:

@@ -38,6 +38,12 @@ class PodBooks:
     on_node: dict[str, dict[Key, PodRecord]] = field(default_factory=dict)
     """By name of the node, whether it is known or not."""
 
+    claimants: dict[Key, dict[Key, None]] = field(default_factory=dict)
+    """By resource claim the pods that name it."""
+
+    unreleased: dict[Key, None] = field(default_factory=dict)
+    """The resource claims of which it is to be seen whether those who have them are still there."""
+
     namespace_annotations: dict[str, dict[str, str]] = field(default_factory=dict)
     namespace_queues: dict[str, str] = field(default_factory=dict)
     """Where the queue manager says that the pods of a namespace are which name no queue."""
@@ -50,6 +56,31 @@ class PodBooks:
     def touch(self, gang: GroupId, again: bool) -> None:
         """A gang changed; ``again``: in a way that may let it be placed, or that takes the reason from its waiting."""
         self.touched[gang] = again or self.touched.get(gang, False)
+
+    def fold_claim(self, event: Event) -> None:
+        """A resource claim changed: what the pods that name it need may be something else now."""
+        self.room.claim_book.fold_claim(event)
+        self.unreleased[event.key] = None
+        for key in list(self.claimants.get(event.key, ())):
+            record = self.pods[key]
+            self._renew_claims(record)
+            self.touch(record.group.id, again=True)
+
+    def _renew_claims(self, record: PodRecord) -> None:
+        """Note which claims a pod has by now; a waiting one is another shape then."""
+        keys = self.room.claim_book.keys_of(record.pod)
+        for key in record.claim_keys:
+            self.claimants.get(key, {}).pop(record.key, None)
+        record.claim_keys = keys
+        for key in keys:
+            self.claimants.setdefault(key, {})[record.key] = None
+        if not record.node and record.shape.claims != self.room.claim_book.text_of(record.pod):
+            self._reform(record)
+
+    def _part_from_claims(self, record: PodRecord) -> None:
+        """The pod is gone or has ended: its claims may be for nobody now."""
+        for key in record.claim_keys:
+            self.unreleased[key] = None
 
     def fold_pod(self, event: Event) -> None:
         """A pod came, changed or went."""
@@ -98,10 +129,15 @@ class PodBooks:
         self.pods[pod.key] = record
         self._bind(record, str(pod.spec.get("nodeName") or ""))
         self._join(record)
+        if pod.spec.get("resourceClaims"):
+            self._renew_claims(record)
         self.count(record)
 
     def _remove(self, record: PodRecord) -> None:
         del self.pods[record.key]
+        self._part_from_claims(record)
+        for key in record.claim_keys:
+            self.claimants.get(key, {}).pop(record.key, None)
         self._bind(record, "")
         self.count(record)
         self._part(record)
@@ -122,6 +158,8 @@ class PodBooks:
         if node or not record.assumed:
             record.assumed = False
             self._bind(record, node)
+        if spec.get("resourceClaims") and record.pod.status is not old.status:
+            self._renew_claims(record)
         self._stand(record, again=again)
 
     def _stand(self, record: PodRecord, *, again: bool = False) -> None:
@@ -129,6 +167,8 @@ class PodBooks:
         if standing is not record.standing:
             record.group.put(record, standing)
             again = True
+            if standing in FINISHED:
+                self._part_from_claims(record)
         self.count(record)
         self.touch(record.group.id, again)
 
@@ -177,7 +217,7 @@ class PodBooks:
 
     def _form_of(self, pod: Object, grant: Grant | None) -> PodForm:
         """The form of a pod, on the nodes of the quota that it was granted."""
-        return self.catalog.form_of(pod.spec, pod.namespace, pod.labels, _traits(pod), grant)
+        return self.catalog.form_of(pod.spec, pod.namespace, pod.labels, self._traits_of(pod), grant)
 
     def _grant_of(self, pod: Object) -> Grant | None:
         """What a pod or its group was granted."""
@@ -186,6 +226,11 @@ class PodBooks:
             group.pod_group.annotations.get(ADMISSION) if group is not None and group.pod_group is not None else None
         )
         return grant_of(text) if (text := pod.annotations.get(ADMISSION) or whole) else None
+
+    def _traits_of(self, pod: Object) -> Traits:
+        """The traits of a pod with its resource claims."""
+        traits = _traits(pod)
+        return traits._replace(claims=self.room.claim_book.text_of(pod)) if pod.spec.get("resourceClaims") else traits
 
     def regrant(self, group: Group) -> None:
         """The quota that the group was granted is another one: its members go to other nodes."""

@@ -63,6 +63,9 @@ class PodRecord:
     podset: "PodSet | None" = None
     """The set that is laid out in the topology of its flavor, where that has one."""
 
+    claim_keys: tuple[Key, ...] = ()
+    """The resource claims that it names."""
+
     matched: tuple[int, ...] = ()
     matched_version: int = -1
     order: tuple[int, str, str, str] = (0, "", "", "")

@@ -48,6 +48,9 @@ class PodShape:
     devices: DeviceNeed
     load: Load
     prod: bool = True
+    claims: tuple[str, ...] = ()
+    """Its resource claims: what each asks for, or which it is."""
+
     exempt: bool = False
     """Whether it may go to a node that is busy already."""
 
@@ -143,6 +146,7 @@ class ShapeCatalog:
             device_need(spec, requests, traits),
             estimate(spec, traits.load.factors or self.factors),
             traits.load.prod,
+            traits.claims,
             traits.load.exempt,
             broken,
         )

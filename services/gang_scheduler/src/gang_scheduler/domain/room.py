@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
+from gang_scheduler.domain.dra.claim_book import ClaimBook
 from gang_scheduler.domain.host_ports import PortIndex
 from gang_scheduler.domain.hyper_nodes import HyperNodes
 from gang_scheduler.domain.level_tree import LevelTrees
@@ -31,6 +32,7 @@ class Room:
     views: ShapeViews = field(init=False)
     hyper_nodes: HyperNodes = field(init=False)
     level_trees: LevelTrees = field(init=False)
+    claim_book: ClaimBook = field(init=False)
     fence: Mask | None = None
     """While an attempt goes on inside a network domain: the nodes of the domain."""
 
@@ -40,6 +42,7 @@ class Room:
         self.views = ShapeViews(self.table, self.placement)
         self.hyper_nodes = HyperNodes(self.table)
         self.level_trees = LevelTrees(self.table)
+        self.claim_book = ClaimBook(self.table)
 
     def occupy(self, records: Sequence[PodRecord], slot: int, queue: str | None) -> None:
         """Pods of one shape take room at ``slot`` and of ``queue`` (None: they are not charged)."""
@@ -48,6 +51,9 @@ class Room:
             self.table.devices.take(slot, [record.tenant() for record in records])
         if self.table.load.knows(slot):
             self.table.load.take(slot, [record.newcomer() for record in records])
+        for record in records if records[0].shape.claims else ():
+            if not record.node:
+                self.claim_book.place(record.pod, record.shape, slot)
         for record in records:
             record.slot, record.charged = slot, queue
         if queue is not None:
@@ -60,6 +66,8 @@ class Room:
         keys = [record.key for record in records]
         self.table.devices.give(slot, keys)
         self.table.load.give(slot, keys)
+        for record in records if records[0].shape.claims else ():
+            self.claim_book.take_back(record.pod)
         for record in records:
             record.slot, record.charged = -1, None
         if queue is not None:
@@ -77,12 +85,13 @@ class Room:
     def coupled(self, record: PodRecord) -> bool:
         """Whether it matters to the pod which pods are where, so that its copies have to be placed one at a time."""
         shape = record.shape
-        if shape.ports or not shape.terms.empty:
+        if shape.ports or shape.claims or not shape.terms.empty:
             return True
         return self.neighbours.active and any(True for _ in self.neighbours.repelled_by(record))
 
     def coupling_masks(self, record: PodRecord) -> Iterator[tuple[str, Mask]]:
         """Every rule that depends on the pods around, with the nodes that satisfy it now."""
+        yield from self.claim_book.masks(record.shape)
         yield from self.ports.masks(record.shape)
         yield from self.neighbours.masks(record)
         yield from spread_masks(record, self.neighbours)

@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from gang_scheduler.domain.allotments import Allotment
+from gang_scheduler.domain.dra.claim_book import Grant
 from gang_scheduler.domain.pod_record import PodRecord
 from gang_scheduler.domain.room import Room
 
@@ -16,6 +17,9 @@ class Step(NamedTuple):
     slot: int
     allotments: tuple[Allotment, ...] = ()
     """The devices of each, where any matter."""
+
+    grants: tuple[Grant, ...] = ()
+    """What becomes of their resource claims."""
 
 
 @dataclass(slots=True)
@@ -33,7 +37,9 @@ class Trial:
         allotments: tuple[Allotment, ...] = ()
         if devices.concern(records[0].shape.devices):
             allotments = tuple(devices.allotted(slot, record.key) for record in records)
-        self.steps.append(Step(tuple(records), slot, allotments))
+        book = self.room.claim_book
+        grants = [grant for r in records for grant in book.grants(r.pod)] if records[0].shape.claims else ()
+        self.steps.append(Step(tuple(records), slot, allotments, tuple(grants)))
 
     def checkpoint(self) -> int:
         """A mark to come back to."""
