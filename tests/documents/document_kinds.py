@@ -29,7 +29,7 @@ SUPPORT = (
         ("gang_scheduler", "node_agent", "cluster_gateway"),
         "requests with init containers, sidecars and overhead; node selector, node affinity, tolerations, pod affinity and "
         "anti-affinity, topology spread, host ports, scheduling gates, priority and `preemptionPolicy`, whole cards and shares of "
-        "cards, CPUs of its own (bind and exclusive policies), NUMA policies; command, arguments, "
+        "cards, CPUs of its own (bind and exclusive policies), NUMA policies, RDMA devices near its cards; command, arguments, "
         "environment, probes, hooks, init containers and sidecars, restart policy, deadlines, grace; limits, users and "
         "mounts as far as the machine permits (docs/operations.md); volumes `emptyDir`, `configMap`, `secret`, "
         "`downwardAPI`, `projected`, `hostPath`, `persistentVolumeClaim`, `ephemeral`; gangs by annotation; resource claims",
@@ -249,7 +249,8 @@ SUPPORT = (
     Support(
         "Device.scheduling.koordinator.sh",
         ("gang_scheduler",),
-        "the cards of a node and their health",
+        "the cards and RDMA devices of a node, their health, NUMA nodes and PCIe switches",
+        "virtual functions, allocations in its status",
     ),
 )
 

@@ -17,6 +17,7 @@ from gang_scheduler.domain.cards import (
 )
 from gang_scheduler.domain.cpu_binding import RESOURCE_SPEC, USUAL, Binding, binding_of
 from gang_scheduler.domain.load_estimate import FACTORS, USUAL_LOAD, LoadTraits, own_factors
+from gang_scheduler.domain.nics import JOINT, Joint, NicNeed, joint_of, nic_need
 from resources import Amounts, QuantityError, parse_amounts
 
 GPU, GPU_SHARED = "koordinator.sh/gpu", "koordinator.sh/gpu.shared"
@@ -52,6 +53,7 @@ class Traits(NamedTuple):
     policy: NumaPolicy = NumaPolicy.NONE
     binding: Binding = USUAL
     load: LoadTraits = USUAL_LOAD
+    joint: Joint = Joint.NONE
     claims: tuple[str, ...] = ()
     """Its resource claims, as ClaimBook tells them."""
 
@@ -90,16 +92,18 @@ class DeviceNeed:
     memory: int = 0
     binding: Binding = USUAL
     apart: bool = False
+    nics: NicNeed | None = None
 
     @property
     def intricate(self) -> bool:
         """Whether how often it fits shows only by trying."""
-        return self.apart or (self.cpus > 0 and self.binding.required)
+        return self.apart or self.nics is not None or (self.cpus > 0 and self.binding.required)
 
     @property
     def special(self) -> bool:
         """Whether it matters on every node; else only on those that keep pods within NUMA nodes."""
-        return self.cards is not None or self.cpus > 0 or self.policy > NumaPolicy.BEST_EFFORT
+        asked = self.cards is not None or self.nics is not None or self.cpus > 0
+        return asked or self.policy > NumaPolicy.BEST_EFFORT
 
     @property
     def shares(self) -> bool:
@@ -108,7 +112,7 @@ class DeviceNeed:
 
     @property
     def only_whole_cards(self) -> bool:
-        return self.cards is not None and self.cards.whole and not self.cpus and not self.policy
+        return self.cards is not None and self.cards.whole and not (self.cpus or self.policy or self.nics)
 
 
 def traits_of(
@@ -119,12 +123,15 @@ def traits_of(
     qos = labels.get(QOS)
     policy = annotations.get(VOLCANO_POLICY) or labels.get(VOLCANO_POLICY)
     spec = annotations.get(NUMA_SPEC)
+    joint = joint_of(annotations.get(JOINT))
     if qos is None and policy is None and spec is None:
-        return PLAIN if load is USUAL_LOAD else Traits(load=load)
+        return PLAIN if load is USUAL_LOAD and not joint else Traits(load=load, joint=joint)
     pinned = qos in ("LSR", "LSE") and _is_prod(labels.get(PRIORITY_CLASS), priority)
     binding = binding_of(annotations.get(RESOURCE_SPEC)) if pinned else USUAL
     own, exclusive = _numa_spec(spec)
-    return Traits(pinned and binding.pins, numa_policy(policy or own), binding, load, apart=exclusive == "Required")
+    return Traits(
+        pinned and binding.pins, numa_policy(policy or own), binding, load, joint, apart=exclusive == "Required"
+    )
 
 
 def _load_traits(
@@ -147,7 +154,8 @@ def device_need(spec: Mapping[str, Any], requests: Amounts, traits: Traits) -> D
     cpu = requests.get("cpu", 0)
     cpus = cpu // 1000 if traits.pinned and cpu % 1000 == 0 else 0
     cards, memory = card_need(spec, requests), requests.get("memory", 0)
-    return DeviceNeed(cards, cpus, traits.policy, cpu, memory, traits.binding, traits.apart)
+    nics = nic_need(requests, traits.joint)
+    return DeviceNeed(cards, cpus, traits.policy, cpu, memory, traits.binding, traits.apart, nics)
 
 
 def card_need(spec: Mapping[str, Any], requests: Amounts) -> CardNeed | None:

@@ -15,6 +15,7 @@ from gang_scheduler.domain.card_room import MOST_COPIES
 from gang_scheduler.domain.cards import Card
 from gang_scheduler.domain.device_columns import Columns, grown, most_copies
 from gang_scheduler.domain.device_needs import CardNeed, DeviceNeed, NumaPolicy
+from gang_scheduler.domain.nics import RDMA, Joint, Nic
 from gang_scheduler.domain.node_devices import NodeDevices, Tenant
 from gang_scheduler.domain.node_inventory import NodeInventory, described
 from gang_scheduler.domain.node_room import NodeRoom
@@ -37,7 +38,7 @@ class Devices:
     amplified: int = 0
     """On how many nodes CPUs count for more than one."""
 
-    _described: dict[int, tuple[tuple[Card, ...], NumaLayout]] = field(default_factory=dict)
+    _described: dict[int, tuple[tuple[Card, ...], NumaLayout, tuple[Nic, ...]]] = field(default_factory=dict)
     _inventories: dict[int, NodeInventory] = field(default_factory=dict)
     _named: Mask = field(default_factory=lambda: np.zeros(0, np.bool_))
     _policy: Ints = field(default_factory=lambda: np.zeros(0, np.int64))
@@ -69,7 +70,7 @@ class Devices:
     def put(self, slot: int, inventory: NodeInventory) -> None:
         """A node came, or its devices changed; whatever held some of them was taken out before."""
         self.remove(slot)
-        cards, layout = self._described[slot] = described(inventory)
+        cards, layout, nics = self._described[slot] = described(inventory)
         self._inventories[slot] = inventory
         if len(cards) > len(self.free.core) or len(layout.cells) > len(self.free.cell_cpu):
             self.resize(len(self._named), len(cards), len(layout.cells))
@@ -80,7 +81,7 @@ class Devices:
         self._milli[slot], self._demanding[slot] = layout.cpu_milli, layout.binding is not None
         self.kept += layout.strict
         self.amplified += layout.cpu_milli != WHOLE_CPU
-        room = NodeRoom(cards, layout)
+        room = NodeRoom(cards, layout, nics)
         self.have.put(slot, room)
         self.free.put(slot, room)
 
@@ -88,7 +89,7 @@ class Devices:
         """A node is gone, or about to be put anew."""
         if slot not in self._described:
             return
-        _, layout = self._described.pop(slot)
+        _, layout, _ = self._described.pop(slot)
         del self._inventories[slot]
         self.nodes.pop(slot, None)
         self.kept -= layout.strict
@@ -198,6 +199,10 @@ class Devices:
                     f"have no {need.cpus} CPUs free that can be bound as {need.binding.words} and as the node demands"
                 )
                 yield "cpu", words, self._bindable(need, columns)
+        if need.nics:
+            where = " behind the PCIe switches of the cards" if need.nics.joint is Joint.SAME_PCIE else ""
+            words = f"have too few RDMA devices free{where} (needs {need.nics.share} % of {need.nics.count})"
+            yield RDMA, words, self.copies(need, ALL, columns) > 0
         asked = format_amounts({"cpu": need.cpu, "memory": need.memory})
         cards = f", gpu {need.cards.count}" if need.cards else ""
         words = f"have no NUMA node with enough free (needs cpu {asked['cpu']}, memory {asked['memory']}{cards} in one)"

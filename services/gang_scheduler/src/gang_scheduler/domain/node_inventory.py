@@ -8,6 +8,7 @@ from functools import lru_cache
 from gang_scheduler.domain.cards import Card, cards_of
 from gang_scheduler.domain.cpu_topology import NO_WORDS, CpuWords, layout_of
 from gang_scheduler.domain.cpu_words import TOPOLOGY_KIND, VOLCANO_KIND, cpu_words
+from gang_scheduler.domain.nics import Nic, nics_of
 from gang_scheduler.domain.numa import NumaLayout
 from kube import Manifest, Object
 from resources import QuantityError, parse_amounts
@@ -46,17 +47,18 @@ def inventory_of(node: Object, descriptions: Mapping[str, Object]) -> NodeInvent
 
 
 @lru_cache(maxsize=4096)
-def described(inventory: NodeInventory) -> tuple[tuple[Card, ...], NumaLayout]:
-    """The cards and the NUMA nodes; nodes that are alike share them."""
+def described(inventory: NodeInventory) -> tuple[tuple[Card, ...], NumaLayout, tuple[Nic, ...]]:
+    """The cards, the NUMA nodes and the RDMA devices; nodes that are alike share them."""
     try:
         read = json.loads(inventory.text or "{}")
     except ValueError:
         read = {}
     found: Manifest = read if isinstance(read, dict) else {}
-    if inventory.device:
-        found = _with_cards(found, json.loads(inventory.device))
+    devices: list[Manifest] = json.loads(inventory.device) if inventory.device else []
+    if devices:
+        found = _with_cards(found, devices)
     amounts = dict(inventory.allocatable)
-    return cards_of(found, amounts), layout_of(found, inventory.cpus, amounts.get("cpu", 0))
+    return cards_of(found, amounts), layout_of(found, inventory.cpus, amounts.get("cpu", 0)), nics_of(devices)
 
 
 def _with_cards(inventory: Manifest, devices: list[Manifest]) -> Manifest:
@@ -66,6 +68,8 @@ def _with_cards(inventory: Manifest, devices: list[Manifest]) -> Manifest:
     listed = inventory.get("gpus") or [_card(one) for one in described]
     if not isinstance(listed, list):
         return inventory
+    switch = {one["minor"]: (one.get("topology") or {}).get("pcieID") for one in described}
+    listed = [{"pcie": switch.get(one.get("index", at)), **one} for at, one in enumerate(listed)]
     cards = [{**one, "healthy": False} if one.get("index", at) in sick else one for at, one in enumerate(listed)]
     return {**inventory, "gpus": cards}
 

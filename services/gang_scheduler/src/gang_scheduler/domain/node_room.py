@@ -15,6 +15,7 @@ from gang_scheduler.domain.card_room import MOST_COPIES, CardRoom
 from gang_scheduler.domain.cpu_binding import Exclusive
 from gang_scheduler.domain.cpu_sets import CpuPool
 from gang_scheduler.domain.device_needs import DeviceNeed, NumaPolicy
+from gang_scheduler.domain.nics import WHOLE, Joint, Nic, NicNeed, pick, switch_sets
 from gang_scheduler.domain.numa import WHOLE_CPU, Allocation, NumaLayout
 from gang_scheduler.domain.numa_hints import Asked, Places, overlaps
 
@@ -29,6 +30,10 @@ class NodeRoom(CardRoom):
     """Free amounts: of the cards; of each NUMA node, cpu in milli-cores and memory in bytes."""
 
     layout: NumaLayout
+    nics: tuple[Nic, ...] = ()
+    nic_free: dict[int, int] = field(init=False)
+    """Percent of each RDMA device."""
+
     cell_cpu: list[int] = field(init=False)
     cell_memory: list[int] = field(init=False)
     owned: dict[int, int] = field(default_factory=dict)
@@ -46,6 +51,7 @@ class NodeRoom(CardRoom):
         CardRoom.__post_init__(self)
         self.cell_cpu = [self.layout.cpu_milli * len(cell.cpus) for cell in self.layout.cells]
         self.cell_memory = [cell.memory for cell in self.layout.cells]
+        self.nic_free = {nic.index: WHOLE for nic in self.nics}
         self._cell_at = {cell.number: at for at, cell in enumerate(self.layout.cells)}
 
     def policy_for(self, need: DeviceNeed) -> NumaPolicy:
@@ -54,6 +60,12 @@ class NodeRoom(CardRoom):
 
     def choose(self, need: DeviceNeed, *, forced: bool = False) -> Allotment | None:
         """What a pod would get; None when there is not enough. ``forced``: as much of it as there is, come what may."""
+        if need.nics is not None and (self.nics or need.nics.joint is Joint.SAME_PCIE):
+            return self._jointly(need, need.nics, forced)
+        return self._choose(need, forced)
+
+    def _choose(self, need: DeviceNeed, forced: bool) -> Allotment | None:
+        """The same without RDMA devices."""
         policy = self.policy_for(need)
         if policy < NumaPolicy.RESTRICTED:
             return self._anywhere(need, forced)
@@ -63,11 +75,45 @@ class NodeRoom(CardRoom):
                 return allotment
         return self._within(need, frozenset(range(len(self.cell_cpu))), forced=True) if forced else None
 
+    def _jointly(self, need: DeviceNeed, nics: NicNeed, forced: bool) -> Allotment | None:
+        """Cards and RDMA devices behind the same switches; else, where that is not demanded, wherever they are."""
+        if need.cards is not None and nics.joint:
+            cards: dict[str, int] = {}
+            for at, card in enumerate(self.cards):
+                if card.pcie:
+                    cards[card.pcie] = cards.get(card.pcie, 0) + self.copies_on(at, need.cards)
+            for switches in switch_sets(cards, nics.count):
+                chosen = pick([nic for nic in self.nics if nic.pcie in switches], self.nic_free, nics, switches)
+                found = self._behind(switches)._choose(need, False) if chosen else None
+                if (
+                    found is not None
+                    and chosen
+                    and {self.cards[self._card_at[one]].pcie for one in found.cards} == switches
+                ):
+                    return replace(found, nics=chosen)
+            if nics.joint is Joint.SAME_PCIE and not forced:
+                return None
+        found = self._choose(need, forced)
+        if found is None:
+            return None
+        near = {self.cards[self._card_at[one]].cell for one in found.cards}
+        chosen = pick([nic for nic in self.nics if nic.cell in near], self.nic_free, nics, frozenset())
+        chosen = chosen or pick(self.nics, self.nic_free, nics, frozenset())
+        return replace(found, nics=chosen or ()) if chosen or forced else None
+
+    def _behind(self, switches: frozenset[str]) -> "NodeRoom":
+        """The node as if the cards behind other switches were taken."""
+        room = self._copied()
+        for at, card in enumerate(self.cards):
+            if card.pcie not in switches:
+                room.core[at] = room.memory[at] = room.slots[at] = 0
+        return room
+
     def count(self, need: DeviceNeed) -> int:
         """How many pods would get something, one after the other."""
         room, done = self._copied(), 0
         while done < TRIED and (allotment := room.choose(need)) is not None:
-            if not (allotment.cards or allotment.cpus or allotment.shares):
+            if not (allotment.cards or allotment.cpus or allotment.shares or allotment.nics):
                 return MOST_COPIES
             room.charge(need, allotment, -1)
             done += 1
@@ -77,6 +123,7 @@ class NodeRoom(CardRoom):
         room = copy(self)
         room.core, room.memory, room.slots = list(self.core), list(self.memory), list(self.slots)
         room.cell_cpu, room.cell_memory = list(self.cell_cpu), list(self.cell_memory)
+        room.nic_free = dict(self.nic_free)
         room.owned, room.guarded, room.alone = dict(self.owned), dict(self.guarded), dict(self.alone)
         return room
 
@@ -84,6 +131,9 @@ class NodeRoom(CardRoom):
         """Take away what a pod has (``sign`` -1), or give it back (1)."""
         if need.cards is not None:
             self.move_cards(need.cards, allotment.cards, sign)
+        for nic in allotment.nics if need.nics is not None else ():
+            if nic in self.nic_free and need.nics is not None:
+                self.nic_free[nic] += sign * need.nics.share
         for share in allotment.shares:
             at = self._cell_at.get(share.cell)
             if at is not None:
