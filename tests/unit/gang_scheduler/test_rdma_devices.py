@@ -121,7 +121,7 @@ def test_a_request_is_in_percent(percent: int, count: int, share: int) -> None:
     assert joint_of('{"deviceTypes": ["gpu"]}') is joint_of("[") is Joint.NONE
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=500, deadline=None)
 @given(
     st.lists(st.sampled_from("abc"), min_size=1, max_size=5),
     st.lists(st.sampled_from("abc"), min_size=1, max_size=3),

@@ -14,7 +14,7 @@ from gang_scheduler.domain.allotments import Allotment, CellShare
 from gang_scheduler.domain.card_room import MOST_COPIES, CardRoom
 from gang_scheduler.domain.cpu_binding import Exclusive
 from gang_scheduler.domain.cpu_sets import CpuPool
-from gang_scheduler.domain.device_needs import DeviceNeed, NumaPolicy
+from gang_scheduler.domain.device_needs import CardNeed, DeviceNeed, NumaPolicy
 from gang_scheduler.domain.nics import WHOLE, Joint, Nic, NicNeed, pick, switch_sets
 from gang_scheduler.domain.numa import WHOLE_CPU, Allocation, NumaLayout
 from gang_scheduler.domain.numa_hints import Asked, Places, overlaps
@@ -84,7 +84,7 @@ class NodeRoom(CardRoom):
                     cards[card.pcie] = cards.get(card.pcie, 0) + self.copies_on(at, need.cards)
             for switches in switch_sets(cards, nics.count):
                 chosen = pick([nic for nic in self.nics if nic.pcie in switches], self.nic_free, nics, switches)
-                found = self._behind(switches)._choose(need, False) if chosen else None
+                found = self._behind(switches, need.cards)._choose(need, False) if chosen else None
                 if (
                     found is not None
                     and chosen
@@ -101,11 +101,19 @@ class NodeRoom(CardRoom):
         chosen = chosen or pick(self.nics, self.nic_free, nics, frozenset())
         return replace(found, nics=chosen or ()) if chosen or forced else None
 
-    def _behind(self, switches: frozenset[str]) -> "NodeRoom":
-        """The node as if the cards behind other switches were taken."""
+    def _behind(self, switches: frozenset[str], need: CardNeed) -> "NodeRoom":
+        """The node as if the cards behind other switches were taken, and of several so many that each gives some."""
         room = self._copied()
-        for at, card in enumerate(self.cards):
-            if card.pcie not in switches:
+        fitting = {one: [at for at, card in enumerate(self.cards) if card.pcie == one] for one in sorted(switches)}
+        fitting = {one: [at for at in cards if self.copies_on(at, need)] for one, cards in fitting.items()}
+        left = need.count - len(switches)
+        kept: set[int] = set()
+        for cards in sorted(fitting.values(), key=lambda cards: (-len(cards), cards)):
+            more = len(cards) - 1 if len(switches) == 1 else min(left, len(cards) - 1)
+            kept.update(cards[: more + 1])
+            left -= more
+        for at in range(len(self.cards)):
+            if at not in kept:
                 room.core[at] = room.memory[at] = room.slots[at] = 0
         return room
 

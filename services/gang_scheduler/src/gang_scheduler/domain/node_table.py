@@ -147,7 +147,8 @@ class NodeTable:
 
     def measured_of(self, slot: int) -> Load:
         """What a node has of what is measured."""
-        cpu, memory = (int(self.allocatable[self.resources.row(name), slot]) for name in MEASURED)
+        rows = (self.resources.row(name) for name in MEASURED)
+        cpu, memory = (int(self.allocatable[row, slot]) if row < len(self.allocatable) else 0 for row in rows)
         return Load(cpu, memory)
 
     def totals(self) -> Amounts:
