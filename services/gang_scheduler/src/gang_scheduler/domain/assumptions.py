@@ -37,7 +37,7 @@ class Assumptions:
         """Count a decision as done; returns the pods that it binds, in batches of one shape and one gang."""
         assumption = self.by_decision[decision_id] = Assumption(decision.subject)
         book = self.cluster.room.claim_book
-        for mutation in decision.mutations:
+        for mutation in decision.mutations if book.claims else ():
             if mutation.key.kind == CLAIM and mutation.verb is Verb.STATUS:
                 patch = mutation.patch or {}
                 book.assume(mutation.key, patch)
