@@ -23,6 +23,7 @@ from admission.domain import (
     qos_class,
     queue_hierarchy,
     queue_tree,
+    resource_claim,
     run_policy,
     topology,
     train_job,
@@ -189,6 +190,8 @@ CORE = {
     "Namespace": Rules(_mapping(), name=names.dns_label, deletes=(core_kinds.check_namespace_delete,)),
     "PodDisruptionBudget.policy": Rules(_top(core_kinds.BUDGET_SPEC), checks=(core_kinds.check_budget,)),
     "ResourceQuota": Rules(_top(core_kinds.RESOURCE_QUOTA_SPEC), checks=(core_kinds.check_resource_quota,)),
+    "ResourceClaim.resource.k8s.io": Rules(_mapping(), checks=(resource_claim.check_claim,)),
+    "ResourceClaimTemplate.resource.k8s.io": Rules(_mapping(), checks=(resource_claim.check_template,)),
     "PersistentVolumeClaim": Rules(_top(core_kinds.CLAIM_SPEC), checks=(core_kinds.check_volume_claim,)),
     "PriorityClass.scheduling.k8s.io": Rules(
         _flat(priority.PRIORITY_CLASS), (priority.default_priority_class,), (priority.check_priority_class,)
