@@ -216,8 +216,8 @@ SUPPORT = (
     Support(
         "Numatopology.nodeinfo.volcano.sh",
         ("gang_scheduler",),
-        "the CPUs of a node, those that are reserved, the kubelet's topology policy",
-        "what it says is allocatable: the scheduler keeps its own books",
+        "the CPUs of a node, and those that are reserved",
+        "the kubelet's policies, what it says is allocatable: the scheduler keeps its own books",
     ),
     Support(
         "ClusterColocationProfile.config.koordinator.sh",

@@ -205,8 +205,7 @@ def test_volcanos_description_of_cpus_is_read_too() -> None:
     )
     layout = layout_of({}, cpu_words(node, {known.key.kind: known}), 8000)
     assert [cell.cpus for cell in layout.cells] == [(2, 3), (4, 5, 6, 7)]
-    assert layout.policy is NumaPolicy.RESTRICTED
-    assert layout.threads == 2
+    assert (layout.named, layout.policy, layout.threads) == (True, NumaPolicy.NONE, 2)
 
 
 def test_on_an_amplified_node_a_cpu_counts_for_more() -> None:

@@ -25,7 +25,7 @@ def cpu_words(node: Object, descriptions: Mapping[str, Object]) -> CpuWords:
     kubelet = _read(told.get(KUBELET_CPUS))
     full = (kubelet.get("options") or {}).get("full-pcpus-only") in (True, "true")
     return CpuWords(
-        node.labels.get(f"{_NODE}/numa-topology-policy") or _kubelets_policy(topology, spec),
+        node.labels.get(f"{_NODE}/numa-topology-policy") or _kubelets_policy(topology),
         told.get(CPU_TOPOLOGY) or node.annotations.get(CPU_TOPOLOGY) or _of_volcano(spec),
         _text(topology.body.get("zones")) if topology else "",
         node.labels.get(f"{_NODE}/cpu-bind-policy") or ("FullPCPUsOnly" if full else ""),
@@ -50,9 +50,10 @@ def _reserved(node: Mapping[str, str], told: Mapping[str, str], kubelet: Manifes
     yield str(reserved or "") if "-" in str(reserved) or "," in str(reserved) else ""
 
 
-def _kubelets_policy(topology: Object | None, volcano: Manifest) -> str:
+def _kubelets_policy(topology: Object | None) -> str:
+    """As Koordinator reads it: it holds for all pods. Volcano's description of a node binds only pods with a policy of their own."""
     listed = (topology.body.get("topologyPolicies") or []) if topology else []
-    found = str(listed[0]) if listed else str((volcano.get("policies") or {}).get("TopologyManagerPolicy") or "")
+    found = str(listed[0]) if listed else ""
     # Kubelet's scope is part of the name: SingleNUMANodePodLevel, RestrictedContainerLevel.
     return next((policy for policy in _POLICIES if found.startswith(policy)), found)
 
