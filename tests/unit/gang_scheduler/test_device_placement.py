@@ -376,7 +376,7 @@ def test_a_pod_that_demands_whole_cores_waits_until_there_are_some(toy: Any) -> 
     assert place_of(toy, "thin") == {"cpuset": "0-2"}
     spread_pods(toy, "thick", 4, {"requiredCPUBindPolicy": "FullPCPUs"})
     toy.settle()
-    assert "1 has no 4 CPUs free that can be bound as the pod's FullPCPUs asks" in toy.message("thick")
+    assert "1 node(s) have no 4 CPUs free that can be bound as the pod's FullPCPUs asks" in toy.message("thick")
     spread_pods(toy, "pair", 2, {"requiredCPUBindPolicy": "FullPCPUs"})
     toy.settle()
     assert (toy.where("thick"), toy.where("pair")) == ("", "n1")

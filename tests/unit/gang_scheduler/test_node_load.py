@@ -49,7 +49,9 @@ def test_a_node_above_its_threshold_waits_for_a_cooler_measurement(toy: Any) -> 
     toy.pods("p", requests={"cpu": 1, "memory": 1})
     toy.settle()
     assert bound(toy, "p") == [False]
-    said = "0/1 nodes can take pod p: 1 is too busy by cpu (the pod is thought to use 850m; on n1 6400m are used"
+    said = (
+        "0/1 nodes are available: 1 node(s) are too busy by cpu (the pod is thought to use 850m; on n1 6400m are used"
+    )
     assert said in toy.message("p")
     assert toy.log[-1].reason == "NodesTooBusy"
     measured(toy, cpu=5600)
