@@ -188,18 +188,6 @@ def test_a_service_starts_though_the_newest_fact_cannot_be_read(rig: Rig) -> Non
     assert rig.decisions() == [("toy/1/1", "x")]
 
 
-def test_a_fact_that_the_core_stumbles_over_still_settles_what_it_settles(rig: Rig) -> None:
-    decider = rig.start()
-    rig.make("x")
-    outcome = rig.cores[0]
-    bad = Edit(config_map("bad"), "u", {}, {}, {}, fresh=True)
-    done = Edit(config_map("x"), "u-x", {"labels": {"done": "yes"}})
-    rig.fact(done, bad, outcomes=[Outcome("toy/1/1", "MapLabelled", config_map("x"), True)], position=2)
-    assert len(decider.term.in_flight) == 0
-    assert [item.decision_id for item in outcome.settled] == ["toy/1/1"]
-    assert len(rig.do(rig.bus.parked())) == 1
-
-
 def test_a_commit_of_another_service_that_cannot_be_read_is_parked(rig: Rig) -> None:
     other = rig.bus.log(subjects.decisions("other"))
     rig.do(other.append(b"\xff\xff", expected=0, message_id="a"))

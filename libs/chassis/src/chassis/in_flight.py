@@ -47,6 +47,10 @@ class InFlight(AbstractSet[Key]):
             self._resting[subject] = now + pause
         return True
 
+    def rest(self, subject: Key, until: int) -> None:
+        """Leave the subject alone until ``until``."""
+        self._resting[subject] = until
+
     def wake(self, now: int) -> bool:
         """Let go of the subjects that have rested; whether there were any."""
         rested = [subject for subject, until in self._resting.items() if until <= now]

@@ -4,6 +4,8 @@ import asyncio
 from collections import Counter
 from dataclasses import dataclass
 
+import orjson
+
 from admission.applier import Result
 from admission.container_logs import SIMULATED
 from admission.history import Happening
@@ -13,6 +15,9 @@ from kube import KINDS, Key
 from tidegate import subjects
 from tidegate.api.v1 import api_pb2
 from tidegate.gateway.v1 import gateway_pb2
+
+MOST_TOLD = 3
+"""So many of the objects that a service keeps aside are named; `explain` tells of each."""
 
 ASK_SECONDS = 2.0
 """How long a service may take to answer that it is there."""
@@ -108,12 +113,13 @@ class MyStatus:
 
     async def _service(self, service: str) -> api_pb2.ServiceStatus:
         position = self.view.positions.get(service, 0)
-        subject = subjects.question(service, "explain")
         try:
-            await self.bus.request(subject, b'{"kind":"","namespace":"","name":""}', timeout=ASK_SECONDS)
+            answer = await self.bus.request(subjects.question(service, "status"), b"", timeout=ASK_SECONDS)
         except BusError as error:
-            answers = "nobody answers" not in str(error) and "no answer" not in str(error)
-            return api_pb2.ServiceStatus(
-                name=service, ready=answers, message="" if answers else str(error), position=position
-            )
-        return api_pb2.ServiceStatus(name=service, ready=True, position=position)
+            return api_pb2.ServiceStatus(name=service, message=str(error), position=position)
+        report = orjson.loads(answer)
+        trouble, aside = report.get("trouble") or "", report.get("aside") or {}
+        words = [trouble] if trouble else []
+        words += [f"{about}: {text}" for about, text in list(aside.items())[:MOST_TOLD]]
+        words += [f"{len(aside) - MOST_TOLD} more are set aside"] if len(aside) > MOST_TOLD else []
+        return api_pb2.ServiceStatus(name=service, ready=not trouble, message="; ".join(words), position=position)

@@ -78,7 +78,7 @@ class Questions:
 
 def _lines(about: Object, service: str, answer: Manifest) -> list[str]:
     if "error" in answer:
-        return [f"{about.key}: {service} does not answer just now"]
+        return [f"{about.key}: {_silence(service, answer)}"]
     verdict = answer.get("verdict") or answer.get("phase") or "Unknown"
     lines = [f"{about.key}: {verdict}" + (f" ({answer['rule']})" if answer.get("rule") else "")]
     if answer.get("message"):
@@ -92,6 +92,13 @@ def _lines(about: Object, service: str, answer: Manifest) -> list[str]:
     lines += [f"  {line}" for line in _troubles(about)]
     lines += [f"  {words}: {answer[name]}" for name, words in _ALSO.items() if answer.get(name)]
     return lines
+
+
+def _silence(service: str, answer: Manifest) -> str:
+    """Why there is no answer: nobody is there, or who is there failed."""
+    said = str(answer["error"])
+    away = "nobody answers" in said or "no answer" in said
+    return f"{service} does not answer just now" if away else f"{service} cannot answer: {said}"
 
 
 def _held(about: Object) -> list[str]:
@@ -121,7 +128,9 @@ def _troubles(about: Object) -> list[str]:
 
 def _queue_lines(about: Object, answer: Manifest) -> list[str]:
     if "error" in answer:
-        return [f"{about.key}: queue_manager does not answer just now"]
+        return [f"{about.key}: {_silence('queue_manager', answer)}"]
+    if answer.get("verdict") == "SetAside":
+        return [f"{about.key}: SetAside", f"  {answer['message']}"]
     return [f"{about.key}: {about.status.get('state', 'Open')}"] + [
         f"  {what}: {_amounts(answer.get(what) or {})}" for what in ("request", "allocated", "deserved")
     ]

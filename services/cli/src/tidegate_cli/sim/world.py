@@ -218,6 +218,10 @@ class World:
             if task.done() and not task.cancelled():
                 task.result()
                 raise RuntimeError(f"{name} has ended")
+        for name, decider in self._deciders.items():
+            report = decider.quarantine.report(0)
+            if report["trouble"] or report["aside"]:
+                raise RuntimeError(f"{name} stumbles: {report}")
 
 
 def open_world(policy: Manifest, simulate: Manifest, seed: int = 0) -> World:
