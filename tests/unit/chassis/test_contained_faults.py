@@ -11,10 +11,9 @@ from hypothesis import strategies as st
 
 from chassis.inquest import Inquest
 from chassis.quarantine import FIRST_PAUSE_MS
-from kube import Decision, Event, Key, Manifest, Mutation, Object, Outcome, Verb
+from kube import Decision, Edit, Event, Key, Manifest, Mutation, Object, Outcome, Verb
 from tidegate import subjects
 from tidegate.codec.decisions import CommitHead, encode_commit
-from tidegate.codec.facts import Changed
 
 
 class BrittleCore:
@@ -105,7 +104,8 @@ def test_what_the_core_stumbles_over_is_set_aside_and_the_others_are_decided(rig
     rig.make("c")
     assert decided(rig) == ["a", "b", "c"]
     ((source, error),) = parked(rig)
-    assert source == str(key(bad)) and bad in error or "cannot be assumed" in error or "TypeError" in error
+    assert source == str(key(bad))
+    assert any(words in error for words in (bad, "cannot be assumed", "TypeError"))
     assert list(status(rig)["aside"]) == [str(key(bad))]
 
 
@@ -149,7 +149,7 @@ def test_a_mended_object_is_decided_about_soon(rig: Any) -> None:
     rig.make("trap")
     rig.loop.advance(120_000)
     assert decider.quarantine.cases[key("trap")].times > 3
-    rig.fact(Changed(key("trap"), "u-trap", {"labels": {"mended": "yes"}}))
+    rig.fact(Edit(key("trap"), "u-trap", {"labels": {"mended": "yes"}}))
     rig.loop.advance(FIRST_PAUSE_MS + 100)
     assert decided(rig) == ["trap"] and status(rig)["aside"] == {}
 
@@ -158,7 +158,7 @@ def test_a_mended_object_is_decided_about_soon(rig: Any) -> None:
 def test_an_object_that_is_deleted_is_forgotten(rig: Any, bad: str) -> None:
     decider = rig.start(core=BrittleCore)
     rig.make(bad)
-    rig.fact(Changed(key(bad), f"u-{bad}", removed=True))
+    rig.fact(Edit(key(bad), f"u-{bad}", removed=True))
     assert decider.quarantine.cases == {} and decider.quarantine.deadline() is None
 
 

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from bus import RequestFailed
-from kube import Decision, Edit, Key, Outcome
+from kube import Decision, Edit, Key
 from tidegate import subjects
 from tidegate.codec import facts
 from tidegate.codec.decisions import CommitHead, encode_commit

@@ -11,7 +11,8 @@ from kube import Decision, Event, Key, Manifest, Outcome, Store
 class Core(Protocol):
     """A fold and a function: facts come in, decisions come out. No clock, no I/O, no randomness.
 
-    A core that raises anywhere but in ``query`` is thrown away, and another one made from the facts. All times are milliseconds since the epoch and come in as arguments.
+    All times are milliseconds since the epoch and come in as arguments. A core that raises anywhere but in ``query`` is
+    thrown away, and another one made from the facts.
     """
 
     def fold(self, events: Sequence[Event], now: int) -> None:
@@ -27,7 +28,10 @@ class Core(Protocol):
         """Count an own decision as done until its outcome comes: right after it was made, and again after a restart."""
 
     def settle(self, outcome: Outcome) -> None:
-        """An own decision has come to its outcome. What it changed was folded just before."""
+        """An own decision has come to its outcome. What it changed was folded just before.
+
+        An outcome without a decision says that its subject was left alone for a while, and is not any more.
+        """
 
     def decide(self, now: int, in_flight: AbstractSet[Key]) -> list[Decision]:
         """All that should happen now. ``in_flight`` are the subjects of own decisions that have no outcome yet."""

@@ -101,5 +101,7 @@ class Quarantine:
     def report(self, ticks: int) -> Manifest:
         """All of it, for those who ask how the service is: ``trouble`` and, by name, what is ``aside``."""
         aside = {str(key): self.about(key, ticks) for key in sorted(self.cases) if self.cases[key].away}
-        aside |= {f"decision.{service}/{sequence}": error for (service, sequence), error in sorted(self.entries.items())}
+        aside |= {
+            f"decision.{service}/{sequence}": error for (service, sequence), error in sorted(self.entries.items())
+        }
         return {"trouble": self.trouble, "aside": aside}

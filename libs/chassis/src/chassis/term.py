@@ -26,7 +26,7 @@ from chassis.measures import Measures
 from chassis.quarantine import Quarantine
 from chassis.topics import BY_DECISION, STATE, newest, topic_of, trim
 from chassis.tracing import TRACEPARENT, NoTracer, Tracer
-from kube import Decision, Event, Key
+from kube import Decision, Event, Key, Outcome
 from tidegate import subjects
 from tidegate.codec.decisions import CommitHead, decode_commit, encode_commit
 from tidegate.codec.facts import Interest
@@ -274,9 +274,11 @@ class Term:
         now = self._clock.now()
         for subject, until in self._quarantine.resting():
             self.in_flight.rest(subject, until)
-        self.in_flight.wake(_ticks())
+        rested = self.in_flight.wake(_ticks())
         started = time.perf_counter()
         with self._asking():
+            for subject in rested:
+                self.core.settle(Outcome("", "", subject, True))
             if released := self._quarantine.release(self.fold.store, _ticks()):
                 self.core.fold(released, now)
             decisions = self.core.decide(now, self.in_flight)

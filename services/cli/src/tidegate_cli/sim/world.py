@@ -218,6 +218,10 @@ class World:
             if task.done() and not task.cancelled():
                 task.result()
                 raise RuntimeError(f"{name} has ended")
+        self._check_cores()
+
+    def _check_cores(self) -> None:
+        """A core that raises is contained by its shell; here it is an error all the same."""
         for name, decider in self._deciders.items():
             report = decider.quarantine.report(0)
             if report["trouble"] or report["aside"]:
