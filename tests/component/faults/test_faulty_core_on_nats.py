@@ -2,15 +2,12 @@
 
 import asyncio
 import time
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import Sequence
 from collections.abc import Set as AbstractSet
-from pathlib import Path
 
 import orjson
-import pytest
 
 from bus.jetstream import JetStreamBus
-from bus.server import ServerSettings, command, free_port, wait_until_open
 from chassis import Decider, SystemClock
 from kube import Decision, Edit, Event, Key, Manifest, Outcome
 from tidegate import subjects
@@ -50,19 +47,6 @@ class SlowBrittleCore:
 
     def check(self) -> list[str]:
         return []
-
-
-@pytest.fixture
-async def bus(tmp_path: Path) -> AsyncIterator[JetStreamBus]:
-    server = ServerSettings(tmp_path / "nats", free_port(), "secret")
-    silent = asyncio.subprocess.DEVNULL
-    process = await asyncio.create_subprocess_exec(*command(server), stdout=silent, stderr=silent)
-    await wait_until_open(server.host, server.port)
-    made = await JetStreamBus.connect(server.url, "test", token="secret")
-    yield made
-    await made.close()
-    process.kill()
-    await process.wait()
 
 
 async def test_the_lease_is_kept_and_all_others_are_decided(bus: JetStreamBus) -> None:

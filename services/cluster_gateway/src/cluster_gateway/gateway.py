@@ -110,7 +110,7 @@ class Gateway:
             self.local.start(fold.store, self._clock.now(), self._last + 1)
         for request_id in done:
             self.local.remember(request_id)
-        self._seen = self.local.agents(self._clock.now())
+        self._seen = self.local.agents(_ticks())
         await self._write(Batch())
         for service in self._settings.services:
             self._follow(service)
@@ -216,7 +216,7 @@ class Gateway:
 
     def _on_heartbeat(self, payload: bytes) -> None:
         node = payload.decode()
-        self._seen[node] = self._clock.now()
+        self._seen[node] = _ticks()
         if self.local.is_silent(node):
             self._inbox.wake()
 
@@ -234,7 +234,7 @@ class Gateway:
                 case Request():
                     self._take_request(work, batch)
                 case NodeReport():
-                    self._seen[work.message.node] = self._clock.now()
+                    self._seen[work.message.node] = _ticks()
                     batch.reports.append((work.reply, self.local.report(work.message)))
                 case Enactment():
                     self._take_enactment(work, batch)
@@ -242,10 +242,10 @@ class Gateway:
                     await self._take_commit(work, batch)
         else:
             self._inbox.wake()
-        self.local.watch_nodes(self._seen, self._clock.now())
+        self.local.watch_nodes(self._seen, _ticks())
         await self._write(batch)
         for node in self.local.new_nodes():
-            self._seen.setdefault(node, self._clock.now())
+            self._seen.setdefault(node, _ticks())
         self._arm()
 
     def _take_request(self, work: Request, batch: Batch) -> None:
@@ -346,7 +346,13 @@ class Gateway:
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None
-        due = self.local.deadline(self._seen)
-        if due is not None:
-            delay_ms = min(60_000, max(1, due - self._clock.now()))
+        delays = [due - self._clock.now()] if (due := self.local.deadline()) is not None else []
+        delays += [silent - _ticks()] if (silent := self.local.next_silence(self._seen)) is not None else []
+        if delays:
+            delay_ms = min(60_000, max(1, min(delays)))
             self._timer = asyncio.get_running_loop().call_later(delay_ms / 1000, self._inbox.wake)
+
+
+def _ticks() -> int:
+    """Milliseconds of a clock that never jumps: nodes are not silent because somebody set the machine's time."""
+    return round(asyncio.get_running_loop().time() * 1000)

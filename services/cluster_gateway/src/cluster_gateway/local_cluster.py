@@ -198,10 +198,14 @@ class LocalCluster:
         """Whether ``node`` was marked for its silence."""
         return self._nodes.is_marked(self.store, node)
 
-    def deadline(self, seen: Mapping[str, int]) -> int | None:
+    def deadline(self) -> int | None:
         """When something is due without anybody asking."""
-        due = (self._controllers.deadline(), self._simulated.deadline(), self._nodes.deadline(self.store, seen))
+        due = (self._controllers.deadline(), self._simulated.deadline())
         return min((when for when in due if when is not None), default=None)
+
+    def next_silence(self, seen: Mapping[str, int]) -> int | None:
+        """When the next node will have been silent for too long, by the clock that ``seen`` goes by."""
+        return self._nodes.deadline(self.store, seen)
 
     def changed_assignments(self) -> Iterator[NodeAssignment]:
         """The assignments that agents have to hear of."""

@@ -8,7 +8,7 @@ from typing import TypeVar
 from admission.applier import Applier, Change
 from admission.view import View
 from bus import MemoryBus
-from chassis import Decider, LoopClock
+from chassis import Clock, Decider, LoopClock
 from chassis.virtual_time import VirtualLoop
 from cluster_gateway.domain.cluster import Cluster
 from cluster_gateway.domain.reports import node_state, pod_status
@@ -34,7 +34,7 @@ class World:
         self._settings = GatewaySettings(simulation=_simulation(simulate))
         self._loop = VirtualLoop()
         asyncio.set_event_loop(self._loop)
-        self._bus, self._clock = MemoryBus(), LoopClock()
+        self._bus, self._clock = MemoryBus(), self._make_clock()
         self._uids = itertools.count(1)
         self._secrets = MemorySecrets()
         self._seed = seed
@@ -150,6 +150,9 @@ class World:
         asyncio.set_event_loop(None)
 
     # --- the parts -----------------------------------------------------------------------------------------------
+
+    def _make_clock(self) -> Clock:
+        return LoopClock()
 
     def _start_gateway(self) -> None:
         self._gateway = Gateway(self._bus, self._clock, self._settings, self._secrets, self._new_uid)

@@ -8,6 +8,7 @@ from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 
+from chassis import SteadyClock
 from tidegate_cli.supervisor.orphans import die_with_parent
 from tidegate_cli.supervisor.plan import Program
 
@@ -20,8 +21,11 @@ LASTING_SECONDS = 10.0
 class Child:
     """Keeps ``program`` running until it is stopped. What it prints goes to a file of its own."""
 
-    def __init__(self, program: Program, log_folder: Path, tell: Callable[[str], None]) -> None:
-        self.program, self._tell = program, tell
+    def __init__(
+        self, program: Program, log_folder: Path, tell: Callable[[str], None], clock: SteadyClock | None = None
+    ) -> None:
+        """``clock`` is the one that the process shall agree with, whenever it is started."""
+        self.program, self._tell, self._clock = program, tell, clock
         self._log_file = log_folder / f"{program.name}.log"
         self._process: asyncio.subprocess.Process | None = None
         self._starting = asyncio.Lock()
@@ -66,13 +70,16 @@ class Child:
         return _named(await self._process.wait())
 
     async def _begin(self) -> asyncio.subprocess.Process:
+        environment = dict(self.program.environment)
+        if self._clock is not None:
+            environment["TIDEGATE_CLOCK_BASE_MS"] = str(self._clock.base)
         with self._log_file.open("ab") as output:
             return await asyncio.create_subprocess_exec(
                 *self.program.command,
                 stdin=asyncio.subprocess.DEVNULL,
                 stdout=output,
                 stderr=output,
-                env=self.program.environment or None,
+                env=environment or None,
                 start_new_session=True,
                 preexec_fn=partial(die_with_parent, os.getpid(), self.program.when_orphaned),
             )
