@@ -251,5 +251,5 @@ def _writes(item: gateway_pb2.Write, blobs: BlobReader) -> list[Write]:
     grace = item.grace_seconds if item.HasField("grace_seconds") else None
     parts = None if item.delete else Parts(*map(blobs.get, (item.metadata, item.body, item.status)))
     expected = None if item.force else item.expected_revision
-    kind, namespace = item.kind, item.namespace
-    return [Write(Key(kind, namespace, name), parts, expected, grace) for name in item.names or (item.name,)]
+    kind, namespace, uid = item.kind, item.namespace, item.uid
+    return [Write(Key(kind, namespace, name), parts, expected, grace, uid) for name in item.names or (item.name,)]
