@@ -179,9 +179,7 @@ class Applier:
         return draft
 
 
-def _prepare(
-    change: Change, world: Overlay, draft: WriteDraft, templates: Templates, meant: dict[Key, str]
-) -> Result:
+def _prepare(change: Change, world: Overlay, draft: WriteDraft, templates: Templates, meant: dict[Key, str]) -> Result:
     key = change.delete or Key("", "", "")
     try:
         if change.delete is not None:
@@ -196,9 +194,7 @@ def _prepare(
         return Result(key, "refused", message=f"{key} cannot be checked: {type(error).__name__}: {error}")
 
 
-def _prepare_delete(
-    change: Change, key: Key, world: Overlay, draft: WriteDraft, meant: dict[Key, str]
-) -> Result:
+def _prepare_delete(change: Change, key: Key, world: Overlay, draft: WriteDraft, meant: dict[Key, str]) -> Result:
     old = world.get(key)
     uid = meant.get(key) or ("" if old is None else old.uid)
     if uid and (old is None or old.uid != uid):  # gone since the first try; what has its name now is not meant

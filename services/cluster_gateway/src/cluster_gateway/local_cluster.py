@@ -19,7 +19,7 @@ from cluster_gateway.domain.reports import node_state, node_usage, pod_gone, pod
 from cluster_gateway.domain.simulated_nodes import SimulatedNodes
 from cluster_gateway.domain.writing import KEPT, Conflict, Parts, Write, check, store
 from cluster_gateway.hiding import Hiding
-from cluster_gateway.secrets import Secrets
+from cluster_gateway.secrets import Secrets, SecretsNotKept
 from cluster_gateway.settings import GatewaySettings
 from kube import Edit, Event, Key, Outcome, Store
 from tidegate.codec.blobs import BlobReader
@@ -53,7 +53,7 @@ class LocalCluster:
 
     def start(self, loaded: Store, now: int, revision: int) -> None:
         """Begin from the state that the log tells."""
-        self.cluster = Cluster(self._new_uid, loaded)
+        self.cluster = Cluster(self._new_uid, loaded, seal=self._hiding.seal)
         self._controllers = Controllers(loaded)
         self._simulated = SimulatedNodes(self.cluster, self._settings.simulation)
         self._addresses = Addresses()
@@ -89,6 +89,8 @@ class LocalCluster:
                         store(self.cluster, write, request.actor)
         except Conflict as conflict:
             return gateway_pb2.WriteReply(error=str(conflict), conflict_revision=conflict.revision)
+        except SecretsNotKept as error:
+            return gateway_pb2.WriteReply(error=str(error))
         except Exception as error:  # what one asks for must not end the cluster for all
             return gateway_pb2.WriteReply(error=f"cannot be stored: {type(error).__name__}: {error}")
         self.remember(request.id)
