@@ -2,7 +2,7 @@
 
 import base64
 from collections.abc import AsyncIterator, Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import orjson
 
@@ -55,7 +55,11 @@ class Page:
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """One thing that a watch sees: ``added``, ``modified``, ``deleted``, or ``bookmark`` (the revision alone)."""
+    """One thing that a watch sees: ``added``, ``modified``, ``deleted``, or ``bookmark`` (the revision alone).
+
+    A watch from ``revision`` misses nothing that comes after this change: of several that happened together only the last
+    one has their own, the others the one before.
+    """
 
     type: str
     manifest: bytes
@@ -94,10 +98,12 @@ class Reads:
                 yield Change("added", _dump(item), item.revision)
         yield Change("bookmark", b"", revision)
         async for at, events in self._view.changes(revision):
-            for event in events:
-                change = _change(event.old, event.new, is_meant, at)
-                if change is not None:
-                    yield change
+            found = [change for event in events if (change := _change(event.old, event.new, is_meant, at))]
+            for change in found[:-1]:
+                # Who breaks off here and goes on from this revision misses nothing of what changed together.
+                yield replace(change, revision=at - 1)
+            for change in found[-1:]:
+                yield change
 
 
 def _change(old: Object | None, new: Object | None, is_meant: Callable[[Object], bool], at: int) -> Change | None:

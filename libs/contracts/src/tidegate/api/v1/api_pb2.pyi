@@ -548,6 +548,7 @@ class WatchResponse(_message.Message):
     """added, modified, deleted, or bookmark"""
     manifest: _builtins.bytes
     revision: _builtins.int
+    """A watch from here misses nothing behind this change; of what changed together it may tell some once more."""
     def __init__(
         self,
         *,
