@@ -15,17 +15,23 @@ LARGEST_PAGE = 5_000
 
 @dataclass(frozen=True, slots=True)
 class Filter:
-    """Which objects are meant. Empty parts mean all. Raises SelectorError for a selector that is none."""
+    """Which objects are meant: of those that the reader ``sees``. Empty parts mean all.
+
+    Raises SelectorError for a selector that is none.
+    """
 
     kind: str = ""
     namespace: str = ""
     name: str = ""
     label_selector: str = ""
     field_selector: str = ""
+    sees: Callable[[Key], bool] | None = None
 
     def test(self) -> Callable[[Object], bool]:
         """Whether an object is one of these."""
         labels, fields = parse_labels(self.label_selector), parse_fields(self.field_selector)
+
+        sees = self.sees
 
         def is_meant(item: Object) -> bool:
             key = item.key
@@ -33,6 +39,7 @@ class Filter:
                 (not self.kind or key.kind == self.kind)
                 and (not self.namespace or key.namespace == self.namespace)
                 and (not self.name or key.name == self.name)
+                and (sees is None or sees(key))
                 and labels(item.labels)
                 and (not self.field_selector or fields(item.manifest()))
             )
