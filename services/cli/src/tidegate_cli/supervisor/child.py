@@ -9,6 +9,7 @@ from functools import partial
 from pathlib import Path
 
 from chassis import SteadyClock
+from tidegate_cli.supervisor.log_file import Printing, RotatedFile
 from tidegate_cli.supervisor.orphans import die_with_parent
 from tidegate_cli.supervisor.plan import Program
 
@@ -19,7 +20,7 @@ LASTING_SECONDS = 10.0
 
 
 class Child:
-    """Keeps ``program`` running until it is stopped. What it prints goes to a file of its own."""
+    """Keeps ``program`` running until it is stopped. What it prints goes to a file of its own, which is rotated."""
 
     def __init__(
         self, program: Program, log_folder: Path, tell: Callable[[str], None], clock: SteadyClock | None = None
@@ -27,6 +28,7 @@ class Child:
         """``clock`` is the one that the process shall agree with, whenever it is started."""
         self.program, self._tell, self._clock = program, tell, clock
         self._log_file = log_folder / f"{program.name}.log"
+        self._printing: Printing | None = None
         self._process: asyncio.subprocess.Process | None = None
         self._starting = asyncio.Lock()
         self._stopping = asyncio.Event()
@@ -40,6 +42,13 @@ class Child:
 
     async def keep_running(self) -> None:
         """Start it, and again each time it ends, until stop()."""
+        self._printing = Printing(RotatedFile(self._log_file))
+        try:
+            await self._again_and_again()
+        finally:
+            self._printing.close()
+
+    async def _again_and_again(self) -> None:
         pause = FIRST_PAUSE_SECONDS
         while not self._stopping.is_set():
             began = time.monotonic()
@@ -73,16 +82,16 @@ class Child:
         environment = dict(self.program.environment)
         if self._clock is not None:
             environment["TIDEGATE_CLOCK_BASE_MS"] = str(self._clock.base)
-        with self._log_file.open("ab") as output:
-            return await asyncio.create_subprocess_exec(
-                *self.program.command,
-                stdin=asyncio.subprocess.DEVNULL,
-                stdout=output,
-                stderr=output,
-                env=environment or None,
-                start_new_session=True,
-                preexec_fn=partial(die_with_parent, os.getpid(), self.program.when_orphaned),
-            )
+        assert self._printing is not None, "keep_running() has begun"
+        return await asyncio.create_subprocess_exec(
+            *self.program.command,
+            stdin=asyncio.subprocess.DEVNULL,
+            stdout=self._printing.into,
+            stderr=self._printing.into,
+            env=environment or None,
+            start_new_session=True,
+            preexec_fn=partial(die_with_parent, os.getpid(), self.program.when_orphaned),
+        )
 
     def end(self) -> None:
         """Ask it to end, to be started again."""
