@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from chassis.inquest import Inquest
 from chassis.quarantine import FIRST_PAUSE_MS
-from kube import Decision, Edit, Event, Key, Manifest, Mutation, Object, Outcome, Verb
+from kube import Decision, Edit, Event, Key, Manifest, Mutation, Object, Outcome, Store, Verb
 from tidegate import subjects
 from tidegate.codec.decisions import CommitHead, encode_commit
 
@@ -205,7 +205,10 @@ def test_the_search_finds_exactly_those_that_raise(names: list[str]) -> None:
         Object(Key("ConfigMap", "default", f"{name}-{number}"), f"u{number}", revision=number)
         for number, name in enumerate(names)
     ]
-    inquest = Inquest(BrittleCore, objects, None, (), frozenset(), frozenset(), 1)
+    store = Store()
+    for item in objects:
+        store.put(item)
+    inquest = Inquest(BrittleCore, store, None, (), frozenset(), frozenset(), 1)
     found = {culprit.item.key.name: culprit.hidden for culprit in inquest.culprits()}
     expected = {item.name: not item.name.startswith("trap") for item in objects if not item.name.startswith("ok")}
     if len(expected) <= 20:

@@ -135,7 +135,7 @@ class Decider:
             return True
         inquest = Inquest(
             self.make_core,
-            list(term.fold.store.objects.values()),
+            term.fold.store,
             term.private_state,
             [(service, decision) for (service, _), decision in term.told.items()],
             frozenset(term.in_flight) | {key for key, _ in self.quarantine.resting()},

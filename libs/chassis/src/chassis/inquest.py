@@ -11,8 +11,8 @@ from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from chassis.core import Core, Remembering
-from kube import Decision, Event, Key, Object
+from chassis.core import Core, Reading, Remembering
+from kube import Decision, Event, Key, Object, Store
 from tidegate.codec.decisions import CommitHead, encode_commit
 
 MOST_CULPRITS = 20
@@ -32,7 +32,7 @@ class Inquest:
     """All that the core had been given when it stumbled; ``now`` is the time that it was told."""
 
     make_core: Callable[[], Core]
-    objects: Sequence[Object]
+    store: Store
     private_state: bytes | None
     heard: Sequence[tuple[str, Decision]]
     in_flight: frozenset[Key]
@@ -55,9 +55,11 @@ class Inquest:
         """The error of a core that decides nothing about ``resting`` and does not know of ``hidden``."""
         try:
             core = self.make_core()
+            if isinstance(core, Reading):
+                core.read_from(self.store)
             if self.private_state and isinstance(core, Remembering):
                 core.restore(self.private_state)
-            core.fold([Event(None, item) for item in self.objects if item.key not in hidden], self.now)
+            core.fold([Event(None, item) for item in self.store.objects.values() if item.key not in hidden], self.now)
             for service, decision in self.heard:
                 core.hear(service, decision)
             decided = [(f"{number}", one) for number, one in enumerate(core.decide(self.now, frozenset(resting)))]
@@ -75,7 +77,7 @@ class Inquest:
         known = resting | hidden
         # What has no namespace is what others rest on: it is blamed last.
         suspects = sorted(
-            (item for item in self.objects if item.key not in known),
+            (item for item in self.store.objects.values() if item.key not in known),
             key=lambda item: (bool(item.namespace), item.revision, item.key),
         )
         keys = [item.key for item in suspects]

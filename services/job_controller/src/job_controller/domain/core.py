@@ -76,7 +76,7 @@ class JobCore:
     def settle(self, outcome: Outcome) -> None:
         """Look at the job again; after refusals in a row, less and less often."""
         key = outcome.subject
-        if outcome.name != NOTE:
+        if outcome.decision_id and outcome.name != NOTE:
             self._count(outcome)
         if key in self.store.objects:
             self._agenda.mark(key)
