@@ -174,6 +174,17 @@ def test_a_decision_that_the_core_cannot_hear_is_set_aside_and_the_others_are_he
     assert [source for source, _ in parked(rig)] == ["decision.other/2"]
 
 
+def test_what_was_heard_before_stands_in_for_what_cannot_be_heard(rig: Any) -> None:
+    """Of some decisions only the newest is read at a start: without the one before, nothing would be known."""
+    other = rig.bus.log(subjects.decisions("other"))
+    rig.start(core=lambda: rig.cores.append(BrittleCore()) or rig.cores[-1], inputs=("other",))
+    for number, reason in enumerate(["good", "poison"]):
+        said = Decision("EntitlementsComputed", key("x"), reason=reason)
+        payload = encode_commit(CommitHead("other", 1, 0, 0), [(f"other/1/{number}", said)])
+        rig.do(other.append(payload, expected=number, message_id=str(number), topic="entitlements"))
+    assert len(rig.cores) == 2 and rig.cores[-1].heard == ["good"]
+
+
 def test_a_core_that_always_raises_is_made_again_less_and_less_often_and_says_so(rig: Any) -> None:
     decider = rig.start(core=Hopeless)
     rig.make("a")

@@ -121,6 +121,7 @@ class Decider:
             tracer=self.tracer,
             quarantine=self.quarantine,
             from_present=from_present,
+            told=self.term.told if self.term is not None else None,
         )
         return self.term
 

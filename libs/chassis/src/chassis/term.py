@@ -61,8 +61,12 @@ class Term:
         tracer: Tracer | None = None,
         quarantine: Quarantine | None = None,
         from_present: bool = False,
+        told: Mapping[tuple[str, str], Decision] | None = None,
     ) -> None:
-        """``from_present``: the core is shown what there is now, and nothing of how it came to be."""
+        """``from_present``: the core is shown what there is now, and nothing of how it came to be.
+
+        ``told`` is what the term before had heard: it stands in where the newest that was said is set aside.
+        """
         self.service, self.core, self.measures, self._gate = service, core, measures, gate
         self._bus, self._clock, self._inputs, self._queries = bus, clock, inputs, queries
         self._log = bus.log(subjects.decisions(service))
@@ -78,7 +82,7 @@ class Term:
         self.fold = FactFold(interest)
         self.in_flight = InFlight()
         self.heard: dict[str, int] = {}
-        self.told: dict[tuple[str, str], Decision] = {}
+        self.told = dict(told or {})
         """The newest decisions heard, of those of which only the newest counts, by service and name."""
         self.private_state: bytes | None = None
         self._quarantine = quarantine or Quarantine()
@@ -96,6 +100,9 @@ class Term:
         if isinstance(self.core, Reading):
             self.core.read_from(self.fold.store)
         self._show(events, self.fold.at_ms)
+        for (service, _), decision in self.told.items() if self._quarantine.entries else ():
+            with self._asking():
+                self.core.hear(service, decision)
         for service in self._inputs:
             await self._listen_to(service)
         goal = await self._facts.last()
