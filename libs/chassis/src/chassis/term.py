@@ -7,12 +7,10 @@ predecessor that still runs is refused by the bus. It ends with the first commit
 import asyncio
 import logging
 import time
-import uuid
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import aclosing, contextmanager
 
 import orjson
-from google.protobuf.message import DecodeError
 
 from bus import Bus, Entry, Log, Parked, Subscription
 from bus.ports import Handler
@@ -23,8 +21,9 @@ from chassis.fact_fold import FactFold, load, relevant
 from chassis.in_flight import InFlight
 from chassis.log_reader import Inbox, follow
 from chassis.measures import Measures
+from chassis.own_log import OwnLog
 from chassis.quarantine import Quarantine
-from chassis.topics import BY_DECISION, STATE, newest, topic_of, trim
+from chassis.topics import BY_DECISION, STATE, newest, topic_of
 from chassis.tracing import TRACEPARENT, NoTracer, Tracer
 from kube import Decision, Event, Key, Outcome
 from tidegate import subjects
@@ -37,10 +36,6 @@ log = logging.getLogger(__name__)
 FACTS = "facts"
 LONGEST_SLEEP_MS = 60_000
 """A deadline is looked at again after this long at most: the machine's clock may have jumped meanwhile."""
-
-HISTORY = 50_000
-"""How many commits of its own a service keeps behind those that were carried out, to be explained and replayed."""
-TRIM_EVERY = 1_000
 
 
 class Term:
@@ -69,7 +64,7 @@ class Term:
         """
         self.service, self.core, self.measures, self._gate = service, core, measures, gate
         self._bus, self._clock, self._inputs, self._queries = bus, clock, inputs, queries
-        self._log = bus.log(subjects.decisions(service))
+        self._own = OwnLog(service, bus.log(subjects.decisions(service)), holder)
         self._facts = bus.log(subjects.FACTS)
         self._inbox = Inbox()
         self._readers: list[asyncio.Task[None]] = []
@@ -88,13 +83,10 @@ class Term:
         self._quarantine = quarantine or Quarantine()
         self._from_present = self._blind = from_present
         self._goals: dict[str, int] = {}
-        self._last = self._epoch = self._count = 0
-        # Two processes may have one name: what either of them appends must never pass for the other's.
-        self._writer = f"{service}/{holder}/{uuid.uuid4().hex}"
 
     async def begin(self) -> None:
         """Claim the log, then read everything: snapshot, facts, other services, own decisions without outcome."""
-        decided_on = await self._claim()
+        decided_on = await self._own.claim(self._facts, self._clock.now())
         await self._restore()
         self.fold, events = await load(self._facts, None if self._from_present else decided_on, self._interest)
         if isinstance(self.core, Reading):
@@ -142,33 +134,9 @@ class Term:
             if reader.done():
                 reader.result()
 
-    async def _claim(self) -> int | None:
-        """Start the term in the log; what the predecessor had read when it decided last, if there was one."""
-        self._last = await self._log.last()
-        decided_on = await self._decided_on()
-        self._epoch = self._last + 1
-        # The first term of all begins at the present: who comes after it need not go back further.
-        begun_on = await self._facts.last() if decided_on is None else decided_on
-        head = CommitHead(self.service, self._epoch, begun_on, self._clock.now(), leader_started=True)
-        message_id = f"{self._writer}/{self._epoch}/started"
-        self._last = await self._log.append(encode_commit(head, ()), expected=self._last, message_id=message_id)
-        return decided_on
-
-    async def _decided_on(self) -> int | None:
-        """What the newest commit that can be read was decided on; None where there is none."""
-        sequence, first = self._last, await self._log.first()
-        while sequence >= first:
-            async with aclosing(self._log.read(sequence - 1)) as reader:
-                (entry, *_) = await anext(reader)
-            try:
-                return decision_pb2.Commit.FromString(entry.payload).decided_on
-            except DecodeError:
-                sequence -= 1
-        return None
-
     async def _restore(self) -> None:
         if isinstance(self.core, Remembering):
-            entry = await newest(self._log, STATE)
+            entry = await newest(self._own.log, STATE)
             if entry is not None and (self.service, entry.sequence) not in self._quarantine.entries:
                 self.private_state = decision_pb2.Commit.FromString(entry.payload).private_state
                 with self._asking(self.service, entry):
@@ -192,9 +160,9 @@ class Term:
 
     async def _recall(self) -> None:
         """Own decisions that have no outcome yet count as done."""
-        position = max(self.fold.positions.get(self.service, 0), await self._log.first() - 1)
-        async with aclosing(self._log.read(position)) as reader:
-            while position < self._last:
+        position = max(self.fold.positions.get(self.service, 0), await self._own.log.first() - 1)
+        async with aclosing(self._own.log.read(position)) as reader:
+            while position < self._own.last:
                 for entry in await anext(reader):
                     position = entry.sequence
                     self._recall_commit(entry)
@@ -301,12 +269,10 @@ class Term:
         self.measures.in_flight.set(len(self.in_flight))
 
     async def _commit(self, decisions: list[Decision], private: bytes | None, now: int) -> None:
-        numbered: list[tuple[str, Decision]] = []
+        numbered = [(self._own.next_id(), decision) for decision in decisions]
         for decision in decisions:
-            self._count += 1
-            numbered.append((f"{self.service}/{self._epoch}/{self._count}", decision))
             self.measures.decisions.labels(decision.name).inc()
-        head = CommitHead(self.service, self._epoch, self.fold.revision, now, dict(self.heard))
+        head = CommitHead(self.service, self._own.epoch, self.fold.revision, now, dict(self.heard))
         with self._asking():
             payload = encode_commit(head, numbered, private or b"")
             for decision_id, decision in numbered:
@@ -314,15 +280,11 @@ class Term:
         for decision_id, decision in numbered:
             self.in_flight.add(decision_id, decision)
         topic = topic_of((decision.name for decision in decisions), with_state=private is not None)
-        message_id = f"{self._writer}/{self._epoch}/commit/{self._last + 1}"
         started = time.perf_counter()
-        self._last = await self._log.append(
-            payload, expected=self._last, message_id=message_id, headers=self._tracer.carrier(), topic=topic
-        )
+        await self._own.commit(payload, self._tracer.carrier(), topic)
         self.private_state = self.private_state if private is None else private
         self.measures.commit_seconds.observe(time.perf_counter() - started)
-        if self._last % TRIM_EVERY == 0:
-            await trim(self._log, self.fold.positions.get(self.service, 0) - HISTORY)
+        await self._own.drop_history(self.fold.positions.get(self.service, 0))
 
     def _arm(self) -> None:
         """Set the alarm for the next time something is due without a fact."""
