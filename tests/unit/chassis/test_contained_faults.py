@@ -224,3 +224,20 @@ def test_the_search_finds_exactly_those_that_raise(names: list[str]) -> None:
     expected = {item.name: not item.name.startswith("trap") for item in objects if not item.name.startswith("ok")}
     if len(expected) <= 20:
         assert found == expected
+
+
+@pytest.mark.parametrize("bad", ["trap", "swamp", "bad"])
+def test_who_was_kept_away_before_is_found_at_once(bad: str) -> None:
+    store, made = Store(), [0]
+    for number in range(2_000):
+        name = bad if number == 3 else f"m{number}"
+        store.put(Object(key(name), name, revision=number))
+
+    def make() -> BrittleCore:
+        made[0] += 1
+        return BrittleCore()
+
+    released = [(key("m7"), False), (key(bad), bad != "trap")]
+    inquest = Inquest(make, store, None, (), frozenset(), frozenset(), 1, released)
+    assert [culprit.item.key.name for culprit in inquest.culprits()] == [bad]
+    assert made[0] == 4

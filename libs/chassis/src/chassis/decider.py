@@ -142,6 +142,7 @@ class Decider:
             frozenset(term.in_flight) | {key for key, _ in self.quarantine.resting()},
             self.quarantine.hidden(),
             failed.now,
+            self.quarantine.released(),
         )
         culprits = await asyncio.get_running_loop().run_in_executor(None, inquest.culprits)
         for item, error, hidden in culprits:

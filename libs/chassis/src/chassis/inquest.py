@@ -6,7 +6,7 @@ core decides nothing about the objects that it is spared; if it stumbles even so
 """
 
 from bisect import bisect_left
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -38,6 +38,8 @@ class Inquest:
     in_flight: frozenset[Key]
     hidden: frozenset[Key]
     now: int
+    released: Sequence[tuple[Key, bool]] = ()
+    """Those that were kept away before and had another chance, and whether they were hidden: they are suspected first."""
 
     def culprits(self) -> list[Culprit]:
         """Those that have to be kept away; none where the core does not stumble, or whatever is kept away."""
@@ -74,6 +76,13 @@ class Inquest:
         return None
 
     def _search(self, resting: set[Key], hidden: set[Key], error: Exception) -> Culprit | None:
+        for key, hides in self.released:
+            item = self.store.get(key)
+            if item is not None and key not in resting and key not in hidden:
+                alone = {key}
+                rests, hid = (resting, hidden | alone) if hides else (resting | alone, hidden)
+                if self.stumble(rests, hid) is None:
+                    return Culprit(item, error, hides)
         known = resting | hidden
         # What has no namespace is what others rest on: it is blamed last.
         suspects = sorted(
@@ -89,8 +98,16 @@ class Inquest:
                     return self.stumble(resting.union(keys), hidden.union(keys[count:]))
                 return self.stumble(resting.union(keys[count:]), hidden)
 
-            if spare(0) is None:
-                place = bisect_left(range(len(keys) + 1), True, key=lambda count: spare(count) is not None)
-                if 0 < place <= len(keys):
-                    return Culprit(suspects[place - 1], spare(place) or error, hides)
+            # Who changed last is suspected first: the search among few is a short one.
+            innocent = next((count for count in _cuts(len(keys)) if spare(count) is None), None)
+            if innocent is not None and innocent < len(keys):
+                guilty = range(innocent + 1, len(keys))
+                place = innocent + 1 + bisect_left(guilty, True, key=lambda count: spare(count) is not None)
+                return Culprit(suspects[place - 1], spare(place) or error, hides)
         return None
+
+
+def _cuts(count: int) -> Iterator[int]:
+    """How many of the oldest suspects are taken for innocent at first, ever fewer."""
+    yield from (count - newest for newest in (16, 512, 16_384) if newest < count)
+    yield 0

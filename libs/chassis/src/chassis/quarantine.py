@@ -56,6 +56,10 @@ class Quarantine:
         """The objects that are not there for the core."""
         return frozenset(key for key, case in self.cases.items() if case.away and case.hidden)
 
+    def released(self) -> list[tuple[Key, bool]]:
+        """Those that have their next chance just now, and whether they were hidden before."""
+        return [(key, case.hidden) for key, case in self.cases.items() if not case.away]
+
     def shown(self, events: Sequence[Event], ticks: int) -> Sequence[Event]:
         """What the core may see of ``events``. An object that is gone is forgotten; a changed one has its chance soon."""
         if not self.cases:
