@@ -33,6 +33,7 @@ class ServerDouble(api_pb2_grpc.TidegateServiceServicer):
         self.lingering_seconds = 0.0
         self.logs: dict[str, list[bytes]] = {}
         self.lines: dict[str, list[str]] = {}
+        self.snapshots: dict[str, bytes] = {}
         self.events: list[api_pb2.Event] = []
         self.services: list[api_pb2.ServiceStatus] = []
         self.page_size = 2
@@ -185,6 +186,14 @@ class ServerDouble(api_pb2_grpc.TidegateServiceServicer):
         self._find(request.name, context)
         lines = self.lines.get(request.name.name, [])
         return api_pb2.ExplainResponse(lines=lines, details=json.dumps({"lines": len(lines)}).encode())
+
+    def Snapshot(self, request: Any, context: Any) -> Iterator[Any]:
+        self._begin("Snapshot", request, context)
+        if request.decision_id not in self.snapshots:
+            context.abort(grpc.StatusCode.NOT_FOUND, f"decision {request.decision_id} is not kept any more")
+        content = self.snapshots[request.decision_id]
+        for start in range(0, len(content), 1000):
+            yield api_pb2.SnapshotResponse(data=content[start : start + 1000])
 
     def Logs(self, request: Any, context: Any) -> Iterator[Any]:
         self._begin("Logs", request, context)

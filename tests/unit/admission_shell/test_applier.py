@@ -57,6 +57,27 @@ def test_a_secret_with_the_same_values_is_unchanged_though_nobody_here_sees_them
     assert outcomes(desk.apply(secret("3", team="x"))) == ["unchanged"]
 
 
+def test_an_immutable_secret_may_be_applied_again_and_keeps_its_values(desk: Any) -> None:
+    def secret(value: str, **labels: str) -> Manifest:
+        metadata = {"name": "s", "labels": {"of": "us", **labels}}
+        return {
+            "apiVersion": "v1",
+            "kind": "Secret",
+            "metadata": metadata,
+            "stringData": {"a": value},
+            "immutable": True,
+        }
+
+    desk.apply(secret("1"))
+    assert outcomes(desk.apply(secret("1"))) == ["unchanged"]
+    assert outcomes(desk.apply(secret("1", team="x"))) == ["configured"]
+    refused, made = desk.apply(secret("2", team="y"), config("c"))
+    assert (refused.outcome, made.outcome) == ("refused", "created")
+    assert "the secret is immutable" in refused.message and refused.errors[0].path == "data"
+    assert desk.get("Secret", "s").labels["team"] == "x"
+    assert outcomes(desk.apply(secret("1", team="x"))) == ["unchanged"]
+
+
 def test_what_is_there_is_configured_and_what_is_the_same_is_left(desk: Any) -> None:
     desk.apply(config("a", x="1"))
     assert outcomes(desk.apply(config("a", x="2"))) == ["configured"]

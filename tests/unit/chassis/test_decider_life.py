@@ -216,7 +216,7 @@ def test_questions_are_answered_from_the_present_state(rig: Rig) -> None:
     rig.start()
     rig.make("x")
     answer = rig.do(rig.bus.request(subjects.question("toy", "explain"), b'{"about":"x"}'))
-    assert json.loads(answer) == {"name": "explain", "plain": ["x"], "about": "x"}
+    assert json.loads(answer) == {"name": "explain", "plain": ["x"], "about": "x", "now": rig.loop.now_ms}
     rig.stop()
     with pytest.raises(Exception, match="nobody answers"):
         rig.do(rig.bus.request(subjects.question("toy", "explain"), b"{}"))
@@ -249,3 +249,14 @@ def test_an_empty_change_set_only_moves_the_revision(rig: Rig) -> None:
     decider = rig.start()
     rig.raw_fact(facts.encode(FactSet(rig.loop.now_ms)))
     assert decider.term.fold.revision == 1 and rig.cores[0].folds == [[]]
+
+
+def test_who_leads_hears_first_what_it_told_last_itself(rig: Rig) -> None:
+    own = rig.bus.log(subjects.decisions("toy"))
+    told = Decision("EntitlementsComputed", config_map("q"), reason="told")
+    payload = encode_commit(CommitHead("toy", 1, 0, 0), [("toy/1/1", told)])
+    rig.do(own.append(payload, expected=0, message_id="told", topic="entitlements"))
+    rig.start()
+    assert rig.cores[0].heard == ["told"]
+    rig.make("x")
+    assert dict(rig.commits()[-1].inputs) == {}, "its own log is none of its inputs"

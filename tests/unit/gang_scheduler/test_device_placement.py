@@ -84,7 +84,7 @@ def test_an_unhealthy_card_is_never_chosen_even_if_the_node_still_counts_it(toy:
     toy.settle()
     assert cards_of(toy, "p-0") == [1]
     assert toy.where("p-1") == ""
-    assert "1 has too few cards free (needs a whole one)" in toy.message("p-1")
+    assert "1 Insufficient gpu devices (too few cards free: needs a whole one)" in toy.message("p-1")
 
 
 def test_the_cards_of_a_node_are_known_from_koordinators_description_too(toy: Any) -> None:
@@ -209,7 +209,8 @@ def test_a_pods_own_policy_keeps_it_off_nodes_that_name_no_numa_nodes(toy: Any) 
     toy.pods("p", cpu=1, annotations={"volcano.sh/numa-topology-policy": "single-numa-node"})
     toy.settle()
     assert (
-        toy.message("p") == "0/1 nodes can take pod p: 1 has no named NUMA nodes, or another NUMA policy than the pod"
+        toy.message("p") == "0/1 nodes are available: 1 node(s) NUMA Topology affinity error "
+        "(no named NUMA nodes, or another NUMA policy than the pod)."
     )
     toy.node("n1", cpu=8, memory="32Gi", inventory=TWO_CELLS)
     toy.settle()
@@ -233,7 +234,7 @@ def test_cards_and_cpus_of_a_strict_pod_are_of_one_numa_node(toy: Any) -> None:
     toy.pods("pair", cpu=0, requests={GPU: 2})
     toy.settle()
     assert (cards_of(toy, "small"), cards_of(toy, "large")) == ([2], [0])
-    assert "1 has no NUMA node with enough free (needs cpu 0, memory 0, gpu 2 in one)" in toy.message("pair")
+    assert "no NUMA node with enough free: needs cpu 0, memory 0, gpu 2 in one" in toy.message("pair")
 
 
 def test_pods_that_run_are_counted_when_a_node_becomes_strict(toy: Any) -> None:

@@ -104,7 +104,9 @@ def test_taints_keep_out_who_does_not_tolerate_them(toy: Any) -> None:
     toy.node("a", cpu=4, spec={"taints": [taint]})
     toy.pods("p", cpu=1)
     toy.settle()
-    assert toy.message("p") == "0/1 nodes can take pod p: 1 has the taint team=ml:NoSchedule"
+    assert (
+        toy.message("p") == "0/1 nodes are available: 1 node(s) had untolerated taint {team: ml} (team=ml:NoSchedule)."
+    )
     toy.pods("q", cpu=1, tolerations=[{"key": "team", "operator": "Equal", "value": "ml", "effect": "NoSchedule"}])
     toy.settle()
     assert toy.where("q") == "a"
@@ -125,7 +127,7 @@ def test_cordoned_and_unready_nodes_take_nothing_new(toy: Any) -> None:
     toy.node("a", cpu=4, spec={"unschedulable": True})
     toy.pods("p", cpu=1)
     toy.settle()
-    assert "1 is cordoned" in toy.message("p")
+    assert "1 node(s) were unschedulable (cordoned)" in toy.message("p")
     toy.node("a", cpu=4)
     toy.settle()
     assert toy.where("p") == "a"
@@ -139,8 +141,8 @@ def test_the_message_names_the_selector_and_the_resource_that_are_missing(toy: A
     toy.pods("p", cpu=2, nodeSelector={"disk": "fast"})
     toy.settle()
     assert toy.message("p") == (
-        "0/3 nodes can take pod p: 2 lack the label disk=fast of the node selector; "
-        "1 has too little cpu (needs 2, most free 1500m on n1)"
+        "0/3 nodes are available: 2 node(s) didn't match Pod's node affinity/selector "
+        "(lack the label disk=fast of the node selector), 1 Insufficient cpu (needs 2, most free 1500m on n1)."
     )
     answer = toy.explain("Pod", "p")
     assert (answer["verdict"], answer["need"]["cpu"], answer["have"]["cpu"]) == ("Waiting", "2", "1500m")

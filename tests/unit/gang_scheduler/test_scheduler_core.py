@@ -231,7 +231,7 @@ def test_explain_tells_the_place_in_the_queue_and_the_nearest_miss(toy: Any) -> 
     toy.settle()
     answer = toy.explain("Pod", "b-second")
     assert (answer["position"], answer["rule"]) == (2, "NeverFits")
-    assert "most free 4 on n" in answer["nearestMiss"]
+    assert answer["nearestMiss"]["message"] == "1 more cpu on node n would do for pod b-second; free there: cpu 4"
     assert answer["nodeFilters"]
 
 

@@ -162,12 +162,21 @@ def test_a_job_that_is_changed_is_tried_at_once_though_it_was_refused(cluster: A
     assert cluster.phase("Job/j") == "Running"
 
 
+def blocked(cluster: Any) -> tuple[str, str]:
+    conditions = cluster.get("PyTorchJob/t").status["conditions"]
+    return next((one["status"], one["message"]) for one in conditions if one["type"] == "Blocked")
+
+
 def test_a_training_job_is_tried_for_ever_but_seldom(cluster: Any) -> None:
     cluster.refuse = refuse_pods
     workers = "{replicas: 1, template: {spec: {containers: [{name: pytorch}]}}}"
     cluster.apply(f"{{kind: PyTorchJob, metadata: {{name: t}}, spec: {{pytorchReplicaSpecs: {{Worker: {workers}}}}}}}")
     cluster.advance("10m")
     assert 15 < cluster.said().count("PodsWanted") < 30
+    assert blocked(cluster) == ("True", "3 times in a row it was refused: the quota is used up")
+    cluster.refuse = lambda decision: None
+    cluster.advance("1m")
+    assert blocked(cluster)[0] == "False" and cluster.pods() == {"t-worker-0": "Running"}
 
 
 def test_a_core_that_reads_the_fold_of_the_facts_keeps_no_copy_and_puts_nothing_in(cluster: Any, job: Job) -> None:

@@ -58,6 +58,19 @@ def test_a_schedule_is_read_in_its_own_time_zone() -> None:
 
 
 @pytest.mark.parametrize(
+    ("night", "run"),
+    [("2026-03-28T12:00:00Z", "2026-03-29T03:00:00+02:00"), ("2026-10-24T12:00:00Z", "2026-10-25T02:30:00+02:00")],
+)
+def test_a_time_that_a_change_of_clocks_skips_or_repeats_comes_once(night: str, run: str) -> None:
+    schedule, before = Schedule("30 2 * * *", "Europe/Berlin"), parse_time(night)
+    first = schedule.next_after(before, before)
+    assert first is not None and schedule.written(first) == run
+    after = schedule.next_after(first, first)
+    assert after is not None and after - first > 20 * HOUR
+    assert schedule.due(before, after - 1) == first
+
+
+@pytest.mark.parametrize(
     ("expression", "zone"),
     [("every day", ""), ("0 9 * * *", "Mars/Olympus"), ("@every soon", ""), ("@every -5m", ""), ("@often", "")],
 )

@@ -1,7 +1,7 @@
 """The bus in memory: deterministic, under whatever clock the event loop has. For virtual time and for tests."""
 
 import asyncio
-from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Mapping
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 
 from bus.ports import Entry, Handler, NoResponder, Parked, Ping, RequestFailed, StaleWriter
@@ -67,6 +67,18 @@ class MemoryLog:
             future: asyncio.Future[None] = asyncio.get_running_loop().create_future()
             self._waiting.append(future)
             await future
+
+    def start_from(self, sequence: int, content: bytes) -> None:
+        """Make this empty log one that goes on behind ``sequence``, with a snapshot there."""
+        self._trimmed, self._snapshots[sequence] = sequence, content
+
+    def refill(self, messages: Iterable[tuple[bytes, str]]) -> None:
+        """Put messages with their topics into this empty log, numbered from 1."""
+        for payload, topic in messages:
+            entry = Entry(len(self._entries) + 1, payload, {})
+            self._entries.append(entry)
+            if topic:
+                self._topics[topic] = entry
 
     def entries(self, after: int) -> list[Entry]:
         """What is stored behind sequence ``after`` just now."""

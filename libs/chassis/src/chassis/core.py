@@ -22,7 +22,10 @@ class Core(Protocol):
         """
 
     def hear(self, service: str, decision: Decision) -> None:
-        """Take in a decision of another service (only of those that the service names as inputs)."""
+        """Take in a decision of another service (only of those that the service names as inputs).
+
+        At the start of a term a service hears itself, too: the newest of its own decisions of which only that counts.
+        """
 
     def assume(self, decision_id: str, decision: Decision) -> None:
         """Count an own decision as done until its outcome comes: right after it was made, and again after a restart."""

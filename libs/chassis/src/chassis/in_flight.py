@@ -51,6 +51,10 @@ class InFlight(AbstractSet[Key]):
         """Leave the subject alone until ``until``."""
         self._resting[subject] = until
 
+    def resting(self) -> list[Key]:
+        """The subjects that are left alone, sorted."""
+        return sorted(self._resting)
+
     def wake(self, now: int) -> list[Key]:
         """Let go of the subjects that have rested; those of them of which no decision is on its way."""
         rested = [subject for subject, until in self._resting.items() if until <= now]

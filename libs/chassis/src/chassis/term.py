@@ -159,7 +159,11 @@ class Term:
         self._readers.append(task)
 
     async def _recall(self) -> None:
-        """Own decisions that have no outcome yet count as done."""
+        """What was told last is known, and own decisions that have no outcome yet count as done."""
+        for topic in sorted(set(BY_DECISION.values())):
+            told = await newest(self._own.log, topic)
+            if told is not None:
+                self._take_decisions(self.service, told)
         position = max(self.fold.positions.get(self.service, 0), await self._own.log.first() - 1)
         async with aclosing(self._own.log.read(position)) as reader:
             while position < self._own.last:
@@ -225,10 +229,13 @@ class Term:
                 self.core.settle(outcome)
 
     def _take_decisions(self, source: str, entry: Entry) -> None:
-        self.heard[source] = max(self.heard[source], entry.sequence)
+        if source != self.service:
+            self.heard[source] = max(self.heard[source], entry.sequence)
         if (source, entry.sequence) in self._quarantine.entries:
             return
         for _, decision in decode_commit(decision_pb2.Commit.FromString(entry.payload)):
+            if source == self.service and decision.name not in BY_DECISION:
+                continue
             with self._asking(source, entry):
                 self.core.hear(source, decision)
             if decision.name in BY_DECISION:
@@ -272,7 +279,8 @@ class Term:
         numbered = [(self._own.next_id(), decision) for decision in decisions]
         for decision in decisions:
             self.measures.decisions.labels(decision.name).inc()
-        head = CommitHead(self.service, self._own.epoch, self.fold.revision, now, dict(self.heard))
+        resting = self.in_flight.resting()
+        head = CommitHead(self.service, self._own.epoch, self.fold.revision, now, dict(self.heard), resting=resting)
         with self._asking():
             payload = encode_commit(head, numbered, private or b"")
             for decision_id, decision in numbered:
@@ -309,7 +317,7 @@ class Term:
 
     def _answer(self, name: str) -> Handler:
         async def answer(payload: bytes) -> bytes:
-            question = orjson.loads(payload)
+            question = {"now": self._clock.now(), **orjson.loads(payload)}
             content = self.core.query(name, question)
             about = Key(*(str(question.get(part) or "") for part in ("kind", "namespace", "name")))
             if aside := self._quarantine.about(about, _ticks()):

@@ -1,6 +1,8 @@
 """When a CronJob is due: cron expressions in a time zone, words such as ``@daily``, and ``@every <duration>``.
 
-Read as Kubernetes and Volcano read them (robfig/cron). All times are milliseconds since the epoch.
+Read as Kubernetes and Volcano read them (robfig/cron), but for the two nights in which clocks change: a time of day that is
+skipped comes when the clock has jumped, where robfig/cron leaves it out, and one that comes twice counts once, not twice.
+All times are milliseconds since the epoch.
 """
 
 from dataclasses import dataclass

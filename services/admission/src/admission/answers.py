@@ -12,7 +12,7 @@ from admission.history import Happening
 from admission.users import User
 from admission.view import View
 from bus import Bus, BusError
-from kube import KINDS, Key
+from kube import KINDS, Key, Manifest, rfc3339
 from tidegate import subjects
 from tidegate.api.v1 import api_pb2
 from tidegate.gateway.v1 import gateway_pb2
@@ -61,7 +61,15 @@ def happened(item: Happening) -> api_pb2.Event:
         applied=bool(item.applied),
         outcome={True: "applied", False: "refused", None: "pending"}[item.applied],
         revision=item.revision,
+        id=item.id,
     )
+
+
+def departed(key: Key, eviction: Happening) -> tuple[list[str], Manifest]:
+    """Lines and data about a pod that is gone because it was evicted."""
+    told = {"verdict": "Evicted", "rule": eviction.reason, "message": eviction.message, "atMs": eviction.at_ms}
+    lines = [f"{key}: Evicted ({eviction.reason}) at {rfc3339(eviction.at_ms)}, and gone", f"  {eviction.message}"]
+    return lines, {str(key): told | {"by": f"{eviction.about.namespace}/{eviction.about.name}"}}
 
 
 @dataclass(frozen=True, slots=True)

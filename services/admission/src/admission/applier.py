@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from admission.domain.admit import KEPT_METADATA, admit, admit_delete, read_key
+from admission.domain.core_kinds import SECRET_IS_FIXED
 from admission.domain.errors import FieldError, Rejected
 from admission.domain.overlay import Overlay
 from admission.domain.templates import Templates
@@ -129,7 +130,7 @@ class Applier:
                     draft.request.traceparent = self._tracer.carrier().get(TRACEPARENT, "")
                     reply = await self._send(draft.request)
                 if not reply.error:
-                    _note_unchanged(jobs, set(reply.unchanged))
+                    _note_untouched(jobs, set(reply.unchanged), set(reply.immutable))
                     await self._view.reach(reply.revision)
                     return self._answer(jobs, reply.revision)
                 if not reply.conflict_revision:
@@ -229,11 +230,14 @@ def _prepare_write(
     return Result(key, "configured", warnings=admitted.warnings, write=place)
 
 
-def _note_unchanged(jobs: list[Job], unchanged: set[int]) -> None:
+def _note_untouched(jobs: list[Job], unchanged: set[int], immutable: set[int]) -> None:
     """Of Secrets only the gateway can tell whether their values are the same."""
     for result in (one for job in jobs for one in job.results):
         if result.write in unchanged:
             result.outcome = "unchanged"
+        elif result.write in immutable:
+            rejected = Rejected(str(result.key), (FieldError("data", None, SECRET_IS_FIXED),))
+            result.outcome, result.errors, result.message = "refused", rejected.errors, str(rejected)
 
 
 def _same_metadata(new: Object, old: Object) -> bool:

@@ -1,6 +1,7 @@
 """What was decided and done of late, from the logs of the deciding services and the outcomes in the facts."""
 
 import logging
+import re
 from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -16,6 +17,7 @@ from tidegate.fact.v1 import fact_pb2
 _log = logging.getLogger(__name__)
 
 KEPT = 20_000
+_EVICTING = ("GangPreempted", "QueueReclaimed")
 
 
 @dataclass(slots=True)
@@ -30,6 +32,7 @@ class Happening:
     about: Key
     applied: bool | None = None
     revision: int = 0
+    id: str = ""
 
 
 class History:
@@ -66,7 +69,13 @@ class History:
         commit = decision_pb2.Commit.FromString(entry.payload)
         for decision_id, decision in decision_heads(commit):
             happening = Happening(
-                commit.now_ms, service, decision.name, decision.reason, decision.message, decision.subject
+                commit.now_ms,
+                service,
+                decision.name,
+                decision.reason,
+                decision.message,
+                decision.subject,
+                id=decision_id,
             )
             self._kept.append(happening)
             early = self._early.pop(decision_id, None)
@@ -98,6 +107,12 @@ class History:
             if len(found) >= limit:
                 break
         return sorted(found, key=lambda item: item.at_ms)
+
+    def eviction_of(self, pod: Key) -> Happening | None:
+        """The newest eviction whose words name a pod: all that is left of one that is gone."""
+        name = re.compile(rf"(?<![\w.-]){re.escape(f'{pod.namespace}/{pod.name}')} \(")
+        found = (item for item in reversed(self._kept) if item.name in _EVICTING and name.search(item.message))
+        return next(found, None)
 
 
 def _settle(happening: Happening, outcome: Outcome, revision: int) -> None:

@@ -25,7 +25,7 @@ async def build(settings: Settings, context: Context) -> Parts:
     applier = Applier(context.bus, view, context.tracer)
     history = History(context.bus, DECIDING)
     users = Users.load(settings.data_dir / "users.yaml")
-    servicer = Servicer(context.bus, view, applier, users, history)
+    servicer = Servicer(context.bus, view, applier, users, history, context.clock)
     following = {f"history of {service}": history.follow(service) for service in DECIDING}
     return Parts(
         tasks={"view": view.run(), "applier": applier.run(), "outcomes": history.follow_outcomes(), **following},

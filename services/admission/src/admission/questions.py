@@ -2,6 +2,7 @@
 
 import orjson
 
+from admission.answer_lines import answer_lines, silence, troubles
 from bus import Bus, BusError
 from kube import Key, Manifest, Object, Store
 from resources import format_amounts
@@ -16,7 +17,6 @@ ASKED = {
     QUEUE_KIND: ("queue_manager", "queue"),
 }
 """Who is asked what about a kind; about jobs it is the job controller, and then who is asked about the job's group."""
-_ALSO = {"nearestMiss": "nearest miss", "position": "position in the queue", "estimate": "estimate"}
 JOBS = ("job_controller", "explain")
 JOB_KINDS = frozenset(
     [
@@ -40,13 +40,25 @@ class Questions:
         """Lines for people and the whole as data: why ``item`` waits, or where it went."""
         details: Manifest = {}
         lines: list[str] = []
+        said: set[str] = set()
         for about in self._subjects(item):
             service, name = ASKED.get(about.kind, JOBS)
             if (service, name) == JOBS and about.kind not in JOB_KINDS:
                 continue
             answer = await self._ask(service, name, about.key)
+            if about.kind in (GROUP_KIND, "Pod") and answer.get("verdict") == "NotLetIn":
+                # Who has not been let in is told more by whoever keeps the gate.
+                gate = await self._ask("queue_manager", "explain", about.key)
+                answer |= gate if gate.get("verdict") == "NotLetIn" else {}
             details[str(about.key)] = answer
-            lines += _queue_lines(about, answer) if name == "queue" else _lines(about, service, answer)
+            told = str(answer.get("message") or "")
+            if name == "queue":
+                lines += _queue_lines(about, answer)
+            elif about.kind == "Pod" and answer.get("verdict") == "Waiting" and told in said:
+                lines.append(f"{about.key}: Waiting, for the same reason")
+            else:
+                lines += answer_lines(about, service, answer)
+            said.add(told)
         return lines, details
 
     def _subjects(self, item: Object) -> list[Object]:
@@ -58,7 +70,7 @@ class Questions:
             group = self._store.get(Key(GROUP_KIND, item.namespace, item.annotations[GROUP]))
             found += [group] if group is not None else []
         pods = [child for child in owned if child.kind == "Pod"]
-        waiting = [pod for pod in pods if not pod.spec.get("nodeName")] or [pod for pod in pods if _troubles(pod)]
+        waiting = [pod for pod in pods if not pod.spec.get("nodeName")] or [pod for pod in pods if troubles(pod)]
         return found + (waiting or pods)[:3]
 
     def _below(self, item: Object) -> list[Object]:
@@ -76,59 +88,9 @@ class Questions:
         return content
 
 
-def _lines(about: Object, service: str, answer: Manifest) -> list[str]:
-    if "error" in answer:
-        return [f"{about.key}: {_silence(service, answer)}"]
-    verdict = answer.get("verdict") or answer.get("phase") or "Unknown"
-    lines = [f"{about.key}: {verdict}" + (f" ({answer['rule']})" if answer.get("rule") else "")]
-    if answer.get("message"):
-        lines += [f"  {line}" for line in str(answer["message"]).splitlines()]
-    need, have = answer.get("need") or {}, answer.get("have") or {}
-    lines += [
-        f"  {name}: needs {amount}, the most on one node is {have.get(name, 0)}"
-        for name, amount in sorted(need.items())
-    ]
-    lines += _held(about)
-    lines += [f"  {line}" for line in _troubles(about)]
-    lines += [f"  {words}: {answer[name]}" for name, words in _ALSO.items() if answer.get(name)]
-    return lines
-
-
-def _silence(service: str, answer: Manifest) -> str:
-    """Why there is no answer: nobody is there, or who is there failed."""
-    said = str(answer["error"])
-    away = "nobody answers" in said or "no answer" in said
-    return f"{service} does not answer just now" if away else f"{service} cannot answer: {said}"
-
-
-def _held(about: Object) -> list[str]:
-    """Why the queue has not let a group in, as the group's own conditions say."""
-    conditions = about.status.get("conditions") or () if about.kind == GROUP_KIND else ()
-    return [
-        f"  {one['message']}" for one in conditions if one.get("type") == "Admitted" and one.get("status") == "False"
-    ]
-
-
-def _troubles(about: Object) -> list[str]:
-    """What keeps the containers of a pod from running on its node, as the node says."""
-    if about.kind != "Pod" or not about.spec.get("nodeName"):
-        return []
-    status = about.status
-    lines = [f"{status['reason']}: {status.get('message') or 'no more is known'}"] if status.get("reason") else []
-    for one in [*(status.get("initContainerStatuses") or ()), *(status.get("containerStatuses") or ())]:
-        state = one.get("state") or {}
-        waiting, ended = state.get("waiting") or {}, state.get("terminated") or {}
-        if waiting.get("message"):
-            lines.append(f"container {one.get('name')} waits ({waiting.get('reason')}): {waiting['message']}")
-        elif ended.get("exitCode"):
-            message = f": {ended['message']}" if ended.get("message") else ""
-            lines.append(f"container {one.get('name')} ended with exit code {ended['exitCode']}{message}")
-    return lines
-
-
 def _queue_lines(about: Object, answer: Manifest) -> list[str]:
     if "error" in answer:
-        return [f"{about.key}: {_silence('queue_manager', answer)}"]
+        return [f"{about.key}: {silence('queue_manager', answer)}"]
     if answer.get("verdict") == "SetAside":
         return [f"{about.key}: SetAside", f"  {answer['message']}"]
     return [f"{about.key}: {about.status.get('state', 'Open')}"] + [

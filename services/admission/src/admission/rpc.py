@@ -7,16 +7,18 @@ from typing import Any, TypeVar
 import grpc
 import orjson
 
-from admission.answers import MyStatus, applied, happened, key_text
+from admission.answers import MyStatus, applied, departed, happened, key_text
 from admission.applier import Applier, Change, NotStored, Result, Unavailable
 from admission.container_logs import ContainerLogs, NoLogs
 from admission.history import History
 from admission.operations import NotPossible, key_of_name, scale, suspend
 from admission.questions import Questions
 from admission.reads import BadToken, Filter, Reads
+from admission.snapshots import SnapshotDesk
 from admission.users import Denied, User, Users, places
 from admission.view import GoneRevision, View
 from bus import Bus
+from chassis.clock import Clock, SystemClock
 from kube import Key, Manifest, Object, UnknownKind, find_kind
 from kube.limits import MOST_OBJECT_BYTES
 from kube.selectors import SelectorError
@@ -24,6 +26,8 @@ from tidegate.api.v1 import api_pb2, api_pb2_grpc
 
 R = TypeVar("R")
 VERSION = "0.1.0"
+PIECE = 1 << 20
+"""Bytes of a snapshot in one message."""
 
 
 class BadManifest(ValueError):
@@ -48,10 +52,13 @@ _CODES: dict[type[Exception], grpc.StatusCode] = {
 class Servicer(api_pb2_grpc.TidegateServiceServicer):
     """One address for users and programs."""
 
-    def __init__(self, bus: Bus, view: View, applier: Applier, users: Users, history: History) -> None:
+    def __init__(
+        self, bus: Bus, view: View, applier: Applier, users: Users, history: History, clock: Clock | None = None
+    ) -> None:
         self._bus, self._view, self._applier, self._users, self._history = bus, view, applier, users, history
         self._reads = Reads(view)
         self._logs = ContainerLogs(bus, view)
+        self._snapshots = SnapshotDesk(bus, view, clock or SystemClock(), VERSION)
 
     async def Apply(self, request: api_pb2.ApplyRequest, context: Any) -> api_pb2.ApplyResponse:
         return await self._guarded(context, lambda user: self._apply(user, request))
@@ -156,10 +163,30 @@ class Servicer(api_pb2_grpc.TidegateServiceServicer):
 
     async def Explain(self, request: api_pb2.ExplainRequest, context: Any) -> api_pb2.ExplainResponse:
         async def explain(user: User) -> api_pb2.ExplainResponse:
-            lines, details = await Questions(self._bus, self._view.store).explain(self._find(user, request.name))
+            try:
+                item = self._find(user, request.name)
+            except LookupError:
+                key = key_of_name(request.name.kind, request.name.namespace, request.name.name)
+                evicted = self._history.eviction_of(key) if key.kind == "Pod" else None
+                if evicted is None:
+                    raise
+                lines, details = departed(key, evicted)
+            else:
+                lines, details = await Questions(self._bus, self._view.store).explain(item)
             return api_pb2.ExplainResponse(lines=lines, details=orjson.dumps(details))
 
         return await self._guarded(context, explain)
+
+    async def Snapshot(self, request: api_pb2.SnapshotRequest, context: Any) -> AsyncIterator[api_pb2.SnapshotResponse]:
+        user = await self._user(context)
+        try:
+            if not user.reads_all:
+                raise Denied(f"user {user.name} may not read everywhere, and a snapshot holds everything")
+            content = await self._snapshots.take(request.decision_id)
+            for start in range(0, len(content), PIECE):
+                yield api_pb2.SnapshotResponse(data=content[start : start + PIECE])
+        except tuple(_CODES) as error:
+            await context.abort(_code(error), _text(error))
 
     async def Logs(self, request: api_pb2.LogsRequest, context: Any) -> AsyncIterator[api_pb2.LogsResponse]:
         user = await self._user(context)

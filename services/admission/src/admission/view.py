@@ -50,6 +50,11 @@ class View:
     def positions(self) -> dict[str, int]:
         return self._fold.positions
 
+    def standing(self) -> FactFold:
+        """How far the facts have been read, without the state itself."""
+        fold = self._fold
+        return FactFold(revision=fold.revision, at_ms=fold.at_ms, positions=dict(fold.positions))
+
     async def run(self) -> None:
         """Follow the log for ever."""
         self._fold, _ = await load(self._log)

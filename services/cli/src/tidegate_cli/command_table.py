@@ -23,6 +23,9 @@ Read
   top tidegate_cli.commands.top Show what nodes and pods ask for, have and use.
   wait tidegate_cli.commands.wait Wait until objects are in a state.
 Try
+  whatif tidegate_cli.commands.whatif Say what would become of manifests if they were applied.
+  snapshot tidegate_cli.commands.snapshot Write all that decisions depend on into a file.
+  replay tidegate_cli.commands.snapshot Make a decision again and compare it byte by byte.
   sim tidegate_cli.commands.sim Run scenario files in virtual time.
 Help
   api-resources tidegate_cli.commands.api_resources List the kinds that Tidegate serves.

@@ -3,13 +3,15 @@
 import base64
 import binascii
 import logging
+from collections import Counter
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from itertools import islice
 
 from cluster_gateway.domain.cluster import Cluster
-from cluster_gateway.domain.writing import KEPT
+from cluster_gateway.domain.writing import KEPT, Parts, Write
 from cluster_gateway.secrets import GENERATE, SSH_KEYPAIR, Secrets, SecretsNotKept, private_key_name, ssh_keypair
-from kube import Event, Key, Manifest, Object
+from kube import Event, Key, Manifest, Object, Store
 
 _log = logging.getLogger(__name__)
 
@@ -21,6 +23,16 @@ LAST_APPLIED = "kubectl.kubernetes.io/last-applied-configuration"
 
 
 _VALUES = ("data", "stringData")
+
+
+@dataclass(frozen=True, slots=True)
+class LeftAlone:
+    """Writes of Secrets that are not done, by their places: whoever writes a Secret sees no values to compare."""
+
+    unchanged: dict[int, None] = field(default_factory=dict)
+    """All is so already."""
+    immutable: dict[int, None] = field(default_factory=dict)
+    """They would change values that may not change."""
 
 
 class Hiding:
@@ -65,13 +77,21 @@ class Hiding:
             if data is not None:
                 _blank(cluster, cluster.store.objects[key], data)
 
-    def is_same(self, secret: Object, metadata: Manifest, body: Manifest) -> bool:
-        """Whether writing these parts would leave the Secret as it is, values included; ``metadata`` is a user's part."""
-        known = self._secrets.get(secret.key) or {}
-        parts = [{name: part for name, part in one.items() if name not in _VALUES} for one in (secret.body, body)]
-        before = {name: part for name, part in secret.metadata.items() if name not in KEPT}
-        same_metadata = (before or {}) == _without_copy(metadata)
-        return same_metadata and parts[0] == parts[1] and _values(secret.changed(body=body), known) == known
+    def left_alone(self, store: Store, writes: Sequence[Write]) -> LeftAlone:
+        """Which of ``writes`` are not to be done. A Secret that is written twice at once is written."""
+        left = LeftAlone()
+        counts = Counter(write.key for write in writes if write.key.kind == "Secret")
+        for index, write in enumerate(writes if counts else ()):
+            there = store.get(write.key) if counts[write.key] == 1 else None
+            if there is None or write.parts is None:
+                continue
+            known = self._secrets.get(there.key) or {}
+            same = _values(there.changed(body=write.parts.body), known) == known
+            if same and _same_parts(there, write.parts):
+                left.unchanged[index] = None
+            elif not same and there.body.get("immutable"):
+                left.immutable[index] = None
+        return left
 
     def stored(self) -> None:
         """What happened so far is in the log."""
@@ -131,3 +151,13 @@ def _without_copy(metadata: Manifest) -> Manifest:
     if LAST_APPLIED not in annotations:
         return metadata
     return {**metadata, "annotations": {name: text for name, text in annotations.items() if name != LAST_APPLIED}}
+
+
+def _same_parts(secret: Object, parts: Parts) -> bool:
+    """Whether all that a user decides is the same, but for the values."""
+    bodies = [{name: part for name, part in one.items() if name not in _VALUES} for one in (secret.body, parts.body)]
+    before, after = (
+        {name: part for name, part in one.items() if name not in KEPT}
+        for one in (secret.metadata, _without_copy(parts.metadata))
+    )
+    return bodies[0] == bodies[1] and before == after

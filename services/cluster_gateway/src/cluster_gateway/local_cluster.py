@@ -17,7 +17,7 @@ from cluster_gateway.domain.controllers import Controllers
 from cluster_gateway.domain.node_life import NodeLife
 from cluster_gateway.domain.reports import node_state, node_usage, pod_gone, pod_status
 from cluster_gateway.domain.simulated_nodes import SimulatedNodes
-from cluster_gateway.domain.writing import KEPT, Conflict, Parts, Write, check, store
+from cluster_gateway.domain.writing import Conflict, Parts, Write, check, store
 from cluster_gateway.hiding import Hiding
 from cluster_gateway.secrets import Secrets, SecretsNotKept
 from cluster_gateway.settings import GatewaySettings
@@ -81,11 +81,10 @@ class LocalCluster:
             writes = [write for item in request.writes for write in _writes(item, blobs)]
             for write in writes:
                 check(self.cluster, write)
-            unchanged = [index for index, write in enumerate(writes) if self._is_same(write, writes)]
-            skipped = set(unchanged)
+            left = self._hiding.left_alone(self.store, writes)
             with self.cluster.whole():
                 for index, write in enumerate(writes):
-                    if index not in skipped:
+                    if index not in left.unchanged and index not in left.immutable:
                         store(self.cluster, write, request.actor)
         except Conflict as conflict:
             return gateway_pb2.WriteReply(error=str(conflict), conflict_revision=conflict.revision)
@@ -94,15 +93,7 @@ class LocalCluster:
         except Exception as error:  # what one asks for must not end the cluster for all
             return gateway_pb2.WriteReply(error=f"cannot be stored: {type(error).__name__}: {error}")
         self.remember(request.id)
-        return gateway_pb2.WriteReply(unchanged=unchanged)
-
-    def _is_same(self, write: Write, writes: Sequence[Write]) -> bool:
-        """Whether a Secret that is among ``writes`` once is so already: whoever writes it sees no values to compare."""
-        there = self.store.get(write.key) if write.key.kind == "Secret" and write.parts is not None else None
-        if there is None or write.parts is None or sum(other.key == write.key for other in writes) > 1:
-            return False
-        metadata = {name: part for name, part in write.parts.metadata.items() if name not in KEPT}
-        return self._hiding.is_same(there, metadata, write.parts.body)
+        return gateway_pb2.WriteReply(unchanged=left.unchanged, immutable=left.immutable)
 
     def remember(self, request_id: str) -> None:
         """The request was done: asked again it is not done again."""

@@ -21,6 +21,7 @@ async def build(settings: Settings, context: Context) -> Parts:
         context.bus,
         context.clock,
         inputs=("queue_manager",),
+        queries=("explain", "settings"),
         holder=settings.holder,
         measures=context.measures,
         tracer=context.tracer,

@@ -15,7 +15,7 @@ async def build(settings: Settings, context: Context) -> Parts:
         lambda: QueueCore(policy),
         context.bus,
         context.clock,
-        queries=("explain", "queue"),
+        queries=("explain", "queue", "settings"),
         holder=settings.holder,
         measures=context.measures,
         tracer=context.tracer,

@@ -107,7 +107,15 @@ def happenings(answer: api_pb2.EventsResponse) -> list[Happening]:
     """What was decided and done, oldest first."""
     return [
         Happening(
-            one.at_ms, one.source, one.name, one.reason, one.message, key_of(one.about), one.applied, one.revision
+            one.at_ms,
+            one.source,
+            one.name,
+            one.reason,
+            one.message,
+            key_of(one.about),
+            one.applied,
+            one.revision,
+            one.id,
         )
         for one in answer.events
     ]

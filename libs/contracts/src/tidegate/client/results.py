@@ -97,6 +97,7 @@ class Happening:
     about: Key
     applied: bool
     revision: int
+    id: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -172,6 +172,12 @@ class SyncClient:
         request = api_pb2.ExplainRequest(name=requests.object_name(kind, name, namespace))
         return answers.explanation(self._call(self._stub.Explain, request))
 
+    def snapshot(self, decision_id: str = "") -> bytes:
+        """All that decisions depend on, now or when one was made, as the content of a snapshot file; raises NotFound."""
+        request = api_pb2.SnapshotRequest(decision_id=decision_id)
+        call = self._stub.Snapshot(request, metadata=self._metadata)
+        return b"".join(answer.data for answer in self._read(call))
+
     def logs(
         self, pod: str, namespace: str = "", *, container: str = "", follow: bool = False, tail: int = 0
     ) -> Iterator[bytes]:

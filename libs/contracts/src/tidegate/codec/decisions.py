@@ -1,6 +1,6 @@
 """Decisions between the cores of services and their logs."""
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import groupby, repeat
 
@@ -19,6 +19,7 @@ class CommitHead:
     now_ms: int
     inputs: Mapping[str, int] = field(default_factory=dict)
     leader_started: bool = False
+    resting: Sequence[Key] = ()
 
 
 def encode_commit(head: CommitHead, decisions: Iterable[tuple[str, Decision]], private_state: bytes = b"") -> bytes:
@@ -31,6 +32,7 @@ def encode_commit(head: CommitHead, decisions: Iterable[tuple[str, Decision]], p
         inputs=head.inputs,
         private_state=private_state,
         leader_started=head.leader_started,
+        resting=[_ref(key, "") for key in head.resting],
     )
     blobs = BlobWriter(message.blobs)
     for decision_id, decision in decisions:

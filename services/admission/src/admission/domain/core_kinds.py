@@ -55,6 +55,9 @@ def check_config_map(review: Review) -> Iterable[FieldError]:
     yield from _check_immutable(review, ("data", "binaryData"))
 
 
+SECRET_IS_FIXED = "may not change: the secret is immutable; delete it and create it anew"
+
+
 def default_secret(review: Review) -> None:
     """``stringData`` moves into ``data``, in base64; the type is Opaque."""
     manifest = review.manifest
@@ -71,8 +74,10 @@ def check_secret(review: Review) -> Iterable[FieldError]:
             base64.b64decode(value, validate=True)
         except (binascii.Error, ValueError):
             yield FieldError(entry("data", key), None, "must be base64; put plain text under stringData instead")
-    if review.old is not None and review.before("immutable") and review.before("data") != review.manifest.get("data"):
-        yield FieldError("data", None, "may not change: the secret is immutable; delete it and create it anew")
+    # Values are compared where they are kept; here they are not seen.
+    keys = [set(data or {}) for data in (review.before("data"), review.manifest.get("data"))]
+    if review.old is not None and review.before("immutable") and keys[0] != keys[1]:
+        yield FieldError("data", None, SECRET_IS_FIXED)
 
 
 def _check_immutable(review: Review, parts: Iterable[str]) -> Iterable[FieldError]:

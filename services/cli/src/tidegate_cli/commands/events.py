@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 @click.option("--for", "about", metavar="KIND/NAME", help="Only what was about this object.")
 @click.option("--limit", default=100, show_default=True, type=click.IntRange(1, 100_000), help="The newest so many.")
 @click.option("--dead", is_flag=True, help="The messages that could not be handled and were put aside, with why.")
-@click.option("--output", "-o", default="table", type=click.Choice(("table", "json")), help="The form.")
+@click.option("--output", "-o", default="table", type=click.Choice(("table", "wide", "json")), help="The form.")
 @with_session
 def events(session: Session, all_namespaces: bool, about: str | None, limit: int, dead: bool, output: str) -> None:
     """List what the services decided and what came of it, oldest first.
@@ -34,6 +34,7 @@ def events(session: Session, all_namespaces: bool, about: str | None, limit: int
       tidegate events -n team
       tidegate events --for job/ring
       tidegate events -A --limit 20
+      tidegate events -o wide                      with the ids of decisions, for `tidegate replay`
       tidegate events --dead                       what was put aside
     """
     kind = one_object((about,)) if about else None
@@ -44,16 +45,17 @@ def events(session: Session, all_namespaces: bool, about: str | None, limit: int
     if output == "json":
         say(json.dumps([_data(one) for one in happened], indent=2, ensure_ascii=False))
     elif happened:
-        say("\n".join(_table(happened, int(time.time() * 1000), namespaces=all_namespaces)))
+        say("\n".join(_table(happened, int(time.time() * 1000), namespaces=all_namespaces, ids=output == "wide")))
     else:
         click.echo("Nothing was put aside." if dead else "Nothing happened of late.", err=True)
 
 
-def _table(happened: "Sequence[Happening]", now: int, *, namespaces: bool) -> list[str]:
-    place = ["NAMESPACE"] if namespaces else []
+def _table(happened: "Sequence[Happening]", now: int, *, namespaces: bool, ids: bool = False) -> list[str]:
+    place = [*(["DECISION"] if ids else []), *(["NAMESPACE"] if namespaces else [])]
     titles = [*place, "LAST SEEN", "SOURCE", "EVENT", "REASON", "OBJECT", "MESSAGE"]
     rows = [
         [
+            *([one.id] if ids else []),
             *([one.about.namespace] if namespaces else []),
             span(max(0, now - one.at_ms) // 1000),
             one.source,

@@ -32,7 +32,11 @@ _GUESSES = (
 @click.command()
 @options.words
 @click.option(
-    "--output", "-o", default="text", type=click.Choice(("text", "json")), help="In words, or all of it as data."
+    "--output",
+    "-o",
+    default="text",
+    type=click.Choice(("text", "json", "yaml")),
+    help="In words, or all of it as data.",
 )
 @with_session
 def explain(session: Session, words: tuple[str, ...], output: str) -> None:
@@ -50,6 +54,10 @@ def explain(session: Session, words: tuple[str, ...], output: str) -> None:
         explanation = _explanation(client, words, session.namespace)
     if output == "json":
         say(json.dumps(explanation.details, indent=2, ensure_ascii=False))
+    elif output == "yaml":
+        import yaml
+
+        say(yaml.safe_dump(explanation.details, sort_keys=False, allow_unicode=True, width=120).rstrip())
     else:
         say("\n".join(explanation.lines) or "There is nothing to say about it.")
 

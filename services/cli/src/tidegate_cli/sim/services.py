@@ -6,11 +6,13 @@ from dataclasses import dataclass
 
 from bus import Bus
 from chassis import Clock, Decider
+from chassis.core import Core
 from gang_scheduler.domain.core import SchedulerCore
 from job_controller.domain.core import JobCore, concerns
 from kube import Manifest
 from queue_manager.domain.core import QueueCore
 from queue_manager.domain.policy import QueuePolicy
+from tidegate.codec.facts import Interest
 
 ROLES: Mapping[str, tuple[str, ...]] = {
     "scheduler": ("gang_scheduler", "queue_manager"),
@@ -33,6 +35,11 @@ class Policy:
     """The keywords of SchedulerCore."""
 
     @classmethod
+    def told(cls, settings: Mapping[str, Manifest]) -> "Policy":
+        """The choices that running services say were made, by service; what one does not say is as by default."""
+        return cls(QueuePolicy(**settings.get("queue_manager", {})), settings.get("gang_scheduler", {}))
+
+    @classmethod
     def of(cls, policy: Manifest) -> "Policy":
         """Read a scenario's ``policy``; raises ValueError for a choice that there is not."""
         overcommit = policy.get("overcommit")
@@ -52,6 +59,13 @@ class Policy:
         return cls(queues, scheduling)
 
 
+def core_of(service: str, policy: Policy) -> tuple[Core, Interest | None]:
+    """A new core of a deciding service, and what it takes an interest in."""
+    if service == "gang_scheduler":
+        return SchedulerCore(**policy.scheduling), None
+    return (QueueCore(policy.queues), None) if service == "queue_manager" else (JobCore(), concerns)
+
+
 def deciders(policy: Policy) -> dict[str, Make]:
     """How to make each deciding service."""
     return {
@@ -59,7 +73,12 @@ def deciders(policy: Policy) -> dict[str, Make]:
             "job_controller", JobCore, bus, clock, interest=concerns, gate=gate
         ),
         "queue_manager": lambda bus, clock, gate: Decider(
-            "queue_manager", lambda: QueueCore(policy.queues), bus, clock, gate=gate
+            "queue_manager",
+            lambda: QueueCore(policy.queues),
+            bus,
+            clock,
+            queries=("explain", "queue", "settings"),
+            gate=gate,
         ),
         "gang_scheduler": lambda bus, clock, gate: Decider(
             "gang_scheduler",
@@ -67,6 +86,7 @@ def deciders(policy: Policy) -> dict[str, Make]:
             bus,
             clock,
             inputs=("queue_manager",),
+            queries=("explain", "settings"),
             gate=gate,
         ),
     }

@@ -5,11 +5,11 @@ import itertools
 from collections.abc import Callable, Coroutine, Sequence
 from typing import TypeVar
 
-from admission.applier import Applier, Change
+from admission.applier import Applier, Change, Result
 from admission.view import View
 from bus import MemoryBus
 from chassis import Clock, Decider, LoopClock
-from chassis.virtual_time import VirtualLoop
+from chassis.virtual_time import EPOCH_MS, VirtualLoop
 from cluster_gateway.domain.cluster import Cluster
 from cluster_gateway.domain.reports import node_state, pod_status
 from cluster_gateway.domain.simulated_nodes import SimulationSettings, ended_status, running_status
@@ -29,12 +29,20 @@ T = TypeVar("T")
 class World:
     """A running system that a scenario drives. While the user and the nodes speak, nobody reacts; then all do."""
 
-    def __init__(self, policy: Manifest, simulate: Manifest, seed: int = 0) -> None:
-        self._policy = Policy.of(policy)
+    def __init__(
+        self,
+        policy: Manifest | Policy,
+        simulate: Manifest,
+        seed: int = 0,
+        bus: MemoryBus | None = None,
+        start_ms: int = EPOCH_MS,
+    ) -> None:
+        """``bus`` may have logs already, from which everything starts then; ``start_ms`` is when time begins."""
+        self._policy = policy if isinstance(policy, Policy) else Policy.of(policy)
         self._settings = GatewaySettings(simulation=_simulation(simulate))
-        self._loop = VirtualLoop()
+        self._loop = VirtualLoop(start_ms)
         asyncio.set_event_loop(self._loop)
-        self._bus, self._clock = MemoryBus(), self._make_clock()
+        self._bus, self._clock = bus or MemoryBus(), self._make_clock()
         self._uids = itertools.count(1)
         self._secrets = MemorySecrets()
         self._seed = seed
@@ -137,6 +145,24 @@ class World:
 
     def pod_message(self, pod: Object) -> str:
         return message_of(pod, self.store())
+
+    @property
+    def bus(self) -> MemoryBus:
+        """The bus of this world, for those who read its logs."""
+        return self._bus
+
+    @property
+    def view(self) -> View:
+        """Admission's fold of the facts."""
+        return self._view
+
+    def apply_each(self, manifests: Sequence[Manifest]) -> list[Result]:
+        """Like ``apply``, with all that admission has to say."""
+        return self._do(self._applier.apply("user", [Change(manifest) for manifest in manifests]))[0]
+
+    def do(self, work: Coroutine[object, object, T]) -> T:
+        """Let one thing happen while nobody else reacts."""
+        return self._do(work)
 
     def violations(self) -> list[str]:
         cores = {name: decider.term.core for name, decider in self._deciders.items() if decider.term is not None}

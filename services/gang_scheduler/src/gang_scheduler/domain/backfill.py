@@ -4,7 +4,7 @@ Those behind it may still go first, if they do not delay it: where its room is n
 room is that where it can start first: as those end who say when they end, and after them on the nodes with least on them.
 """
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from gang_scheduler.domain.claims import Basis, Claim, Claims
@@ -66,6 +66,17 @@ class Heads:
         for unit in [unit for unit in self.since if unit not in self.places and not waits(unit)]:
             del self.since[unit]
 
+    def first(self) -> dict[str, tuple[Unit, Place]]:
+        """By queue its head and the place of that."""
+        return {queue: (unit, self.places[unit][1]) for queue, unit in self._heads.items()}
+
+    def recall(self, since: dict[Unit, int], first: Mapping[str, tuple[Unit, Place]]) -> None:
+        """Take up what a predecessor knew."""
+        self.since = since
+        for queue, (unit, place) in first.items():
+            self.wait(unit, queue, place)
+            self._heads[queue] = unit
+
     def due(self, now: int) -> list[Unit]:
         """The heads that have waited long enough, by queue."""
         heads = (self._heads[queue] for queue in sorted(self._heads))
@@ -123,6 +134,16 @@ class Backfill:
             future.leave()
         if found is not None:
             self.claims.add(found)
+
+    def foresee(self, unit: Unit, wish: Wish) -> Claim | None:
+        """Where the wish can come true first, after whom, and when if that is known; reserves nothing."""
+        future = Future(self.cluster.room, self.claims)
+        future.enter([record for record in self._placed() if self.claims.leaves(record)])
+        try:
+            lack = self.cluster.room.ledger.lack(wish.queue, wish.ask)
+            return self._plan(unit, wish) if lack is None else self._in_queue(unit, wish, lack[0])
+        finally:
+            future.leave()
 
     def _in_queue(self, unit: Unit, wish: Wish, queue: str) -> Claim | None:
         """While its queue is at its capability a head gets what its queue may use, and no room on nodes, which others can use."""

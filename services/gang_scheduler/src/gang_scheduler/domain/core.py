@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 from collections.abc import Set as AbstractSet
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 
 from gang_scheduler.domain import decisions
 from gang_scheduler.domain.askers import Askers
@@ -18,6 +18,7 @@ from gang_scheduler.domain.explain import Explanation, Reason
 from gang_scheduler.domain.gang_terms import GroupId
 from gang_scheduler.domain.groups import Group
 from gang_scheduler.domain.inquiry import explain
+from gang_scheduler.domain.knowledge import Evictions, Knowledge
 from gang_scheduler.domain.memory import dump, load
 from gang_scheduler.domain.quota_admission import evicted
 from gang_scheduler.domain.scoring import Placement
@@ -66,6 +67,9 @@ class SchedulerCore:
     heads: Heads = field(default_factory=Heads)
     """Who waits for room in which queue, and for how long."""
 
+    evictions: Evictions = field(default_factory=Evictions)
+    """Who was evicted of late, for whoever asks."""
+
     _planned: list[Claim] = field(default_factory=list)
     _assumptions: Assumptions = field(init=False)
     _askers: Askers = field(init=False)
@@ -96,6 +100,7 @@ class SchedulerCore:
 
     def assume(self, decision_id: str, decision: Decision) -> None:
         """Count the bindings of an own decision as done."""
+        self.evictions.note(decision, self.claims.now)
         for batch in self._assumptions.add(decision_id, decision):
             self._askers.tempt(batch)
 
@@ -149,8 +154,9 @@ class SchedulerCore:
         """The claims, those of the decisions just made included; None if they are as they were."""
         made = {claim.unit: claim for claim in self._planned}
         kept = {claim.unit: claim for claim in self.claims.promises.values()}
-        content = dump((kept | made).values(), self.heads.since)
-        if content == (self._remembered or dump((), {})):
+        claims = [*(kept | made).values(), *self.claims.reservations.values()]
+        content = dump(claims, self.heads.since, self.heads.first())
+        if content == (self._remembered or dump((), {}, {})):
             return None
         self._remembered = content
         return content
@@ -158,16 +164,33 @@ class SchedulerCore:
     def restore(self, content: bytes) -> None:
         """Take up the claims of a predecessor. What became of the evictions behind them is told by the facts."""
         self._remembered = content
-        found, self.heads.since = load(content)
+        found, since, first = load(content)
+        self.heads.recall(since, first)
         for claim in found:
             claim.ordered = True
             self.claims.add(claim)
 
     def query(self, name: str, arguments: Manifest) -> Manifest:
-        """Answer ``explain`` for a pod, a PodGroup or a job's group; raises KeyError for another question."""
+        """Answer ``explain`` for a pod, a PodGroup or a job's group, or ``settings``; raises KeyError for another question."""
+        if name == "settings":
+            return {
+                item.name: value for item in fields(self) if _is_choice(item.name, value := getattr(self, item.name))
+            }
         if name != "explain":
             raise KeyError(name)
-        return explain(self.cluster, self.explanations, arguments)
+        now = max(self.claims.now, int(arguments.get("now") or 0))
+        knowledge = Knowledge(
+            self.cluster,
+            self.explanations,
+            self.claims,
+            self.heads,
+            self.line,
+            self._rules,
+            self.evictions,
+            self.backfill,
+            now,
+        )
+        return explain(knowledge, arguments)
 
     def check(self) -> list[str]:
         """The invariants that do not hold, in words."""
@@ -298,3 +321,7 @@ class SchedulerCore:
             self.heads.leave(turn.unit)
         self.explanations[turn.unit] = turn.block.explanation
         self.line.park(turn.unit, waits[turn.unit], self._strict_queue(turn.unit))
+
+
+def _is_choice(name: str, value: object) -> bool:
+    return not name.startswith("_") and isinstance(value, str | bool)

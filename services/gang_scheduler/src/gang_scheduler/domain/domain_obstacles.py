@@ -36,9 +36,8 @@ class DomainObstacles:
         count = sum(map(len, choices))
         asked = [str(group.terms.topology) for group in groups if group.terms is not None and group.terms.topology]
         where = f"no network domain {asked[0]}" if asked else "no set of network domains"
-        message = (
-            f"{where} holds the {count} members of {groups[0].name} that start together; {block.explanation.message}"
-        )
+        message = block.explanation.message.removesuffix(".")
+        message += f"; {where} holds the {count} members of {groups[0].name} that start together"
         return Block(Explanation(Reason.NOT_ENOUGH_RESOURCES, message, block.explanation.detail), ANYTHING)
 
     def later(self, group: Group, records: Sequence[PodRecord], block: Block) -> Block:
@@ -51,8 +50,8 @@ class DomainObstacles:
             return block._replace(wake=ANYTHING)
         who = f"pod {records[0].key.name}" if len(records) == 1 else f"{len(records)} more members"
         message = f"no network domain {group.terms.topology} that has the {placed} placed members of {group.name} has room for {who}"
-        reason, told_before = block.explanation.reason, block.explanation.message
-        return Block(Explanation(reason, f"{message}; {told_before}", block.explanation.detail), ANYTHING)
+        reason, told_before = block.explanation.reason, block.explanation.message.removesuffix(".")
+        return Block(Explanation(reason, f"{told_before}; {message}", block.explanation.detail), ANYTHING)
 
     def _of_podsets(self, group: Group, records: Sequence[PodRecord], block: Block) -> Block | None:
         obstacle = PodSetStart(self.trial).obstacle(group, records)

@@ -12,6 +12,7 @@ from gang_scheduler.domain.device_needs import NumaPolicy
 from gang_scheduler.domain.filters import static_filters
 from gang_scheduler.domain.pod_record import PodRecord
 from gang_scheduler.domain.room import Room
+from gang_scheduler.domain.upstream_words import available
 from gang_scheduler.domain.vectors import Ints, Mask
 from kube import Manifest
 from resources.amounts import format_amount
@@ -35,6 +36,7 @@ class Reason(StrEnum):
     BUNDLE_INCOMPLETE = "BundleIncomplete"
     ROOM_BEING_FREED = "RoomBeingFreed"
     BAD_REQUESTS = "BadRequests"
+    READY = "Ready"
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,12 +75,9 @@ class NodeReport:
     def reason(self) -> Reason:
         return Reason.NOT_ENOUGH_RESOURCES if self.short else Reason.NO_NODE_MATCHES
 
-    def sentence(self, pod: str) -> str:
-        """``0/3 nodes can take pod g-0: 3 have too little cpu (needs 2, most free 1500m on n1)``."""
-        if not self.nodes:
-            return f"0/0 nodes can take pod {pod}: the cluster has no nodes"
-        parts = [f"{count} {_for_one(phrase) if count == 1 else phrase}" for phrase, count in self.filters]
-        return f"{self.fitting}/{self.nodes} nodes can take pod {pod}" + (f": {'; '.join(parts)}" if parts else "")
+    def sentence(self) -> str:
+        """``0/3 nodes are available: 3 Insufficient cpu (needs 2, most free 1500m on n1).``"""
+        return available(self.fitting, self.nodes, self.filters)
 
 
 def node_report(room: Room, record: PodRecord) -> NodeReport:

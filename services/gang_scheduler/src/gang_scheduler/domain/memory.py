@@ -4,6 +4,7 @@ import json
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from gang_scheduler.domain.backfill import Place
 from gang_scheduler.domain.claims import Basis, Claim
 from gang_scheduler.domain.gang_terms import GroupId
 from gang_scheduler.domain.waiting_line import Unit
@@ -35,18 +36,30 @@ def read(data: Mapping[str, Any]) -> Claim:
     )
 
 
-def dump(claims: Iterable[Claim], heads: Since) -> bytes:
-    """All of it as bytes."""
-    waiting = [[[list(gang) for gang in unit], since] for unit, since in sorted(heads.items())]
-    content = {"claims": [written(claim) for claim in claims], "heads": waiting}
+def dump(claims: Iterable[Claim], heads: Since, first: Mapping[str, tuple[Unit, Place]]) -> bytes:
+    """All of it as bytes. ``first`` are those that are the heads of their queues now, with their places."""
+    waiting = [[_parts(unit), since] for unit, since in sorted(heads.items())]
+    content = {
+        "claims": [written(claim) for claim in claims],
+        "heads": waiting,
+        "first": [[queue, _parts(unit), list(place[:4])] for queue, (unit, place) in sorted(first.items())],
+    }
     return json.dumps(content, separators=(",", ":"), sort_keys=True).encode()
 
 
-def load(content: bytes) -> tuple[list[Claim], dict[Unit, int]]:
+def load(content: bytes) -> tuple[list[Claim], dict[Unit, int], dict[str, tuple[Unit, Place]]]:
     """What ``dump`` wrote."""
     data = json.loads(content)
     heads = {_unit(unit): int(since) for unit, since in data["heads"]}
-    return [read(item) for item in data["claims"]], heads
+    first: dict[str, tuple[Unit, Place]] = {}
+    for queue, parts, (priority, stage, created, name) in data.get("first", ()):
+        unit = _unit(parts)
+        first[queue] = (unit, (priority, stage, created, name, unit))
+    return [read(item) for item in data["claims"]], heads, first
+
+
+def _parts(unit: Unit) -> list[list[str]]:
+    return [list(gang) for gang in unit]
 
 
 def _unit(data: Iterable[Iterable[str]]) -> Unit:

@@ -116,6 +116,10 @@ class NodeTable:
             self._rank[order] = np.arange(len(order))
         return self._rank
 
+    def labels_at(self, slot: int) -> Mapping[str, str]:
+        """The labels of the node there."""
+        return self._labels_of.get(slot, {})
+
     def rows_for(self, shape: PodShape) -> list[int]:
         """The rows of the resources that ``shape`` asks for, all of which exist then."""
         if shape.rows and max(shape.rows) >= len(self.used):

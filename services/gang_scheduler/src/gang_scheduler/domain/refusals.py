@@ -38,9 +38,13 @@ class Refusals:
                 message = f"the requests of pod {record.key.name} cannot be read: {record.shape.broken}"
                 return Block(Explanation(Reason.BAD_REQUESTS, message), ANYTHING, hopeless=True)
         wake = self._wake(records, flexible)
-        large = next((text for record in _one_of_each(records) if (text := too_large(self.room, record))), "")
-        if large and not flexible:
-            return self._never(large, wake)
+        for record in _one_of_each(records) if not flexible else ():
+            if large := too_large(self.room, record):
+                report = self._report(record)
+                detail = {"filters": dict(report.filters), "pod": record.key.name, "needed": len(records)}
+                return Block(
+                    Explanation(Reason.NEVER_FITS, f"{report.sentence()} {large}", detail), wake, hopeless=True
+                )
         mark = self.trial.checkpoint()
         if len(records) > 1:
             for record in _one_of_each(records):
@@ -54,7 +58,7 @@ class Refusals:
     def _words(
         self, records: Sequence[PodRecord], who: str, failed: PodRecord, placed: int, report: NodeReport, wake: Wake
     ) -> Block:
-        sentence = report.sentence(failed.key.name)
+        sentence = report.sentence()
         detail = {
             "filters": dict(report.filters),
             "short": list(report.short),
@@ -64,7 +68,9 @@ class Refusals:
         }
         if len(records) == 1:
             return Block(Explanation(report.reason, sentence, detail), wake)
-        message = f"{placed} of {len(records)} members of {who} fit, {len(records)} are needed at once; for the next one: {sentence}"
+        message = f"{sentence} {placed} of {len(records)} members of {who} fit, {len(records)} are needed at once"
+        if len(_one_of_each(records)) > 1:
+            message += f"; the next one is {failed.key.name}"
         possible = sum(self.room.view(record).largest_possible() for record in _one_of_each(records))
         if 0 < possible < len(records):
             message += f"; all nodes together could hold {possible} if they were empty, so it can never start"

@@ -6,7 +6,11 @@ from gang_scheduler.domain.explain import Explanation, signature
 from gang_scheduler.domain.gang_terms import VOLCANO_GROUP
 from gang_scheduler.domain.groups import Group
 from gang_scheduler.domain.pod_record import PodRecord, Standing
+from gang_scheduler.domain.upstream_words import in_gang
 from kube import Manifest, rfc3339
+
+_NAMES = ("Pending", "Gated", "Bound", "Running", "Succeeded", "Failed", "Releasing")
+"""What Volcano calls the standings of a member, in their order."""
 
 INQUEUE, RUNNING, COMPLETED, UNKNOWN = "Inqueue", "Running", "Completed", "Unknown"
 
@@ -85,8 +89,9 @@ def _conditions(group: Group, now: int, explanation: Explanation | None, started
         condition_of(group.pod_group.status, "Scheduled"),
     )
     if explanation is not None:
-        same = waits.get("status") == "True" and signature(str(waits.get("message") or "")) == explanation.signature
-        return [] if same else [_condition("Unschedulable", "True", explanation.reason, explanation.message, now)]
+        message = f"{_gang_words(group, explanation)}. {explanation.message}"
+        same = waits.get("status") == "True" and signature(str(waits.get("message") or "")) == signature(message)
+        return [] if same else [_condition("Unschedulable", "True", explanation.reason, message, now)]
     if not started:
         return []
     changed = []
@@ -95,6 +100,15 @@ def _conditions(group: Group, now: int, explanation: Explanation | None, started
     if runs.get("status") != "True":
         changed.append(_condition("Scheduled", "True", "MinimumPlaced", f"the minimum of {group.name} is bound", now))
     return changed
+
+
+def _gang_words(group: Group, explanation: Explanation) -> str:
+    """What Volcano says of a gang that waits."""
+    assert group.terms is not None
+    standings = [(_NAMES[standing], count) for standing, count in enumerate(group.counts)]
+    least = group.terms.min_member
+    fitting = int(explanation.detail.get("placed") or 0)
+    return in_gang(max(0, least - group.live), len(group.members), standings, least, fitting)
 
 
 def _condition(kind: str, status: str, reason: str, message: str, now: int) -> Manifest:

@@ -76,6 +76,10 @@ class WaitingLine:
         """The pass is over; what it did and took back is no news."""
         self._seen = (room.table.room.end, room.table.rules.end)
 
+    def is_current(self, room: Room) -> bool:
+        """Whether nothing has changed on the books since the last pass."""
+        return self._seen == (room.table.room.end, room.table.rules.end)
+
     def _wake_for_room(self, room: Room) -> None:
         for shape, by_need in list(self._for_room.items()):
             total = room.views.of(shape).total

@@ -2,9 +2,11 @@
 
 from collections.abc import Callable, Iterator, Sequence
 from collections.abc import Set as AbstractSet
+from dataclasses import asdict
 
 from kube import Decision, Event, Key, Manifest, Outcome
 from queue_manager.domain.cluster_queue import PRIORITY
+from queue_manager.domain.cohort_answer import cohort_answer
 from queue_manager.domain.cohort_report import NAME as QUOTA_REPORT
 from queue_manager.domain.cohorts import OBJECTS, Cohorts
 from queue_manager.domain.demand import Demand, Tally
@@ -13,6 +15,7 @@ from queue_manager.domain.elastic_report import NAME as ELASTIC_REPORT
 from queue_manager.domain.elastic_report import ElasticReport
 from queue_manager.domain.entitlements import NAME as ENTITLEMENTS
 from queue_manager.domain.entitlements import SUBJECT, Entitlements
+from queue_manager.domain.gate_answer import queue_lines
 from queue_manager.domain.members import GROUP
 from queue_manager.domain.policy import QueuePolicy
 from queue_manager.domain.queue_report import NAME as REPORT
@@ -78,7 +81,9 @@ class QueueCore:
             self._folds.get(event.key.kind, self._cohorts.fold_other)(event)
 
     def hear(self, service: str, decision: Decision) -> None:
-        """No other service's decisions matter here."""
+        """Take in what this service told last itself: no other's decisions matter here."""
+        if decision.name == ENTITLEMENTS:
+            self._entitlements.recall(decision.payload or {})
 
     def assume(self, decision_id: str, decision: Decision) -> None:
         """Count a group as let in until the outcome comes."""
@@ -123,7 +128,12 @@ class QueueCore:
         return min((report.due for report in self._reports.values() if report.due is not None), default=None)
 
     def query(self, name: str, arguments: Manifest) -> Manifest:
-        """``queue`` answers what the queue ``arguments["name"]`` asks for, has and deserves."""
+        """``queue`` answers what the queue ``arguments["name"]`` asks for, has and deserves; ``explain`` why a group waits."""
+        if name == "settings":
+            return asdict(self._policy)
+        if name == "explain":
+            kind = "Pod" if arguments.get("kind") == "Pod" else GROUP
+            return self._explain(Key(kind, str(arguments.get("namespace") or ""), str(arguments.get("name") or "")))
         if name != "queue":
             raise KeyError(name)
         queue = str(arguments["name"])
@@ -134,6 +144,14 @@ class QueueCore:
             "allocated": dict(totals.allocated) if totals else {},
             "deserved": dict(entry["deserved"]) if entry else {},
         }
+
+    def _explain(self, key: Key) -> Manifest:
+        found = cohort_answer(self._cohorts.books, key)
+        if found is not None:
+            return found
+        answer = self._waiting.explain(key, self._supply.total)
+        queue, shares = str(answer.get("queue") or ""), {**self._quota_shares.entries, **self._shares.entries}
+        return answer | {"queues": queue_lines(self._tree_of(queue), queue, self._demand.totals, shares)}
 
     def check(self) -> list[str]:
         """The invariants that do not hold."""

@@ -202,18 +202,20 @@ class Demand:
         space = tally.key.namespace
         return tally.hint or self._namespace_quotas.get(space) or self._namespace_queues.get(space) or DEFAULT
 
-    def _tally(self, key: Key, hint: str = "") -> Tally:
+    def _tally(self, key: Key) -> Tally:
         tally = self.tallies.get(key)
         if tally is None:
-            tally = self.tallies[key] = Tally(key, hint)
+            tally = self.tallies[key] = Tally(key)
             self._in_namespace.setdefault(key.namespace, {})[key] = None
         return tally
 
     def _enter(self, key: Key, member: Member, pod: Object | None) -> None:
         tally = self.tallies.get(member.tally)
         if tally is None:
-            assert pod is not None
-            tally = self._tally(member.tally, queue_named_by(pod))
+            tally = self._tally(member.tally)
+        if pod is not None and not tally.members:
+            # Known before it is needed: when the group is gone, its last pods still are where they were.
+            tally.hint = queue_named_by(pod)
         self._members[key] = tally.members[key] = member
         self._count(tally, member, 1)
 

@@ -16,10 +16,17 @@ class Entitlements:
         self._namespaces: Mapping[str, str] = {}
         self._untold = True
         self._version = 0
+        self._told: Manifest | None = None
+        """The queues as they were told last, where that is known."""
+
+    def recall(self, payload: Manifest) -> None:
+        """What was told last, by a predecessor: it need not be told again."""
+        self._version, self._told = int(payload.get("version") or 0), payload.get("queues")
+        self._namespaces, self._untold = dict(payload.get("namespaces") or {}), False
 
     def forget_told(self) -> None:
         """What was told did not arrive: tell it again."""
-        self._untold = True
+        self._untold, self._told = True, None
 
     def tell(
         self, news: bool, parts: Iterable[Mapping[str, Manifest]], namespaces: Mapping[str, str], uid: str, now: int
@@ -30,9 +37,12 @@ class Entitlements:
         """
         if not (news or self._untold or namespaces != self._namespaces):
             return None
-        self._untold, self._namespaces = False, dict(namespaces)
+        # By name: the same queues give the same bytes, in whatever order they came to be known.
+        queues = dict(sorted(item for entries in parts for item in entries.items()))
+        if queues == self._told and namespaces == self._namespaces:
+            return None
+        self._untold, self._told, self._namespaces = False, queues, dict(namespaces)
         # Greater than every version told before, by a predecessor too, as long as the clock has not gone back.
         self._version = max(self._version + 1, now)
-        queues = {name: entry for entries in parts for name, entry in entries.items()}
         payload: Manifest = {"version": self._version, "queues": queues, "namespaces": dict(namespaces)}
         return Decision(NAME, SUBJECT, uid, "SharesChanged", f"shares of {len(queues)} queues", payload=payload)

@@ -7,6 +7,7 @@ from functools import lru_cache
 from kube import Decision, Event, Key, Manifest, Mutation, Verb, rfc3339
 from queue_manager.domain.demand import Demand
 from queue_manager.domain.gate import Gate, Hold, Room, gate_order, open_room, title
+from queue_manager.domain.gate_answer import gate_answer, quota_lines, unknown
 from queue_manager.domain.groups import ADMITTED, INQUEUE, PENDING, Group
 from queue_manager.domain.members import COHORTS, domain_of
 from queue_manager.domain.queue_tree import QueueTree
@@ -142,6 +143,18 @@ class WaitingGroups:
     def _look_again_in(self, namespaces: AbstractSet[str]) -> None:
         if namespaces:
             self._recheck.update({key: None for key in self._waiting if key.namespace in namespaces})
+
+    def explain(self, key: Key, supply: Amounts) -> Manifest:
+        """Why the group waits at the gate, judged anew, or that it does not; nothing is decided."""
+        group = self._demand.groups.get(key)
+        if group is None:
+            return unknown(key.name)
+        order = gate_order(self._tree_of, self._priorities)
+        waiting = (self._demand.groups[other] for other in self._waiting if other not in self._assumed)
+        line = sorted((other for other in waiting if other.queue == group.queue), key=order)
+        hold = self._gate.judge(group, self._room(supply)) if group in line else None
+        answer = gate_answer(group, hold, line, self._gate.minimum(group))
+        return answer | {"quotas": quota_lines(self._quotas_of(key.namespace))}
 
     def check(self) -> list[str]:
         """The invariants that do not hold."""

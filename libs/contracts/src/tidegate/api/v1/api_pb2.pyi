@@ -611,6 +611,45 @@ class ExplainResponse(_message.Message):
 Global___ExplainResponse: _TypeAlias = ExplainResponse  # noqa: Y015
 
 @_typing.final
+class SnapshotRequest(_message.Message):
+    DESCRIPTOR: _descriptor.Descriptor
+
+    DECISION_ID_FIELD_NUMBER: _builtins.int
+    decision_id: _builtins.str
+    """The id of a decision: the state in which it was made. Empty for the present."""
+    def __init__(
+        self,
+        *,
+        decision_id: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["decision_id", b"decision_id"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___SnapshotRequest: _TypeAlias = SnapshotRequest  # noqa: Y015
+
+@_typing.final
+class SnapshotResponse(_message.Message):
+    DESCRIPTOR: _descriptor.Descriptor
+
+    DATA_FIELD_NUMBER: _builtins.int
+    data: _builtins.bytes
+    def __init__(
+        self,
+        *,
+        data: _builtins.bytes = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["data", b"data"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___SnapshotResponse: _TypeAlias = SnapshotResponse  # noqa: Y015
+
+@_typing.final
 class LogsRequest(_message.Message):
     DESCRIPTOR: _descriptor.Descriptor
 
@@ -726,6 +765,7 @@ class Event(_message.Message):
     APPLIED_FIELD_NUMBER: _builtins.int
     REVISION_FIELD_NUMBER: _builtins.int
     OUTCOME_FIELD_NUMBER: _builtins.int
+    ID_FIELD_NUMBER: _builtins.int
     at_ms: _builtins.int
     source: _builtins.str
     name: _builtins.str
@@ -736,6 +776,8 @@ class Event(_message.Message):
     revision: _builtins.int
     outcome: _builtins.str
     """applied, refused, or pending while the cluster gateway has not answered yet"""
+    id: _builtins.str
+    """Of the decision."""
     @_builtins.property
     def about(self) -> Global___ObjectName: ...
     def __init__(
@@ -750,10 +792,11 @@ class Event(_message.Message):
         applied: _builtins.bool = ...,
         revision: _builtins.int = ...,
         outcome: _builtins.str = ...,
+        id: _builtins.str = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["about", b"about"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["about", b"about", "applied", b"applied", "at_ms", b"at_ms", "message", b"message", "name", b"name", "outcome", b"outcome", "reason", b"reason", "revision", b"revision", "source", b"source"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["about", b"about", "applied", b"applied", "at_ms", b"at_ms", "id", b"id", "message", b"message", "name", b"name", "outcome", b"outcome", "reason", b"reason", "revision", b"revision", "source", b"source"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

@@ -84,6 +84,11 @@ class TidegateServiceStub:
                 request_serializer=tidegate_dot_api_dot_v1_dot_api__pb2.ExplainRequest.SerializeToString,
                 response_deserializer=tidegate_dot_api_dot_v1_dot_api__pb2.ExplainResponse.FromString,
                 _registered_method=True)
+        self.Snapshot = channel.unary_stream(
+                '/tidegate.api.v1.TidegateService/Snapshot',
+                request_serializer=tidegate_dot_api_dot_v1_dot_api__pb2.SnapshotRequest.SerializeToString,
+                response_deserializer=tidegate_dot_api_dot_v1_dot_api__pb2.SnapshotResponse.FromString,
+                _registered_method=True)
         self.Logs = channel.unary_stream(
                 '/tidegate.api.v1.TidegateService/Logs',
                 request_serializer=tidegate_dot_api_dot_v1_dot_api__pb2.LogsRequest.SerializeToString,
@@ -175,6 +180,13 @@ class TidegateServiceServicer:
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
+    def Snapshot(self, request, context):
+        """All that decisions depend on, now or when one was made, as a compressed tidegate.snapshot.v1.SystemSnapshot in pieces.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
     def Logs(self, request, context):
         """Missing associated documentation comment in .proto file."""
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
@@ -253,6 +265,11 @@ def add_TidegateServiceServicer_to_server(servicer, server):
                     servicer.Explain,
                     request_deserializer=tidegate_dot_api_dot_v1_dot_api__pb2.ExplainRequest.FromString,
                     response_serializer=tidegate_dot_api_dot_v1_dot_api__pb2.ExplainResponse.SerializeToString,
+            ),
+            'Snapshot': grpc.unary_stream_rpc_method_handler(
+                    servicer.Snapshot,
+                    request_deserializer=tidegate_dot_api_dot_v1_dot_api__pb2.SnapshotRequest.FromString,
+                    response_serializer=tidegate_dot_api_dot_v1_dot_api__pb2.SnapshotResponse.SerializeToString,
             ),
             'Logs': grpc.unary_stream_rpc_method_handler(
                     servicer.Logs,
@@ -545,6 +562,33 @@ class TidegateService:
             '/tidegate.api.v1.TidegateService/Explain',
             tidegate_dot_api_dot_v1_dot_api__pb2.ExplainRequest.SerializeToString,
             tidegate_dot_api_dot_v1_dot_api__pb2.ExplainResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def Snapshot(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_stream(
+            request,
+            target,
+            '/tidegate.api.v1.TidegateService/Snapshot',
+            tidegate_dot_api_dot_v1_dot_api__pb2.SnapshotRequest.SerializeToString,
+            tidegate_dot_api_dot_v1_dot_api__pb2.SnapshotResponse.FromString,
             options,
             channel_credentials,
             insecure,

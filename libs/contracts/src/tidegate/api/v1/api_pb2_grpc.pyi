@@ -47,6 +47,8 @@ class TidegateServiceStub:
     """What changes from a revision on."""
     Explain: _grpc.UnaryUnaryMultiCallable[_api_pb2.ExplainRequest, _api_pb2.ExplainResponse]
     """Why a pod or job waits, or where it went."""
+    Snapshot: _grpc.UnaryStreamMultiCallable[_api_pb2.SnapshotRequest, _api_pb2.SnapshotResponse]
+    """All that decisions depend on, now or when one was made, as a compressed tidegate.snapshot.v1.SystemSnapshot in pieces."""
     Logs: _grpc.UnaryStreamMultiCallable[_api_pb2.LogsRequest, _api_pb2.LogsResponse]
     Events: _grpc.UnaryUnaryMultiCallable[_api_pb2.EventsRequest, _api_pb2.EventsResponse]
     """What was decided and done of late, or the messages that were parked."""
@@ -73,6 +75,8 @@ class TidegateServiceAsyncStub(TidegateServiceStub):
     """What changes from a revision on."""
     Explain: _aio.UnaryUnaryMultiCallable[_api_pb2.ExplainRequest, _api_pb2.ExplainResponse]  # type: ignore[assignment]
     """Why a pod or job waits, or where it went."""
+    Snapshot: _aio.UnaryStreamMultiCallable[_api_pb2.SnapshotRequest, _api_pb2.SnapshotResponse]  # type: ignore[assignment]
+    """All that decisions depend on, now or when one was made, as a compressed tidegate.snapshot.v1.SystemSnapshot in pieces."""
     Logs: _aio.UnaryStreamMultiCallable[_api_pb2.LogsRequest, _api_pb2.LogsResponse]  # type: ignore[assignment]
     Events: _aio.UnaryUnaryMultiCallable[_api_pb2.EventsRequest, _api_pb2.EventsResponse]  # type: ignore[assignment]
     """What was decided and done of late, or the messages that were parked."""
@@ -156,6 +160,14 @@ class TidegateServiceServicer(metaclass=_abc_1.ABCMeta):
         context: _ServicerContext,
     ) -> _typing.Union[_api_pb2.ExplainResponse, _abc.Awaitable[_api_pb2.ExplainResponse]]:
         """Why a pod or job waits, or where it went."""
+
+    @_abc_1.abstractmethod
+    def Snapshot(
+        self,
+        request: _api_pb2.SnapshotRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_abc.Iterator[_api_pb2.SnapshotResponse], _abc.AsyncIterator[_api_pb2.SnapshotResponse]]:
+        """All that decisions depend on, now or when one was made, as a compressed tidegate.snapshot.v1.SystemSnapshot in pieces."""
 
     @_abc_1.abstractmethod
     def Logs(

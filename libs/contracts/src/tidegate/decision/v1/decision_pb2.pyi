@@ -79,6 +79,7 @@ class Commit(_message.Message):
     DECISIONS_FIELD_NUMBER: _builtins.int
     PRIVATE_STATE_FIELD_NUMBER: _builtins.int
     LEADER_STARTED_FIELD_NUMBER: _builtins.int
+    RESTING_FIELD_NUMBER: _builtins.int
     service: _builtins.str
     epoch: _builtins.int
     """The term of the leader that wrote it."""
@@ -98,6 +99,12 @@ class Commit(_message.Message):
     def blobs(self) -> _containers.RepeatedScalarFieldContainer[_builtins.bytes]: ...
     @_builtins.property
     def decisions(self) -> _containers.RepeatedCompositeFieldContainer[Global___Decision]: ...
+    @_builtins.property
+    def resting(self) -> _containers.RepeatedCompositeFieldContainer[Global___ObjectRef]:
+        """Subjects that were left alone because their decisions had been refused over and over: the one thing that a decision
+        depends on which no log tells.
+        """
+
     def __init__(
         self,
         *,
@@ -110,10 +117,11 @@ class Commit(_message.Message):
         decisions: _abc.Iterable[Global___Decision] | None = ...,
         private_state: _builtins.bytes = ...,
         leader_started: _builtins.bool = ...,
+        resting: _abc.Iterable[Global___ObjectRef] | None = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["blobs", b"blobs", "decided_on", b"decided_on", "decisions", b"decisions", "epoch", b"epoch", "inputs", b"inputs", "leader_started", b"leader_started", "now_ms", b"now_ms", "private_state", b"private_state", "service", b"service"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["blobs", b"blobs", "decided_on", b"decided_on", "decisions", b"decisions", "epoch", b"epoch", "inputs", b"inputs", "leader_started", b"leader_started", "now_ms", b"now_ms", "private_state", b"private_state", "resting", b"resting", "service", b"service"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

@@ -128,6 +128,7 @@ class WriteReply(_message.Message):
     ERROR_FIELD_NUMBER: _builtins.int
     CONFLICT_REVISION_FIELD_NUMBER: _builtins.int
     UNCHANGED_FIELD_NUMBER: _builtins.int
+    IMMUTABLE_FIELD_NUMBER: _builtins.int
     revision: _builtins.int
     """The place in the log of the fact; 0 where nothing was written."""
     error: _builtins.str
@@ -140,6 +141,10 @@ class WriteReply(_message.Message):
         Secrets, by their values.
         """
 
+    @_builtins.property
+    def immutable(self) -> _containers.RepeatedScalarFieldContainer[_builtins.int]:
+        """The objects, counted likewise, that were left as they are: immutable Secrets whose values differ."""
+
     def __init__(
         self,
         *,
@@ -147,10 +152,11 @@ class WriteReply(_message.Message):
         error: _builtins.str = ...,
         conflict_revision: _builtins.int = ...,
         unchanged: _abc.Iterable[_builtins.int] | None = ...,
+        immutable: _abc.Iterable[_builtins.int] | None = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["conflict_revision", b"conflict_revision", "error", b"error", "revision", b"revision", "unchanged", b"unchanged"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["conflict_revision", b"conflict_revision", "error", b"error", "immutable", b"immutable", "revision", b"revision", "unchanged", b"unchanged"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

@@ -10,7 +10,7 @@ from job_controller.domain.kubeflow.run_policy import RunPolicy
 from kube import Manifest, parse_time, rfc3339
 
 CREATED, RUNNING, RESTARTING = "Created", "Running", "Restarting"
-SUCCEEDED, FAILED, SUSPENDED = "Succeeded", "Failed", "Suspended"
+SUCCEEDED, FAILED, SUSPENDED, BLOCKED = "Succeeded", "Failed", "Suspended", "Blocked"
 
 
 def is_finished(status: Manifest) -> bool:
@@ -29,6 +29,15 @@ def note_running(changes: Changes) -> None:
 def note_waiting(changes: Changes, message: str) -> None:
     """The job ran and does not any more, for no fault of its own: its pods were evicted and wait for room."""
     changes.condition(RUNNING, False, _reason(changes, "Pending"), message)
+
+
+def note_blocked(changes: Changes, reason: str, message: str) -> None:
+    """What the job needs cannot be made. A condition of our own: upstream tells it in events only."""
+    changes.condition(BLOCKED, True, reason, message)
+
+
+def note_unblocked(changes: Changes) -> None:
+    changes.condition(BLOCKED, False, "Unblocked", f"{_title(changes)} has what it needs.")
 
 
 def note_restarting(changes: Changes, message: str) -> None:

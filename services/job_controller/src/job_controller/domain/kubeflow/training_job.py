@@ -13,6 +13,7 @@ from job_controller.domain.kubeflow.conditions import holds
 from job_controller.domain.kubeflow.elastic_scaling import autoscaler_manifest
 from job_controller.domain.kubeflow.gang import Role, ensure_group, group_key, group_spec, is_let_in
 from job_controller.domain.kubeflow.members import pod_manifest, replica_selector, service_manifest
+from job_controller.domain.kubeflow.refusals import note_refusal
 from job_controller.domain.kubeflow.replica_specs import (
     REPLICA_INDEX,
     REPLICA_TYPE,
@@ -29,7 +30,7 @@ from job_controller.domain.kubeflow.verdict import (
     restart_count,
     tally,
 )
-from job_controller.domain.reconcile import Actions, View
+from job_controller.domain.reconcile import Actions, Refusal, View
 from kube import Event, Key, Manifest, Object
 
 
@@ -58,11 +59,20 @@ class TrainingJobs:
         elif read.policy.suspend:
             _suspend(changes, children)
         else:
+            lifecycle.note_unblocked(changes)
             _drive(changes, read, children, view)
         if lifecycle.is_finished(changes.status):
             _clean_up(changes, read, children)
         _count_replicas(changes, read, children)
         return changes.actions()
+
+    def note_refusal(self, job: Object, view: View, now: int, refusal: Refusal) -> Actions:
+        """What is refused stands in the job's conditions."""
+        return note_refusal(job, now, refusal)
+
+    def give_up(self, job: Object, view: View, now: int, refusal: Refusal) -> Actions:
+        """Nothing: it goes on to be tried."""
+        return Actions()
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,9 +21,10 @@ from job_controller.domain.kubeflow.mpi.surroundings import (
     secret_manifest,
     service_manifest,
 )
+from job_controller.domain.kubeflow.refusals import note_refusal
 from job_controller.domain.kubeflow.replica_specs import JOB_ROLE, ReplicatedJob, read_replicated_job
 from job_controller.domain.kubeflow.verdict import phase, restart_count
-from job_controller.domain.reconcile import Actions, View
+from job_controller.domain.reconcile import Actions, Refusal, View
 from kube import Event, Key, Manifest, Object
 
 
@@ -50,11 +51,20 @@ class MpiJobs:
         elif read.policy.suspend:
             _suspend(changes, parts)
         else:
+            lifecycle.note_unblocked(changes)
             _drive(changes, read, parts, view)
         if lifecycle.is_finished(changes.status):
             _clean_up(changes, read, parts)
         _count_replicas(changes, read, parts)
         return changes.actions()
+
+    def note_refusal(self, job: Object, view: View, now: int, refusal: Refusal) -> Actions:
+        """What is refused stands in the job's conditions."""
+        return note_refusal(job, now, refusal)
+
+    def give_up(self, job: Object, view: View, now: int, refusal: Refusal) -> Actions:
+        """Nothing: it goes on to be tried."""
+        return Actions()
 
 
 @dataclass(frozen=True, slots=True)

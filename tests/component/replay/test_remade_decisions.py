@@ -1,0 +1,114 @@
+"""Every decision of a random life is made again from its snapshot: the same bytes come out."""
+
+from collections import Counter
+from random import Random
+from typing import Any
+
+import pytest
+
+from chassis.remaking import remake
+from chassis.snapshots import Snapshots
+from tidegate import subjects
+from tidegate.codec.snapshots import pack, unpack
+from tidegate.decision.v1 import decision_pb2
+from tidegate_cli.sim.services import ROLES, Policy, core_of
+from tidegate_cli.sim.world import World
+
+SERVICES = ROLES["all"]
+
+
+def job(name: str, random: Random) -> dict[str, Any]:
+    tasks = []
+    for number in range(random.randint(1, 2)):
+        requests = {"cpu": str(random.randint(1, 3))} | ({"example.com/gpu": "1"} if random.random() < 0.3 else {})
+        annotations = {"simulate/duration": f"{random.randint(30, 900)}s"}
+        if random.random() < 0.5:
+            annotations["tidegate.dev/running-estimate"] = "10m"
+        template = {
+            "metadata": {"annotations": annotations},
+            "spec": {"containers": [{"name": "c", "image": "i", "resources": {"requests": requests}}]},
+        }
+        tasks.append({"name": f"t{number}", "replicas": random.randint(1, 4), "template": template})
+    return {
+        "apiVersion": "batch.volcano.sh/v1alpha1",
+        "kind": "Job",
+        "metadata": {"name": name, "namespace": "default"},
+        "spec": {
+            "minAvailable": random.randint(1, sum(task["replicas"] for task in tasks)),
+            "queue": random.choice(["a", "b", "default"]),
+            "priorityClassName": random.choice(["low", "low", "high"]),
+            "tasks": tasks,
+        },
+    }
+
+
+def queue(name: str, **spec: Any) -> dict[str, Any]:
+    return {"apiVersion": "scheduling.volcano.sh/v1beta1", "kind": "Queue", "metadata": {"name": name}, "spec": spec}
+
+
+def priority(name: str, value: int) -> dict[str, Any]:
+    kind = {"apiVersion": "scheduling.k8s.io/v1", "kind": "PriorityClass"}
+    return {**kind, "metadata": {"name": name}, "value": value}
+
+
+def node(name: str, **allocatable: Any) -> dict[str, Any]:
+    status = {"allocatable": {"cpu": "8", "memory": "32Gi", "pods": "110", **allocatable}}
+    return {"apiVersion": "v1", "kind": "Node", "metadata": {"name": name}, "status": status}
+
+
+def live(world: World, seed: int, steps: int) -> None:
+    """A random life: jobs come, run, end and are taken away, nodes come and go."""
+    random = Random(seed)
+    world.put_nodes([node(f"n{number}") for number in range(2)] + [node("g", **{"example.com/gpu": "4"})])
+    world.apply([queue("a", deserved={"cpu": "12"}, capability={"cpu": "20"}), queue("b", weight=2)])
+    world.apply([priority("low", 1), priority("high", 10)])
+    world.settle()
+    names: list[str] = []
+    for number in range(steps):
+        choice = random.random()
+        if choice < 0.5:
+            names.append(f"j{number}")
+            assert world.apply([job(names[-1], random)]) == [None]
+        elif choice < 0.6 and names:
+            world.delete(find(world, names.pop(random.randrange(len(names)))))
+        elif choice < 0.7:
+            world.put_nodes([node(f"x{number}")])
+        elif choice < 0.75:
+            world.restart(["scheduler"])
+        world.advance(random.choice([1, 1_000, 1_000, 30_000, 400_000]))
+    world.advance(600_000)
+
+
+def find(world: World, name: str) -> Any:
+    return next(key for key in world.store().objects if key.kind == "Job.batch.volcano.sh" and key.name == name)
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_the_same_bytes_come_out(seed: int) -> None:
+    world = World({}, {"podStart": "1s", "termination": "5s"}, seed)
+    try:
+        live(world, seed, 40)
+        taker = Snapshots(world.bus, SERVICES, "test")
+        compared: Counter[str] = Counter()
+        for service in SERVICES:
+            for entry in world.bus.log(subjects.decisions(service)).entries(0):
+                commit = decision_pb2.Commit.FromString(entry.payload)
+                for decision in commit.decisions[-1:]:
+                    snapshot = world.do(taker.of_decision(decision.id))
+                    snapshot = unpack(pack(snapshot))
+                    settings = {log.service: orjson_of(log.settings) for log in snapshot.logs if log.settings}
+                    core, interest = core_of(service, Policy.told(settings))
+                    remade = remake(snapshot, core, interest)
+                    for one in remade.compared:
+                        compared[f"{service} {one.made.name} {one.same}"] += 1
+                        assert one.same, (one.made, one.remade)
+        assert compared["gang_scheduler GangPlaced True"] > 5
+        assert len(compared) > 6
+    finally:
+        world.close()
+
+
+def orjson_of(content: bytes) -> Any:
+    import orjson
+
+    return orjson.loads(content)
