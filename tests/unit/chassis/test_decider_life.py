@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from bus import RequestFailed
-from kube import Decision, Edit, Key, Outcome
+from kube import Decision, Edit, Key
 from tidegate import subjects
 from tidegate.codec import facts
 from tidegate.codec.decisions import CommitHead, encode_commit
@@ -186,18 +186,6 @@ def test_a_service_starts_though_the_newest_fact_cannot_be_read(rig: Rig) -> Non
     decider = rig.start()
     assert decider.ready.is_set()
     assert rig.decisions() == [("toy/1/1", "x")]
-
-
-def test_a_fact_that_the_core_stumbles_over_still_settles_what_it_settles(rig: Rig) -> None:
-    decider = rig.start()
-    rig.make("x")
-    outcome = rig.cores[0]
-    bad = Edit(config_map("bad"), "u", {}, {}, {}, fresh=True)
-    done = Edit(config_map("x"), "u-x", {"labels": {"done": "yes"}})
-    rig.fact(done, bad, outcomes=[Outcome("toy/1/1", "MapLabelled", config_map("x"), True)], position=2)
-    assert len(decider.term.in_flight) == 0
-    assert [item.decision_id for item in outcome.settled] == ["toy/1/1"]
-    assert len(rig.do(rig.bus.parked())) == 1
 
 
 def test_a_commit_of_another_service_that_cannot_be_read_is_parked(rig: Rig) -> None:

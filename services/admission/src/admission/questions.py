@@ -2,7 +2,7 @@
 
 import orjson
 
-from admission.answer_lines import answer_lines, troubles
+from admission.answer_lines import answer_lines, silence, troubles
 from bus import Bus, BusError
 from kube import Key, Manifest, Object, Store
 from resources import format_amounts
@@ -90,7 +90,9 @@ class Questions:
 
 def _queue_lines(about: Object, answer: Manifest) -> list[str]:
     if "error" in answer:
-        return [f"{about.key}: queue_manager does not answer just now"]
+        return [f"{about.key}: {silence('queue_manager', answer)}"]
+    if answer.get("verdict") == "SetAside":
+        return [f"{about.key}: SetAside", f"  {answer['message']}"]
     return [f"{about.key}: {about.status.get('state', 'Open')}"] + [
         f"  {what}: {_amounts(answer.get(what) or {})}" for what in ("request", "allocated", "deserved")
     ]

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 
 from cluster_gateway.domain.cluster import Cluster
-from cluster_gateway.domain.ownership import refusal
+from cluster_gateway.domain.ownership import field_refusal, refusal
 from kube import Decision, Key, Manifest, Mutation, Object, Outcome, Verb, merge, rfc3339
 from kube.devices import annotations_of
 
@@ -31,12 +31,18 @@ def _objections(cluster: Cluster, service: str, decision: Decision, decided_on: 
         if subject.spec_revision > decided_on:
             return {str(decision.subject): f"changed at revision {subject.spec_revision}, decided on {decided_on}"}
     for mutation in decision.mutations:
-        reason = refusal(service, mutation.verb, mutation.key.kind) or _CHECK[mutation.verb](
-            cluster, mutation, decided_on
+        verb, kind = mutation.verb, mutation.key.kind
+        reason = (
+            refusal(service, verb, kind)
+            or (field_refusal(service, verb, kind, mutation.patch) if verb in _BY_FIELD else "")
+            or _CHECK[verb](cluster, mutation, decided_on)
         )
         if reason:
             reasons[str(mutation.key)] = reason
     return reasons
+
+
+_BY_FIELD = (Verb.PATCH, Verb.STATUS)
 
 
 def _present(cluster: Cluster, mutation: Mutation) -> Object | None:

@@ -30,13 +30,15 @@ class Parts:
 class Write:
     """One object to be stored (``parts``) or deleted (None). Never changed; not frozen, for many are made.
 
-    ``expected`` is the revision that the writer saw, 0 for an object that must not exist, None for whatever is there.
+    ``expected`` is the revision that the writer saw, 0 for an object that must not exist, None for whatever is there. To be
+    deleted is the object of ``uid`` ("" for whatever is there): a request that is sent again finds a later one of the name.
     """
 
     key: Key
     parts: Parts | None
     expected: int | None = None
     grace_seconds: int | None = None
+    uid: str = ""
 
 
 def check(cluster: Cluster, write: Write) -> None:
@@ -56,7 +58,7 @@ def store(cluster: Cluster, write: Write, actor: str) -> None:
     cluster.actor = actor
     there, parts = cluster.store.get(write.key), write.parts
     if parts is None:
-        if there is not None:
+        if there is not None and write.uid in ("", there.uid):
             cluster.delete(there, write.grace_seconds)
     elif there is None:
         metadata = parts.metadata if KEPT.isdisjoint(parts.metadata) else _own(parts.metadata)
