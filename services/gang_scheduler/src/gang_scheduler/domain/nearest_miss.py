@@ -84,7 +84,7 @@ def domain_miss(room: Room, topology: Topology, records: Sequence[PodRecord]) ->
     for record in records:
         counts.setdefault(record.shape.index, []).append(record)
     best: tuple[int, int, str] | None = None
-    for domain in room.hyper_nodes.domains():
+    for domain in room.hyper_nodes.domains().domains:
         if topology.tier is not None and domain.tier > topology.tier:
             continue
         views = (room.view(batch[0]).inside(domain.nodes) for batch in counts.values())
@@ -99,7 +99,7 @@ def domain_miss(room: Room, topology: Topology, records: Sequence[PodRecord]) ->
 
 def place_of(room: Room, slot: int) -> str:
     """What is said of where a node is: its lowest network domain, or its rack or zone."""
-    domains = (f"domain {domain.name}" for domain in room.hyper_nodes.domains() if domain.nodes[slot])
+    domains = (f"domain {domain.name}" for domain in room.hyper_nodes.domains().domains if domain.nodes[slot])
     labels = room.table.labels_at(slot)
     zones = (f"{label.rpartition('/')[2]} {labels[label]}" for label in _ZONES if labels.get(label))
     return next(domains, next(zones, ""))
