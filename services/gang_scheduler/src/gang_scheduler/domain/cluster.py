@@ -188,6 +188,7 @@ class Cluster(PodBooks):
         table.rules.add(slot)
         for record in records:
             self.count(record)
+        self.room.reserved.hold_again(slot)
 
     def _fold_namespace(self, event: Event) -> None:
         name, new = event.key.name, event.new

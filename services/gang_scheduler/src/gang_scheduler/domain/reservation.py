@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass, field, replace
 
-from gang_scheduler.domain.device_needs import CardNeed, DeviceNeed
+from gang_scheduler.domain.device_needs import CardNeed, DeviceNeed, Traits, device_need
 from gang_scheduler.domain.pod_record import PodRecord
 from gang_scheduler.domain.pod_requests import PODS
 from gang_scheduler.domain.reservation_terms import ReservationTerms
@@ -83,8 +83,10 @@ class Reservation:
         return sum(shares) // len(shares) if shares else 0
 
     def devices_left(self) -> DeviceNeed:
-        """What of the devices that its template asks for nobody has taken."""
-        need = self.record.shape.devices
+        """What of the devices that it reserves nobody has taken."""
+        asked = self.record.shape.devices
+        traits = Traits(asked.cpus > 0, asked.policy)
+        need = device_need(self.record.pod.spec, self.amounts, traits)
         for owner in self.owners.values():
             need = _rest(need, owner.shape.devices)
         return need

@@ -91,7 +91,8 @@ def _use(found: Reservation) -> Manifest:
     counted = {name: amount for name, amount in found.allocated().items() if name != PODS}
     taken = format_amounts(counted) if owners else {}
     if not any(record.assumed for record in found.owners.values()) and (status.get("allocated") or {}) != taken:
-        patch["allocated"] = taken or None
+        stale = dict.fromkeys(name for name in status.get("allocated") or {} if name not in taken)
+        patch["allocated"] = (stale | taken) if taken else None
     return patch
 
 

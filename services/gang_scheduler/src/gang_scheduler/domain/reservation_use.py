@@ -7,7 +7,6 @@ from gang_scheduler.domain.rearrangement import ranked
 from gang_scheduler.domain.reservation import Reservation
 from gang_scheduler.domain.reservation_terms import wish_of
 from gang_scheduler.domain.room import Room
-from gang_scheduler.domain.shape_view import NO_NODE
 from gang_scheduler.domain.trial import Trial
 from resources.amounts import format_amount
 
@@ -18,10 +17,8 @@ NAMED = 4
 def place_owners(trial: Trial, batch: list[PodRecord]) -> int:
     """Place as many copies as there is room for, one after the other; returns how many. They are the first of the batch."""
     for done, record in enumerate(batch):
-        slot, name = _place_of(trial.room, record, len(batch) - done)
-        if slot == NO_NODE:
+        if not (_inside(trial, record) or _beside(trial, record, len(batch) - done)):
             return done
-        trial.place([record], slot, name)
     return len(batch)
 
 
@@ -40,22 +37,30 @@ def used_by(room: Room, record: PodRecord) -> str:
     return "; ".join(told)
 
 
-def _place_of(room: Room, record: PodRecord, copies: int) -> tuple[int, str]:
-    """Where one pod goes, and into which reservation ("": none)."""
-    wish = wish_of(record.pod)
-    for found in room.reserved.candidates(record):
-        if _fits(room, found, record):
-            return found.slot, found.name
+def _inside(trial: Trial, record: PodRecord) -> bool:
+    """Put one pod into the best reservation that it may use and that has room."""
+    for found in trial.room.reserved.candidates(record):
+        if _fits(trial.room, found, record):
+            trial.place([record], found.slot, found.name)
+            return True
+    return False
+
+
+def _beside(trial: Trial, record: PodRecord, copies: int) -> bool:
+    """Put one pod where everybody may go; who ignores reservations takes what they hold as if it were free."""
+    wish, reserved = wish_of(record.pod), trial.room.reserved
     if wish.required:
-        return NO_NODE, ""
-    standing = list(room.reserved.standing.values()) if wish.ignores else []
+        return False
+    standing = list(reserved.standing.values()) if wish.ignores else []
     for found in standing:
-        room.reserved.lift(found, up=True)
-    keys = ranked(room, record, copies)
-    for found in standing:
-        room.reserved.lift(found, up=False)
+        reserved.lift(found, up=True)
+    keys = ranked(trial.room, record, copies)
     slot = int(keys.argmax())
-    return (slot, "") if keys[slot] >= 0 else (NO_NODE, "")
+    if keys[slot] >= 0:
+        trial.place([record], slot)
+    for found in standing:
+        reserved.lift(found, up=False)
+    return bool(keys[slot] >= 0)
 
 
 def _fits(room: Room, found: Reservation, record: PodRecord) -> bool:

@@ -85,6 +85,18 @@ class ReservedRoom:
             self._take_down(found)
             self._stand(found, owners)
 
+    def hold_again(self, slot: int) -> None:
+        """The devices of a node are others now: its reservations hold theirs of them."""
+        for found in self.standing.values():
+            if found.slot == slot:
+                self._hold(found)
+
+    def give_way(self, record: PodRecord, slot: int) -> None:
+        """The reservation of a pod that is about to come holds nothing until it has come."""
+        found = self.by_name.get(record.reservation)
+        if found is not None and found.slot == slot:
+            self._release(found)
+
     def move(self, record: PodRecord, slot: int, sign: int) -> None:
         """A pod comes to a node, or leaves it; if it was given a reservation there, that holds less, or more again."""
         found = self.by_name.get(record.reservation)
@@ -189,7 +201,7 @@ class ReservedRoom:
         self.table.reserve(found.slot, found.held, 1)
         need = found.devices_left()
         if self.table.devices.concern(need):
-            tenant = Tenant(found.item.key, need, NOTHING, True, found.record.order)
+            tenant = Tenant(found.item.key, need, NOTHING, True, found.record.order, yields=True)
             self.table.devices.take(found.slot, [tenant])
 
     def _release(self, found: Reservation) -> None:

@@ -50,11 +50,17 @@ class Room:
 
     def occupy(self, records: Sequence[PodRecord], slot: int, queue: str | None) -> None:
         """Pods of one shape take room at ``slot`` and of ``queue`` (None: they are not charged)."""
+        # What a reservation holds of the node's devices gives way before its owner takes some, and is held anew after.
+        owners = [record for record in records if record.reservation] if self.reserved.by_name else ()
+        for record in owners:
+            self.reserved.give_way(record, slot)
         self._move(records, slot, 1)
         if self.table.devices.concern(records[0].shape.devices):
             self.table.devices.take(slot, [record.tenant() for record in records])
         for record in records:
             record.slot, record.charged = slot, queue
+        for record in owners:
+            self.reserved.move(record, slot, 1)
         if queue is not None:
             self.ledger.charge(queue, records[0].shape.requests, len(records))
 
@@ -65,6 +71,8 @@ class Room:
         self.table.devices.give(slot, [record.key for record in records])
         for record in records:
             record.slot, record.charged = -1, None
+            if record.reservation:
+                self.reserved.move(record, slot, -1)
         if queue is not None:
             self.ledger.charge(queue, records[0].shape.requests, -len(records))
 
@@ -102,10 +110,6 @@ class Room:
         if shape.ports:
             for _ in records:
                 self.ports.move(shape, slot, sign)
-        if self.reserved.by_name:
-            for record in records:
-                if record.reservation:
-                    self.reserved.move(record, slot, sign)
         if shape.claims:
             for _ in records:
                 self.volumes.move(shape.claims, slot, sign)
