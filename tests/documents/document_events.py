@@ -262,9 +262,19 @@ SECTIONS = (
     Section(
         "Where pods go",
         (
-            _place("GangPlaced", "The whole minimum of a gang is bound at once.", "BIND Pod", "STATUS PodGroup"),
             _place(
-                "SurplusPlaced", "More members of a gang that has started are bound.", "BIND Pod", "STATUS PodGroup"
+                "GangPlaced",
+                "The whole minimum of a gang is bound at once.",
+                "BIND Pod",
+                "PATCH PersistentVolumeClaim",
+                "STATUS PodGroup",
+            ),
+            _place(
+                "SurplusPlaced",
+                "More members of a gang that has started are bound.",
+                "BIND Pod",
+                "PATCH PersistentVolumeClaim",
+                "STATUS PodGroup",
             ),
             Event(
                 "WaitExplained",
@@ -288,6 +298,15 @@ SECTIONS = (
                 payload=CLAIM,
             ),
             _place("WorkloadEvicted", "The quota of running pods was taken back, so they leave.", "EVICT Pod"),
+            _place("ReservationPlaced", "Room is held for the owners of a Reservation.", "STATUS Reservation"),
+            _place("ReservationUsed", "A Reservation for one pod has been taken.", "STATUS Reservation"),
+            _place(
+                "ReservationObserved",
+                "A Reservation shows its owners, its size, or why it waits.",
+                "STATUS Reservation",
+            ),
+            _place("ReservationExpired", "Nothing is held for a Reservation any more.", "STATUS Reservation"),
+            _place("ReservationCleared", "A Reservation that has been over for long goes.", "DELETE Reservation"),
             _place("GangObserved", "A gang's status follows its pods.", "STATUS PodGroup"),
         ),
     ),

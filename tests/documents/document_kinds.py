@@ -28,7 +28,8 @@ SUPPORT = (
         "Pod",
         ("gang_scheduler", "node_agent"),
         "requests with init containers, sidecars and overhead; node selector, node affinity, tolerations, pod affinity and "
-        "anti-affinity, topology spread, host ports, scheduling gates, priority and `preemptionPolicy`, whole cards and shares of "
+        "anti-affinity, topology spread, host ports, scheduling gates, nominated nodes, volume "
+        "claims, priority and `preemptionPolicy`, whole cards and shares of "
         "cards, CPUs of its own, one NUMA node; command, arguments, "
         "environment, probes, hooks, init containers and sidecars, restart policy, deadlines, grace; limits, users and "
         "mounts as far as the machine permits (docs/operations.md); volumes `emptyDir`, `configMap`, `secret`, "
@@ -61,9 +62,29 @@ SUPPORT = (
     ),
     Support(
         "PersistentVolumeClaim",
-        ("job_controller", "node_agent"),
-        "a folder in the data folder that outlives pods",
-        "size, access modes, storage class",
+        ("job_controller", "cluster_gateway", "gang_scheduler", "node_agent"),
+        "bound to a PersistentVolume of its class, its modes, its selector and its size (the smallest), or to one that is made "
+        "for it; at once, or on the node of its first pod where its class says so. A pod waits, with the reason in Kubernetes' "
+        "words, for a claim that is missing, unbound, lost, being deleted, elsewhere, or `ReadWriteOncePod` and taken. Kept while "
+        "pods use it. On this machine it is a folder in the data folder that outlives pods, on the node of its first pod. A claim "
+        "whose class no StorageClass describes gets such a folder, unless there are volumes of that class",
+        "the size of a folder is not enforced, and its content stays for the next claim of its name; "
+        "growing, snapshots, `dataSource`; `ReadWriteOnce` does not keep a second node "
+        "away where the volume can be had there",
+    ),
+    Support(
+        "PersistentVolume",
+        ("cluster_gateway", "gang_scheduler"),
+        "class, capacity, access modes, `claimRef`, node affinity, reclaim policies `Retain` and `Delete`; on this machine "
+        "`hostPath` and `local` are what its pods see",
+        "other sources: its pods get a folder of the node; `Recycle` is taken as `Retain`",
+    ),
+    Support(
+        "StorageClass.storage.k8s.io",
+        ("cluster_gateway", "gang_scheduler"),
+        "`volumeBindingMode`, `allowedTopologies`, `reclaimPolicy`, the default class, `kubernetes.io/no-provisioner`; "
+        "for every other `provisioner` a folder is made",
+        "`parameters`, `mountOptions`, `allowVolumeExpansion`",
     ),
     Support(
         "ResourceQuota",
@@ -119,6 +140,16 @@ SUPPORT = (
         "a probe that is added after its target was made; on simulated nodes a pod that is ready answers every probe",
     ),
     Support("JobTemplate.flow.volcano.sh", _JOB, "the blueprint of a step; lists the jobs made from it"),
+    Support(
+        "Reservation.scheduling.koordinator.sh",
+        ("gang_scheduler",),
+        "placed like the pod of its template (`nodeName` included) where there is free room; holds it for its owners (any "
+        "of the list, all that one names), who use it first; `allocateOnce`, `allocatePolicy`, restricted options, `ttl`, "
+        "`expires`, `unschedulable`, taints, order; resizing; on pods `reservation-affinity`, `exact-match-reservation`, "
+        "`reservation-ignored`. It is charged to no queue, evicts nobody and is evicted by nobody; a day after it is over it "
+        "is deleted. Phases Pending, Available, Succeeded, Failed (reason `Expired`)",
+        "`preAllocation`; labels of the template do not count for other pods' affinity",
+    ),
     Support(
         "Command.bus.volcano.sh", ("job_controller", "queue_manager"), "actions on jobs; opening and closing queues"
     ),

@@ -10,10 +10,12 @@ from tidegate import subjects
 
 GROUP = "scheduling.k8s.io/group-name"
 GROUP_KIND = "PodGroup.scheduling.volcano.sh"
+RESERVATION_KIND = "Reservation.scheduling.koordinator.sh"
 QUEUE_KIND = "Queue.scheduling.volcano.sh"
 ASKED = {
     "Pod": ("gang_scheduler", "explain"),
     GROUP_KIND: ("gang_scheduler", "explain"),
+    RESERVATION_KIND: ("gang_scheduler", "explain"),
     QUEUE_KIND: ("queue_manager", "queue"),
 }
 """Who is asked what about a kind; about jobs it is the job controller, and then who is asked about the job's group."""

@@ -23,11 +23,13 @@ from admission.domain import (
     qos_class,
     queue_hierarchy,
     queue_tree,
+    reservation,
     run_policy,
     topology,
     train_job,
     training_runtime,
     volcano_job,
+    volumes,
     workloads,
 )
 from admission.domain.errors import FieldError
@@ -189,7 +191,11 @@ CORE = {
     "Namespace": Rules(_mapping(), name=names.dns_label, deletes=(core_kinds.check_namespace_delete,)),
     "PodDisruptionBudget.policy": Rules(_top(core_kinds.BUDGET_SPEC), checks=(core_kinds.check_budget,)),
     "ResourceQuota": Rules(_top(core_kinds.RESOURCE_QUOTA_SPEC), checks=(core_kinds.check_resource_quota,)),
-    "PersistentVolumeClaim": Rules(_top(core_kinds.CLAIM_SPEC), checks=(core_kinds.check_volume_claim,)),
+    "PersistentVolumeClaim": Rules(_top(volumes.CLAIM_SPEC), checks=(volumes.check_volume_claim,)),
+    "PersistentVolume": Rules(_top(volumes.VOLUME_SPEC), (volumes.default_volume,), (volumes.check_volume,)),
+    "StorageClass.storage.k8s.io": Rules(
+        _flat(volumes.CLASS), (volumes.default_storage_class,), (volumes.check_storage_class,)
+    ),
     "PriorityClass.scheduling.k8s.io": Rules(
         _flat(priority.PRIORITY_CLASS), (priority.default_priority_class,), (priority.check_priority_class,)
     ),
@@ -203,6 +209,12 @@ QUOTAS = {
         _top(elastic_quota.QUOTA_SPEC),
         checks=(elastic_quota.check_quota_amounts, elastic_quota.check_quota_place),
         deletes=(elastic_quota.check_quota_delete,),
+    ),
+    "Reservation.scheduling.koordinator.sh": Rules(
+        _top(reservation.RESERVATION_SPEC),
+        (reservation.default_reservation,),
+        (reservation.check_reservation,),
+        (reservation.warn_reservation,),
     ),
     "PodGroup.scheduling.x-k8s.io": Rules(
         _top(pod_group.COSCHEDULING_SPEC),

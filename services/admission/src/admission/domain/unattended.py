@@ -7,7 +7,6 @@ _KINDS = (
     "Experiment.kubeflow.org",
     "Trial.kubeflow.org",
     "Suggestion.kubeflow.org",
-    "Reservation.scheduling.koordinator.sh",
     "PodMigrationJob.scheduling.koordinator.sh",
     "NodeSLO.slo.koordinator.sh",
     "Workload.kueue.x-k8s.io",

@@ -4,6 +4,7 @@ from collections.abc import Callable
 
 from cluster_gateway.domain.cluster import Cluster
 from cluster_gateway.domain.ownership import field_refusal, refusal
+from cluster_gateway.domain.writing import first_status
 from kube import Decision, Key, Manifest, Mutation, Object, Outcome, Verb, merge, rfc3339
 from kube.devices import annotations_of
 
@@ -129,11 +130,11 @@ def _create(cluster: Cluster, mutation: Mutation, decision: Decision) -> None:
         for name, part in (manifest.get("metadata") or {}).items()
         if name not in ("name", "namespace", "uid", "resourceVersion")
     }
-    status = manifest.get("status") or (_PENDING if mutation.key.kind == "Pod" else {})
+    status = manifest.get("status") or first_status(mutation.key.kind, body)
     cluster.create(mutation.key, metadata, body, status)
 
 
-_PENDING: Manifest = {"phase": "Pending"}
+NOMINATED = "nominatedNodeName"
 _NOT_BODY = ("apiVersion", "kind", "metadata", "status")
 
 
@@ -165,7 +166,9 @@ def _bind(cluster: Cluster, mutation: Mutation, decision: Decision) -> None:
     metadata = pod.metadata
     if mutation.devices:
         metadata = {**metadata, "annotations": {**pod.annotations, **annotations_of(mutation.devices)}}
-    cluster.bind(pod, mutation.node, metadata)
+    bound = cluster.bind(pod, mutation.node, metadata)
+    if pod.status.get(NOMINATED):
+        cluster.set_status(bound, {NOMINATED: None})
 
 
 def _evict(cluster: Cluster, mutation: Mutation, decision: Decision) -> None:

@@ -13,6 +13,8 @@ _QUEUE = "Queue.scheduling.volcano.sh"
 _COMMAND = "Command.bus.volcano.sh"
 _KUEUE = ("ClusterQueue.kueue.x-k8s.io", "LocalQueue.kueue.x-k8s.io", "Cohort.kueue.x-k8s.io")
 _QUOTA = "ElasticQuota.scheduling.sigs.k8s.io"
+_CLAIM = "PersistentVolumeClaim"
+_RESERVATION = "Reservation.scheduling.koordinator.sh"
 _ANY = "*"
 
 _MAY: dict[str, dict[Verb, tuple[str, ...]]] = {
@@ -30,7 +32,9 @@ _MAY: dict[str, dict[Verb, tuple[str, ...]]] = {
     "gang_scheduler": {
         Verb.BIND: (_POD,),
         Verb.EVICT: (_POD,),
-        Verb.STATUS: (_POD, _GROUP),
+        Verb.STATUS: (_POD, _GROUP, _RESERVATION),
+        Verb.PATCH: (_CLAIM,),
+        Verb.DELETE: (_RESERVATION,),
     },
 }
 

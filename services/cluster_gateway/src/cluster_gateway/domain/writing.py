@@ -62,7 +62,7 @@ def store(cluster: Cluster, write: Write, actor: str) -> None:
             cluster.delete(there, write.grace_seconds)
     elif there is None:
         metadata = parts.metadata if KEPT.isdisjoint(parts.metadata) else _own(parts.metadata)
-        cluster.create(write.key, metadata, parts.body, parts.status or first_status(write.key.kind))
+        cluster.create(write.key, metadata, parts.body, parts.status or first_status(write.key.kind, parts.body))
     else:
         kept = {name: there.metadata[name] for name in sorted(KEPT) if name in there.metadata}
         cluster.replace(there, {**_own(parts.metadata), **kept}, _with_binding(there, parts.body))
@@ -73,18 +73,44 @@ def _own(metadata: Manifest) -> Manifest:
     return {name: part for name, part in metadata.items() if name not in KEPT}
 
 
-def _with_binding(pod: Object, body: Manifest) -> Manifest:
-    """A user's version of a bound pod keeps the node: that field is the scheduler's."""
-    node = pod.spec.get("nodeName") if pod.kind == "Pod" else None
-    if not node or (body.get("spec") or {}).get("nodeName") == node:
+_GIVEN: dict[str, tuple[str, ...]] = {
+    "Pod": ("nodeName",),
+    "PersistentVolumeClaim": ("volumeName", "storageClassName"),
+    "PersistentVolume": ("claimRef",),
+}
+"""The fields of a spec that others than the user fill in."""
+
+
+def _with_binding(there: Object, body: Manifest) -> Manifest:
+    """A user's version of what is bound keeps what it is bound to: those fields are the scheduler's and the cluster's."""
+    spec = body.get("spec") or {}
+    kept = {name: there.spec[name] for name in _GIVEN.get(there.kind, ()) if there.spec.get(name)}
+    if there.kind != "Pod":
+        kept = {name: part for name, part in kept.items() if name not in spec}
+    if all(spec.get(name) == part for name, part in kept.items()):
         return body
-    return {**body, "spec": {**(body.get("spec") or {}), "nodeName": node}}
+    return {**body, "spec": {**spec, **kept}}
 
 
 _PENDING: Manifest = {"phase": "Pending"}
 _ACTIVE: Manifest = {"phase": "Active"}
 
 
-def first_status(kind: str) -> Manifest:
+_GATED: Manifest = {
+    "phase": "Pending",
+    "conditions": [
+        {
+            "type": "PodScheduled",
+            "status": "False",
+            "reason": "SchedulingGated",
+            "message": "Scheduling is blocked due to non-empty scheduling gates",
+        }
+    ],
+}
+
+
+def first_status(kind: str, body: Manifest) -> Manifest:
     """The status that an object begins with."""
-    return _PENDING if kind == "Pod" else _ACTIVE if kind == "Namespace" else {}
+    if kind == "Pod":
+        return _GATED if (body.get("spec") or {}).get("schedulingGates") else _PENDING
+    return _ACTIVE if kind == "Namespace" else {}

@@ -9,7 +9,10 @@ from gang_scheduler.domain.cluster import Cluster
 from gang_scheduler.domain.gang_terms import GroupId
 from gang_scheduler.domain.memory import read
 from gang_scheduler.domain.pod_record import PodRecord
+from gang_scheduler.domain.reservation_terms import RESERVATION as RESERVATION_KIND
 from kube import Decision, Key, Outcome, Verb
+from kube.devices import RESERVATION
+from kube.volumes import CLAIM
 
 
 @dataclass(slots=True)
@@ -20,6 +23,11 @@ class Assumption:
     bound: list[PodRecord] = field(default_factory=list)
     evicted: list[PodRecord] = field(default_factory=list)
     claim: Claim | None = None
+    reserved: list[str] = field(default_factory=list)
+    """The reservations that it places."""
+
+    claims: list[Key] = field(default_factory=list)
+    """The volume claims that it binds."""
 
 
 @dataclass(slots=True)
@@ -34,6 +42,16 @@ class Assumptions:
         """Count a decision as done; returns the pods that it binds, in batches of one shape and one gang."""
         assumption = self.by_decision[decision_id] = Assumption(decision.subject)
         batches = []
+        for mutation in decision.mutations:
+            if mutation.verb is Verb.PATCH and mutation.key.kind == CLAIM:
+                volume = ((mutation.patch or {}).get("spec") or {}).get("volumeName") or ""
+                self.cluster.room.volumes.decided[mutation.key] = str(volume)
+                assumption.claims.append(mutation.key)
+            elif mutation.verb is Verb.STATUS and mutation.key.kind == RESERVATION_KIND:
+                node = str((mutation.patch or {}).get("nodeName") or "")
+                if node:
+                    self.cluster.room.reserved.assume(mutation.key.name, node)
+                    assumption.reserved.append(mutation.key.name)
         for batch, node in self._batches(decision):
             self.cluster.assume(batch, node)
             assumption.bound += batch
@@ -54,6 +72,12 @@ class Assumptions:
                 self.cluster.unassume(record)
         for record in assumption.evicted:
             record.evicting = False
+        for name in assumption.reserved:
+            self.cluster.room.reserved.unassume(name)
+        if outcome.subject.kind == RESERVATION_KIND:
+            self.cluster.room.reserved.note(outcome.subject.name)
+        for key in assumption.claims:
+            self.cluster.room.volumes.decided.pop(key, None)
         claim = assumption.claim
         if claim is not None:
             claim.ordered = True
@@ -84,6 +108,7 @@ class Assumptions:
                 batch = []
             node = mutation.node
             record.given = allotment_of(mutation.devices)
+            record.reservation = str(((mutation.devices or {}).get(RESERVATION) or {}).get("name") or "")
             batch.append(record)
         if batch:
             yield batch, node

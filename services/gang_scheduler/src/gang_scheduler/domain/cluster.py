@@ -10,8 +10,11 @@ from gang_scheduler.domain.gang_terms import ADMISSION, SIGS_GROUP, VOLCANO_GROU
 from gang_scheduler.domain.groups import Group
 from gang_scheduler.domain.hyper_nodes import HYPER_NODE
 from gang_scheduler.domain.node_inventory import DEVICE_KIND, TOPOLOGY_KIND, NodeInventory, inventory_of
-from gang_scheduler.domain.pod_books import PodBooks
+from gang_scheduler.domain.pod_books import PodBooks, traits_of_pod
+from gang_scheduler.domain.pod_record import PodRecord
+from gang_scheduler.domain.reservation_terms import RESERVATION, terms_of_reservation
 from kube import Event, Key, Object
+from kube.volumes import CLAIM, STORAGE_CLASS, VOLUME
 
 
 @dataclass(slots=True)
@@ -47,6 +50,8 @@ class Cluster(PodBooks):
             BUDGET: self.budgets.fold,
             VOLCANO_GROUP: self._fold_pod_group,
             SIGS_GROUP: self._fold_pod_group,
+            RESERVATION: self._fold_reservation,
+            **dict.fromkeys((CLAIM, VOLUME, STORAGE_CLASS), self._fold_volume),
         }
 
     def fold(self, events: Iterable[Event]) -> None:
@@ -100,6 +105,7 @@ class Cluster(PodBooks):
         if event.new is None:
             for record in list(self.on_node.get(name, {}).values()):
                 self.lift(record)
+            self.room.reserved.node_gone(name)
             self.room.table.remove(name)
             self.nodes.pop(name, None)
             self._inventories.pop(name, None)
@@ -111,6 +117,52 @@ class Cluster(PodBooks):
         if not known:
             for record in self.on_node.get(name, {}).values():
                 self.count(record)
+            self.room.reserved.node_came(name, self.on_node.get(name, {}))
+
+    def _fold_reservation(self, event: Event) -> None:
+        """Room is asked for, held, or let go of; its owners among those who wait are tried again."""
+        reserved, new = self.room.reserved, event.new
+        known = reserved.by_name.get(event.key.name)
+        if new is None:
+            reserved.remove(event.key.name)
+        else:
+            node = str(new.status.get("nodeName") or "")
+            reserved.put(new, self._template_of(new), self.on_node.get(node, {}))
+        if known is not None and not known.record.shape.terms.empty:
+            self.room.neighbours.leave(known.record.shape.terms)
+        if new is None:
+            return
+        owners = terms_of_reservation(new).owners
+        for group in list(self.groups.values()):
+            if any(owner.owns(record.pod) for record in group.pending.values() for owner in owners):
+                self.touch(group.id, again=True)
+
+    def _template_of(self, item: Object) -> PodRecord:
+        """The pod that a reservation's template describes. It is in no gang, and waits in no queue."""
+        template = item.spec.get("template") or {}
+        given = template.get("metadata") or {}
+        metadata = {**given, "labels": given.get("labels") or {}, "creationTimestamp": item.created}
+        pod = Object(item.key, item.uid, metadata, {"spec": template.get("spec") or {}})
+        spec, space = pod.spec, str(given.get("namespace") or "default")
+        form = self.catalog.form_of(spec, space, pod.labels, traits_of_pod(pod))
+        by_class = self.classes.get(str(spec.get("priorityClassName") or ""))
+        if "priority" not in spec and by_class is not None:
+            form = form._replace(priority=by_class)
+        record = PodRecord(item.key, pod, form, ours=False)
+        record.group = Group(GroupId("pod", "", item.name))
+        if not form.shape.terms.empty:
+            self.room.neighbours.watch(form.shape.terms, self.placed)
+        record.rank()
+        return record
+
+    def _fold_volume(self, event: Event) -> None:
+        """Those who wait with a claim may have a place now, or lost it."""
+        self.room.volumes.fold(event)
+        of_claim = self.claimants.get(event.key, {}) if event.key.kind == CLAIM else None
+        found = self.claimants.values() if of_claim is None else [of_claim]
+        for record in (record for records in found for record in records.values()):
+            if record.slot < 0:
+                self.touch(record.group.id, again=True)
 
     def _fold_description(self, event: Event) -> None:
         if event.new is None:
@@ -136,6 +188,7 @@ class Cluster(PodBooks):
         table.rules.add(slot)
         for record in records:
             self.count(record)
+        self.room.reserved.hold_again(slot)
 
     def _fold_namespace(self, event: Event) -> None:
         name, new = event.key.name, event.new

@@ -21,6 +21,7 @@ from gang_scheduler.domain.inquiry import explain
 from gang_scheduler.domain.knowledge import Evictions, Knowledge
 from gang_scheduler.domain.memory import dump, load
 from gang_scheduler.domain.quota_admission import evicted
+from gang_scheduler.domain.reservation_desk import Rank, ReservationDesk
 from gang_scheduler.domain.scoring import Placement
 from gang_scheduler.domain.trial import Trial
 from gang_scheduler.domain.turn import Turn, wake_of
@@ -70,6 +71,9 @@ class SchedulerCore:
     evictions: Evictions = field(default_factory=Evictions)
     """Who was evicted of late, for whoever asks."""
 
+    desk: ReservationDesk = field(init=False)
+    """Sees to the Reservations that users make."""
+
     _planned: list[Claim] = field(default_factory=list)
     _assumptions: Assumptions = field(init=False)
     _askers: Askers = field(init=False)
@@ -83,6 +87,7 @@ class SchedulerCore:
         self.cluster = Cluster(self.schedulers, Placement(self.placement))
         self.cluster.room.ledger.all_strict = self.strict_fifo
         self.claims = Claims(self.cluster)
+        self.desk = ReservationDesk(self.cluster)
         self._assumptions = Assumptions(self.cluster, self.claims)
         self._askers = Askers(self.cluster, self.line)
         self._rules = EvictionRules(self.preemption, self.reclaim, GangEviction(self.gang_eviction))
@@ -122,7 +127,11 @@ class SchedulerCore:
         evictor = Evictor(cluster, trial, self.claims, self._rules)
         backfill = Backfill(cluster, trial, self.claims, self.heads, now, due)
         turns = Pass(cluster, trial, self.claims, evictor, backfill)
-        turns.run([unit for unit in self.line.ready if not self._busy(unit, in_flight)])
+        ready = [unit for unit in self.line.ready if not self._busy(unit, in_flight)]
+        made = self.desk.open(now, in_flight)
+        self.desk.place(self._first_of(ready))
+        turns.run(ready)
+        self.desk.place()
         self._planned = [turn.plan.claim for turn in turns.turns.values() if turn.plan]
         waits = {
             turn.unit: wake_of(turn, [cluster.room.class_of(r) for r in turn.blocked])
@@ -131,10 +140,11 @@ class SchedulerCore:
         }
         evictor.forget()
         trial.rollback(0)
+        made += self.desk.close(now, in_flight)
         for claim in self._planned:
             self.claims.end(claim)
         self.claims.renew()
-        made = [decision for group in touched if (decision := evicted(group))]
+        made += [decision for group in touched if (decision := evicted(group))]
         gone = {decision.subject for decision in made}
         made += self._decisions(turns, [group for group in touched if group.key not in gone], now)
         for turn in turns.turns.values():
@@ -142,13 +152,16 @@ class SchedulerCore:
         self.heads.settle(now, self.line.__contains__)
         self._again = not due.issuperset(self.heads.due(now))
         self.line.seen(cluster.room)
+        self.desk.seen()
         return made
 
     def deadline(self) -> int | None:
-        """When somebody has waited at the head of a queue for so long that room is reserved for it."""
+        """When somebody has waited at the head of a queue for so long that room is reserved for it, or a reservation ends."""
+        ends = self.desk.deadline()
         if not self.backfill:
-            return None
-        return self.claims.now if self._again else self.heads.next_due(self.claims.now)
+            return ends
+        due = self.claims.now if self._again else self.heads.next_due(self.claims.now)
+        return min((at for at in (ends, due) if at is not None), default=None)
 
     def remember(self) -> bytes | None:
         """The claims, those of the decisions just made included; None if they are as they were."""
@@ -275,16 +288,24 @@ class SchedulerCore:
         groups = (self.cluster.groups.get(gang) for gang in unit)
         return any(group is not None and group.key in in_flight for group in groups)
 
+    def _first_of(self, units: Sequence[Unit]) -> Rank | None:
+        """Priority and age of whoever waits and comes first: what decides who goes before a reservation that waits too."""
+        if not self.cluster.room.reserved.by_name:
+            return None
+        groups = [group for unit in units if (group := self.cluster.groups.get(unit[0])) is not None]
+        return min(((-group.priority(self.cluster.classes), group.created) for group in groups), default=None)
+
     def _strict_queue(self, unit: Unit) -> str | None:
         group = self.cluster.groups.get(unit[0])
         return group.queue if group and self.cluster.room.ledger.strict(group.queue) else None
 
     def _decisions(self, turns: Pass, touched: list[Group], now: int) -> Iterator[Decision]:
         names = self.cluster.room.table.names
+        uids = {name: found.item.uid for name, found in self.cluster.room.reserved.by_name.items()}
         said: set[GroupId] = set()
         for turn in turns.turns.values():
             if turn.steps:
-                yield decisions.placed(turn, names, now)
+                yield decisions.placed(turn, names, uids, now)
             elif turn.plan:
                 yield decisions.room_made(turn, now)
             elif turn.block is None or (words := decisions.explained(turn, now)) is None:

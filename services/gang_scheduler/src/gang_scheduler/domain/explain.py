@@ -11,6 +11,7 @@ import numpy as np
 from gang_scheduler.domain.device_needs import NumaPolicy
 from gang_scheduler.domain.filters import static_filters
 from gang_scheduler.domain.pod_record import PodRecord
+from gang_scheduler.domain.reservation_use import used_by
 from gang_scheduler.domain.room import Room
 from gang_scheduler.domain.upstream_words import available
 from gang_scheduler.domain.vectors import Ints, Mask
@@ -37,6 +38,7 @@ class Reason(StrEnum):
     ROOM_BEING_FREED = "RoomBeingFreed"
     BAD_REQUESTS = "BadRequests"
     READY = "Ready"
+    VOLUMES_NOT_READY = "VolumesNotReady"
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,17 +69,28 @@ class NodeReport:
     short: tuple[Manifest, ...]
     """For every resource that is too little somewhere: its name, what is needed, the most that is free, and where."""
 
+    obstacle: str = ""
+    """What keeps the pod from every node, whatever the nodes are like."""
+
+    reserved: str = ""
+    """What became of the reservations that the pod might have used."""
+
     @property
     def fitting(self) -> int:
-        return self.nodes - sum(count for _, count in self.filters)
+        return 0 if self.obstacle else self.nodes - sum(count for _, count in self.filters)
 
     @property
     def reason(self) -> Reason:
+        if self.obstacle:
+            return Reason.VOLUMES_NOT_READY
         return Reason.NOT_ENOUGH_RESOURCES if self.short else Reason.NO_NODE_MATCHES
 
     def sentence(self) -> str:
         """``0/3 nodes are available: 3 Insufficient cpu (needs 2, most free 1500m on n1).``"""
-        return available(self.fitting, self.nodes, self.filters)
+        if self.obstacle and self.nodes:
+            return f"0/{self.nodes} nodes are available: {self.obstacle}."
+        told = available(self.fitting, self.nodes, self.filters)
+        return f"{told} {self.reserved}" if self.reserved else told
 
 
 def node_report(room: Room, record: PodRecord) -> NodeReport:
@@ -85,6 +98,9 @@ def node_report(room: Room, record: PodRecord) -> NodeReport:
     table = room.table
     left = table.exists.copy()
     nodes = int(np.count_nonzero(left))
+    obstacle = room.volumes.obstacle(record.shape.claims)
+    if obstacle:
+        return NodeReport(nodes, (), (), obstacle)
     counts: list[tuple[str, int]] = []
     for phrase, mask in static_filters(record.shape.rules, table):
         _sieve(counts, phrase, left, mask)
@@ -104,7 +120,7 @@ def node_report(room: Room, record: PodRecord) -> NodeReport:
         _sieve(counts, phrase, left, mask)
         if len(counts) > before:
             short.append({"resource": name, "need": "", "phrase": phrase})
-    return NodeReport(nodes, tuple(counts), tuple(short))
+    return NodeReport(nodes, tuple(counts), tuple(short), "", used_by(room, record))
 
 
 def too_large(room: Room, record: PodRecord) -> str:

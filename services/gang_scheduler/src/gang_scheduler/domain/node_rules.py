@@ -68,17 +68,19 @@ def node_rules(spec: Mapping[str, Any]) -> NodeRules:
     preferred = affinity.get("preferredDuringSchedulingIgnoredDuringExecution") or ()
     return NodeRules(
         equalities(spec.get("nodeSelector")),
-        None if required is None else tuple(_term(item) for item in required.get("nodeSelectorTerms") or ()),
-        tuple((int(item.get("weight") or 0), _term(item.get("preference") or {})) for item in preferred),
-        tuple(_toleration(item) for item in spec.get("tolerations") or ()),
+        None if required is None else tuple(node_term(item) for item in required.get("nodeSelectorTerms") or ()),
+        tuple((int(item.get("weight") or 0), node_term(item.get("preference") or {})) for item in preferred),
+        tuple(toleration(item) for item in spec.get("tolerations") or ()),
     )
 
 
-def _term(item: Mapping[str, Any]) -> NodeTerm:
+def node_term(item: Mapping[str, Any]) -> NodeTerm:
+    """A node selector term of a manifest."""
     return NodeTerm(requirements(item.get("matchExpressions")), requirements(item.get("matchFields")))
 
 
-def _toleration(item: Mapping[str, Any]) -> Toleration:
+def toleration(item: Mapping[str, Any]) -> Toleration:
+    """A toleration of a manifest."""
     return Toleration(
         str(item.get("key") or ""),
         str(item.get("operator") or "Equal"),

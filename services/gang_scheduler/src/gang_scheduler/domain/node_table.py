@@ -108,6 +108,15 @@ class NodeTable:
             del self.held[slot]
         self.room.add(slot)
 
+    def reserve(self, slot: int, amounts: Mapping[str, int], sign: int) -> None:
+        """Hold ``amounts`` of a node for the owners of a reservation; a negative ``sign`` lets go of them."""
+        for name, amount in amounts.items():
+            row = self.resources.row(name)
+            if row >= len(self.used):
+                self._grow_rows(row)
+            self.used[row, slot] += sign * min(amount, LARGEST_SUPPLY)
+        self.room.add(slot)
+
     def rank(self) -> Ints:
         """For each slot the place of its name in the order of names: what decides between equal nodes."""
         if self._rank is None:

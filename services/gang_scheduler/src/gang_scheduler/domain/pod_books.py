@@ -12,6 +12,7 @@ from gang_scheduler.domain.pod_shape import PodForm, ResourceRows, ShapeCatalog
 from gang_scheduler.domain.podset import podset_of
 from gang_scheduler.domain.queue_ledger import QueueLedger
 from gang_scheduler.domain.quota_admission import Grant, grant_of
+from gang_scheduler.domain.reservation_terms import ALLOCATED, reservation_of
 from gang_scheduler.domain.room import Room
 from gang_scheduler.domain.scoring import Placement
 from kube import Event, Key, Object
@@ -34,6 +35,9 @@ class PodBooks:
     touched: dict[GroupId, bool] = field(default_factory=dict)
     on_node: dict[str, dict[Key, PodRecord]] = field(default_factory=dict)
     """By name of the node, whether it is known or not."""
+
+    claimants: dict[Key, dict[Key, PodRecord]] = field(default_factory=dict)
+    """By volume claim the pods that name it."""
 
     namespace_annotations: dict[str, dict[str, str]] = field(default_factory=dict)
     namespace_queues: dict[str, str] = field(default_factory=dict)
@@ -76,7 +80,10 @@ class PodBooks:
         """The pod was not bound after all."""
         record.assumed = False
         record.given = allotment_of(devices_of(record.pod.annotations))
-        self._bind(record, str(record.pod.spec.get("nodeName") or ""))
+        self.lift(record)
+        node = str(record.pod.spec.get("nodeName") or "")
+        record.reservation = reservation_of(record.pod.annotations) if node else ""
+        self._bind(record, node)
         self._stand(record, again=True)
 
     def placed(self) -> list[PodRecord]:
@@ -89,10 +96,14 @@ class PodBooks:
         record = PodRecord(pod.key, pod, form, form.scheduler in self.schedulers)
         record.podset = podset_of(record, grant.levels) if grant is not None else None
         record.given = allotment_of(devices_of(pod.annotations))
+        if pod.spec.get("nodeName"):
+            record.reservation = reservation_of(pod.annotations)
         record.rank()
         if not form.shape.terms.empty:
             self.room.neighbours.watch(form.shape.terms, self.placed)
         self.pods[pod.key] = record
+        for claim in form.shape.claims:
+            self.claimants.setdefault(claim, {})[pod.key] = record
         self._bind(record, str(pod.spec.get("nodeName") or ""))
         self._join(record)
         self.count(record)
@@ -104,6 +115,10 @@ class PodBooks:
         self._part(record)
         if not record.shape.terms.empty:
             self.room.neighbours.leave(record.shape.terms)
+        for claim in record.shape.claims:
+            self.claimants[claim].pop(record.key, None)
+            if not self.claimants[claim]:
+                del self.claimants[claim]
 
     def _update(self, record: PodRecord, new: Object) -> None:
         old, record.pod = record.pod, new
@@ -117,6 +132,8 @@ class PodBooks:
             self._reform(record)
         node = str(spec.get("nodeName") or "")
         if node or not record.assumed:
+            if record.assumed and record.reservation:
+                self.room.reserved.note(record.reservation)
             record.assumed = False
             self._bind(record, node)
         self._stand(record, again=again)
@@ -138,6 +155,8 @@ class PodBooks:
             if not record.shape.terms.empty:
                 self._reform(record)
         self._renew_devices(record, old)
+        if record.pod.annotations.get(ALLOCATED) != old.annotations.get(ALLOCATED):
+            self._renew_reservation(record)
         if record.pod.annotations.get(ADMISSION) != old.annotations.get(ADMISSION):
             self._reform(record)
         gang = group_of(record.pod)
@@ -169,12 +188,19 @@ class PodBooks:
         if given != record.given:
             self.lift(record)
             record.given = given
-        if _traits(record.pod) != _traits(old):
+        if traits_of_pod(record.pod) != traits_of_pod(old):
             self._reform(record)
+
+    def _renew_reservation(self, record: PodRecord) -> None:
+        """The pod was given a reservation, mostly the one that was assumed."""
+        name = reservation_of(record.pod.annotations) if record.pod.spec.get("nodeName") else ""
+        if name != record.reservation:
+            self.lift(record)
+            record.reservation = name
 
     def _form_of(self, pod: Object, grant: Grant | None) -> PodForm:
         """The form of a pod, on the nodes of the quota that it was granted."""
-        return self.catalog.form_of(pod.spec, pod.namespace, pod.labels, _traits(pod), grant)
+        return self.catalog.form_of(pod.spec, pod.namespace, pod.labels, traits_of_pod(pod), grant)
 
     def _grant_of(self, pod: Object) -> Grant | None:
         """What a pod or its group was granted."""
@@ -258,5 +284,6 @@ class PodBooks:
                 self.count(record)
 
 
-def _traits(pod: Object) -> Traits:
+def traits_of_pod(pod: Object) -> Traits:
+    """What labels and annotations of a pod say about its place within a node."""
     return traits_of(pod.labels, pod.annotations, int(pod.spec.get("priority") or 0))

@@ -62,6 +62,9 @@ class PodRecord:
     podset: "PodSet | None" = None
     """The set that is laid out in the topology of its flavor, where that has one."""
 
+    reservation: str = ""
+    """The reservation whose room it uses, "" for none."""
+
     matched: tuple[int, ...] = ()
     matched_version: int = -1
     order: tuple[int, str, str, str] = (0, "", "", "")

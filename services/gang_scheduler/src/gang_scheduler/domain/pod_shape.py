@@ -12,6 +12,8 @@ from gang_scheduler.domain.node_rules import NodeRules, node_rules
 from gang_scheduler.domain.pod_requests import tolerant_requests
 from gang_scheduler.domain.pod_terms import PodTerms, pod_terms
 from gang_scheduler.domain.vectors import Ints
+from kube import Key
+from kube.volumes import claims_of
 from resources import Amounts
 
 # A request of this fits no node (see LARGEST_SUPPLY); kept far below 63 bits so that sums in vectors cannot wrap.
@@ -44,6 +46,9 @@ class PodShape:
     terms: PodTerms
     ports: tuple[HostPort, ...]
     devices: DeviceNeed
+    claims: tuple[Key, ...] = ()
+    """The volume claims that it names."""
+
     broken: str = ""
     """What is wrong with the requests, if they cannot be read: such a pod waits."""
 
@@ -110,14 +115,15 @@ class ShapeCatalog:
 
     def _shape(self, spec: Mapping[str, Any], namespace: str, labels: Mapping[str, str], traits: Traits) -> PodShape:
         terms = pod_terms(spec, namespace, labels)
-        content = (_content(spec), None if terms.empty else terms, traits)
+        claims = claims_of(spec, namespace)
+        content = (_content(spec), None if terms.empty else terms, traits, claims)
         shape = self._by_content.get(content)
         if shape is None:
-            shape = self._make(dict(spec), terms, traits)
+            shape = self._make(dict(spec), terms, traits, claims)
             self._by_content[content] = shape
         return shape
 
-    def _make(self, spec: dict[str, Any], terms: PodTerms, traits: Traits) -> PodShape:
+    def _make(self, spec: dict[str, Any], terms: PodTerms, traits: Traits, claims: tuple[Key, ...]) -> PodShape:
         requests, broken = tolerant_requests(spec)
         needs = tuple(min(amount, LARGEST_AMOUNT) for amount in requests.values())
         self._made += 1
@@ -131,6 +137,7 @@ class ShapeCatalog:
             terms,
             host_ports(spec),
             device_need(spec, requests, traits),
+            claims,
             broken,
         )
 

@@ -7,6 +7,7 @@ from typing import NamedTuple
 from gang_scheduler.domain.allotments import Allotment
 from gang_scheduler.domain.pod_record import PodRecord
 from gang_scheduler.domain.room import Room
+from gang_scheduler.domain.volume_claims import Choice
 
 
 class Step(NamedTuple):
@@ -17,6 +18,12 @@ class Step(NamedTuple):
     allotments: tuple[Allotment, ...] = ()
     """The devices of each, where any matter."""
 
+    volumes: tuple[Choice, ...] = ()
+    """What their claims are bound to."""
+
+    reservation: str = ""
+    """The reservation whose room they use."""
+
 
 @dataclass(slots=True)
 class Trial:
@@ -25,15 +32,21 @@ class Trial:
     room: Room
     steps: list[Step] = field(default_factory=list)
 
-    def place(self, records: Sequence[PodRecord], slot: int) -> None:
-        """Put pods of one class and one group on a node; the caller knows that they fit."""
+    def place(self, records: Sequence[PodRecord], slot: int, reservation: str = "") -> None:
+        """Put pods of one class and one group on a node, or into a reservation there; the caller knows that they fit."""
+        if reservation:
+            for record in records:
+                record.reservation = reservation
         group = records[0].group
         self.room.occupy(records, slot, group.queue if records[0].ours else None)
         devices = self.room.table.devices
         allotments: tuple[Allotment, ...] = ()
         if devices.concern(records[0].shape.devices):
             allotments = tuple(devices.allotted(slot, record.key) for record in records)
-        self.steps.append(Step(tuple(records), slot, allotments))
+        claims = records[0].shape.claims
+        self.steps.append(
+            Step(tuple(records), slot, allotments, self.room.volumes.choices(claims) if claims else (), reservation)
+        )
 
     def checkpoint(self) -> int:
         """A mark to come back to."""
@@ -42,7 +55,10 @@ class Trial:
     def rollback(self, mark: int) -> None:
         """Take back all steps since ``mark``."""
         while len(self.steps) > mark:
-            self.room.vacate(self.steps.pop().records)
+            step = self.steps.pop()
+            self.room.vacate(step.records)
+            for record in step.records if step.reservation else ():
+                record.reservation = ""
 
     def since(self, mark: int) -> list[Step]:
         """The steps taken since ``mark``."""

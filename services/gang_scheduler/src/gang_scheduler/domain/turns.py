@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 
 from gang_scheduler.domain.attempt import Attempts
 from gang_scheduler.domain.backfill import Backfill
-from gang_scheduler.domain.block import ANYTHING, Block
+from gang_scheduler.domain.block import ANYTHING, OWN_CHANGE, Block
 from gang_scheduler.domain.claims import Claims
 from gang_scheduler.domain.cluster import Cluster
 from gang_scheduler.domain.eviction import Wish
@@ -141,7 +141,7 @@ class Pass:
         if not failed:
             self._line_up(turn)
             return
-        if place[1] == MINIMUM and turn.block is not None and not turn.block.hopeless and not turn.steps:
+        if place[1] == MINIMUM and turn.block is not None and _for_room(turn.block) and not turn.steps:
             self.evictor.reserved = [claim for unit, claim in self.claims.reservations.items() if unit not in passed]
             self._make_room(turn, -place[0])
         self._mention_reservations(turn, passed)
@@ -220,6 +220,11 @@ class Pass:
 
     def _placed(self, turn: Turn, group: Group) -> int:
         return sum(len(step.records) for step in turn.steps if step.records[0].group is group)
+
+
+def _for_room(block: Block) -> bool:
+    """Whether the room of others could help."""
+    return not block.hopeless and block.wake is not OWN_CHANGE
 
 
 def _wants(group: Group) -> bool:

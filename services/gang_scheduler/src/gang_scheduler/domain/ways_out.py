@@ -124,6 +124,9 @@ _FIXED: dict[str, Callable[[Manifest], Iterator[str]]] = {
     Reason.ROOM_BEING_FREED: _freed,
     Reason.BAD_REQUESTS: _requests,
     "SchedulingGates": _gates,
+    "VolumesNotReady": lambda answer: iter(
+        ["create the claim, or see with `tidegate describe pvc` why it is not bound"]
+    ),
     "NotReady": _not_ready,
     "QueueNotLeaf": lambda answer: iter(["name one of the queues below it"]),
     "QuotaExceeded": _quota,
