@@ -55,6 +55,19 @@ def test_a_refused_decision_is_made_again_at_once_and_then_more_and_more_seldom(
     assert waits == [0, 0, 100, 200, 400, 800, 1600, 3200]
 
 
+def test_a_commit_names_the_subjects_that_are_left_alone(rig: Rig) -> None:
+    """It is the one thing that a decision depends on which no log tells: it could not be made again otherwise."""
+    rig.start()
+    rig.make("x")
+    for number in range(1, 4):
+        rig.answer(f"toy/1/{number}", "x", applied=False)
+    rig.make("y")
+    assert [ref.name for ref in rig.commits()[-1].resting] == ["x"]
+    rig.loop.advance(10_000)
+    rig.make("z")
+    assert [ref.name for ref in rig.commits()[-1].resting] == []
+
+
 def test_an_applied_decision_ends_the_pauses(rig: Rig) -> None:
     rig.start()
     rig.make("x")

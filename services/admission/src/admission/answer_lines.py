@@ -84,6 +84,8 @@ def _queues(answer: Manifest) -> Iterator[str]:
         parts = [f"{name} {_amounts(item[name])}" for name in _SHOWN if item.get(name)]
         state = f" is {item['state']}" if item.get("state") else ""
         yield f"queue {item['queue']}{state}" + (f": {'; '.join(parts)}" if parts else "")
+    for item in answer.get("guaranteedTo") or ():
+        yield f"{_amounts(item['unused'])} is kept for queue {item['queue']}, to which it is guaranteed"
     for user in answer.get("usedBy") or ():
         yield f"{user['group']} uses {_amounts(user['used'])} of it"
 

@@ -51,7 +51,8 @@ def _capability(answer: Manifest) -> Iterator[str]:
 
 
 def _guaranteed(answer: Manifest) -> Iterator[str]:
-    yield "wait for work outside those queues to end, use a queue that has a guarantee, or lower theirs"
+    names = ", ".join(item["queue"] for item in answer.get("guaranteedTo") or ()) or "those queues"
+    yield f"wait for work outside {names} to end, use a queue that has a guarantee, or lower theirs"
 
 
 def _members(answer: Manifest) -> Iterator[str]:
