@@ -123,6 +123,7 @@ class SchedulerCore:
         due = self._renew_claims(now)
         self.line.wake(cluster.room, self._strict_queue)
         cluster.room.ledger.released.clear()
+        cluster.room.look_ahead()
         trial = Trial(cluster.room)
         evictor = Evictor(cluster, trial, self.claims, self._rules)
         backfill = Backfill(cluster, trial, self.claims, self.heads, now, due)

@@ -47,6 +47,9 @@ class NodeTable:
     version: int = 0
     """Counts the changes of nodes themselves, not of what is used of them."""
 
+    arrivals: int = 0
+    """Counts the nodes that ever came."""
+
     _taint_numbers: dict[tuple[Taint, ...], int] = field(default_factory=lambda: {(): 0})
     _free_slots: list[int] = field(default_factory=list)
     _rank: Ints | None = None
@@ -135,6 +138,13 @@ class NodeTable:
             self._grow_rows(max(shape.rows))
         return list(shape.rows)
 
+    def row_of(self, name: str) -> int:
+        """The row of a resource, which exists then."""
+        row = self.resources.row(name)
+        if row >= len(self.used):
+            self._grow_rows(row)
+        return row
+
     def totals(self) -> Amounts:
         """What all nodes that take pods have together."""
         if self._totals is None:
@@ -180,6 +190,7 @@ class NodeTable:
         self.names[slot] = name
         self.slots[name] = slot
         self.exists[slot] = True
+        self.arrivals += 1
         self._rank = None
         # Equal scores are decided by the order of names, which is another one now.
         self.rules.forget()

@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
+from gang_scheduler.domain.foresight import Foresight
 from gang_scheduler.domain.host_ports import PortIndex
 from gang_scheduler.domain.hyper_nodes import HyperNodes
 from gang_scheduler.domain.level_tree import LevelTrees
@@ -31,6 +32,7 @@ class Room:
     placement: Placement
     neighbours: NeighbourIndex = field(init=False)
     ports: PortIndex = field(init=False)
+    foresight: Foresight = field(init=False)
     views: ShapeViews = field(init=False)
     hyper_nodes: HyperNodes = field(init=False)
     level_trees: LevelTrees = field(init=False)
@@ -42,7 +44,8 @@ class Room:
     def __post_init__(self) -> None:
         self.neighbours = NeighbourIndex(self.table)
         self.ports = PortIndex(self.table)
-        self.views = ShapeViews(self.table, self.placement)
+        self.foresight = Foresight(self.table)
+        self.views = ShapeViews(self.table, self.placement, self.foresight)
         self.hyper_nodes = HyperNodes(self.table)
         self.level_trees = LevelTrees(self.table)
         self.volumes = VolumeBooks(self.table)
@@ -76,6 +79,11 @@ class Room:
         if queue is not None:
             self.ledger.charge(queue, records[0].shape.requests, -len(records))
 
+    def look_ahead(self) -> None:
+        """Learn from what runs what the room that is left is good for; of use only where nodes are packed."""
+        if self.placement is Placement.BINPACK:
+            self.foresight.renew()
+
     def view(self, record: PodRecord) -> ShapeView:
         """The nodes as the pod's shape sees them."""
         view = self.views.of(record.shape)
@@ -107,6 +115,7 @@ class Room:
     def _move(self, records: Sequence[PodRecord], slot: int, sign: int) -> None:
         shape = records[0].shape
         self.table.take(shape, slot, sign * len(records))
+        self.foresight.census.add(shape, sign * len(records))
         if shape.ports:
             for _ in records:
                 self.ports.move(shape, slot, sign)
