@@ -4,6 +4,8 @@ import asyncio
 import sys
 from collections.abc import Awaitable, Callable
 
+from tests.bench.bench_job_quality import job_quality
+from tests.bench.bench_queues import queues
 from tests.bench.end_to_end import real_gangs, simulated
 from tests.bench.figures import Figure, show
 from tests.bench.idle import idle
@@ -16,6 +18,8 @@ BENCHMARKS: dict[str, Callable[[], Awaitable[list[Figure]]]] = {
     "restart": restart,
     "idle": idle,
     "topology": topology,
+    "queues": queues,
+    "job-quality": job_quality,
 }
 
 

@@ -11,6 +11,7 @@ from gang_scheduler.domain.core import SchedulerCore
 from job_controller.domain.core import JobCore, concerns
 from kube import Manifest
 from queue_manager.domain.core import QueueCore
+from queue_manager.domain.kueue_policy import KueuePolicy
 from queue_manager.domain.policy import QueuePolicy
 from tidegate.codec.facts import Interest
 
@@ -49,6 +50,7 @@ class Policy:
             queueing=queueing,
             strict_fifo=policy.get("ordering") == "strict-fifo",
             fair=policy.get("ordering") == "fair",
+            kueue=KueuePolicy.of(policy.get("kueue") or {}),
         )
         scheduling: Manifest = {
             "placement": str(policy.get("placement", "binpack")),
