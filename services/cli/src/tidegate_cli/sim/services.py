@@ -38,7 +38,9 @@ class Policy:
     @classmethod
     def told(cls, settings: Mapping[str, Manifest]) -> "Policy":
         """The choices that running services say were made, by service; what one does not say is as by default."""
-        return cls(QueuePolicy(**settings.get("queue_manager", {})), settings.get("gang_scheduler", {}))
+        queues = dict(settings.get("queue_manager", {}))
+        kueue = KueuePolicy(**queues.pop("kueue", {}))
+        return cls(QueuePolicy(**queues, kueue=kueue), settings.get("gang_scheduler", {}))
 
     @classmethod
     def of(cls, policy: Manifest) -> "Policy":
