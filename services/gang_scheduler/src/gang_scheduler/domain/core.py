@@ -162,7 +162,7 @@ class SchedulerCore:
         return made
 
     def deadline(self) -> int | None:
-        """When somebody has waited at the head of a queue for so long that room is reserved for it, its time is over, or a reservation ends."""
+        """When room is to be reserved for a head that has waited long, the time of somebody is over, or a reservation ends."""
         times = [self.limits.next, self.desk.deadline()]
         if self.backfill:
             times.append(self.claims.now if self._again else self.heads.next_due(self.claims.now))
