@@ -9,11 +9,14 @@ import sys
 from collections.abc import Awaitable, Callable
 
 from tests.bench.bench_gpu_quality import gpu_quality
+from tests.bench.bench_job_quality import job_quality
+from tests.bench.bench_queues import queues
 from tests.bench.end_to_end import real_gangs, simulated
 from tests.bench.figures import Figure, show
 from tests.bench.idle import idle
 from tests.bench.openb import TRACES
 from tests.bench.restart import restart
+from tests.bench.scheduling import growth, neighbours, placement, reclaim
 from tests.bench.topology import topology
 
 BENCHMARKS: dict[str, Callable[[], Awaitable[list[Figure]]]] = {
@@ -21,7 +24,13 @@ BENCHMARKS: dict[str, Callable[[], Awaitable[list[Figure]]]] = {
     "simulated": simulated,
     "restart": restart,
     "idle": idle,
+    "placement": placement,
+    "neighbours": neighbours,
+    "reclaim": reclaim,
+    "growth": growth,
     "topology": topology,
+    "queues": queues,
+    "job-quality": job_quality,
 }
 
 GPU_QUALITY = "gpu-quality"

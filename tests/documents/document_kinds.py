@@ -109,8 +109,10 @@ SUPPORT = (
     Support("DaemonSet.apps", ("cluster_gateway",), "a pod on every node that fits"),
     Support(
         "Job.batch",
-        ("cluster_gateway",),
-        "completions, parallelism, indexed jobs, backoff limits, pod failure policy, deadline, suspend, TTL",
+        ("cluster_gateway", "queue_manager"),
+        "completions, parallelism, indexed jobs, backoff limits, pod failure policy, deadline, suspend, TTL; with the label "
+        "`kueue.x-k8s.io/queue-name` it is suspended until there is quota for all its pods, or for as many as "
+        "`kueue.x-k8s.io/job-min-parallelism` says; with `kueue.x-k8s.io/elastic-job` it gets more pods as there is quota",
     ),
     Support(
         "CronJob.batch",
@@ -202,7 +204,7 @@ SUPPORT = (
         "nothing is placed by it",
     ),
     Support(
-        "PodGroup.scheduling.x-k8s.io", ("gang_scheduler",), "`minMember`", "`scheduleTimeoutSeconds`, `minResources`"
+        "PodGroup.scheduling.x-k8s.io", ("gang_scheduler",), "`minMember`, `scheduleTimeoutSeconds`", "`minResources`"
     ),
     Support(
         "ElasticQuota.scheduling.sigs.k8s.io",
@@ -213,16 +215,31 @@ SUPPORT = (
         "ClusterQueue.kueue.x-k8s.io",
         ("queue_manager",),
         "quota by flavor, borrowing and lending limits, flavorFungibility, preemption, fairSharing, queueingStrategy, "
-        "namespaceSelector, stopPolicy; its status",
-        "admissionChecks, admissionScope",
+        "namespaceSelector, stopPolicy, admissionChecks, admissionScope; its status",
     ),
     Support(
         "LocalQueue.kueue.x-k8s.io",
         ("queue_manager",),
-        "clusterQueue, stopPolicy; bare pods and jobs that name it get quota before they start; its status",
-        "fairSharing",
+        "clusterQueue, stopPolicy, fairSharing (weight of past use); bare pods and jobs that name it get quota before they "
+        "start; its status",
     ),
     Support("Cohort.kueue.x-k8s.io", ("queue_manager",), "the tree of cohorts, their own quota, fairSharing"),
+    Support(
+        "Workload.kueue.x-k8s.io",
+        ("queue_manager",),
+        "one is made for every pod, gang and Job in a LocalQueue; one that names no job holds quota itself: podSets with "
+        "minCount, queueName, priority, priorityClassRef, active, maximumExecutionTimeSeconds, reclaimablePods; conditions "
+        "QuotaReserved, Admitted, PodsReady, Evicted, Preempted, Finished; requeueState; answers of checks by the annotation "
+        "`checks.tidegate.dev/<name>`",
+        "topologyRequest, preemptionGates, cluster names",
+    ),
+    Support(
+        "AdmissionCheck.kueue.x-k8s.io",
+        ("queue_manager",),
+        "quota is held and nothing starts before every check of the ClusterQueue is answered Ready; Retry backs off, Rejected "
+        "deactivates",
+        "controllers of checks: whoever answers is a program of the user",
+    ),
     Support(
         "ResourceFlavor.kueue.x-k8s.io",
         ("queue_manager",),

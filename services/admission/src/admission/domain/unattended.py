@@ -9,7 +9,6 @@ _KINDS = (
     "Suggestion.kubeflow.org",
     "PodMigrationJob.scheduling.koordinator.sh",
     "NodeSLO.slo.koordinator.sh",
-    "Workload.kueue.x-k8s.io",
 )
 
 UNATTENDED = frozenset(_KINDS) | {info.id for info in KINDS.values() if info.group in _GROUPS}

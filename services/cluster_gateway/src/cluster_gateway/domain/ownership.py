@@ -12,6 +12,8 @@ _GROUP = "PodGroup.scheduling.volcano.sh"
 _QUEUE = "Queue.scheduling.volcano.sh"
 _COMMAND = "Command.bus.volcano.sh"
 _KUEUE = ("ClusterQueue.kueue.x-k8s.io", "LocalQueue.kueue.x-k8s.io", "Cohort.kueue.x-k8s.io")
+_WORKLOAD = "Workload.kueue.x-k8s.io"
+_JOB = "Job.batch"
 _QUOTA = "ElasticQuota.scheduling.sigs.k8s.io"
 _CLAIM = "PersistentVolumeClaim"
 _RESERVATION = "Reservation.scheduling.koordinator.sh"
@@ -25,9 +27,10 @@ _MAY: dict[str, dict[Verb, tuple[str, ...]]] = {
         Verb.DELETE: (_ANY,),
     },
     "queue_manager": {
-        Verb.STATUS: (_GROUP, _QUEUE, _POD, _QUOTA, *_KUEUE),
-        Verb.PATCH: (_GROUP, _QUEUE, _POD),
-        Verb.DELETE: (_COMMAND,),
+        Verb.CREATE: (_WORKLOAD,),
+        Verb.STATUS: (_GROUP, _QUEUE, _POD, _JOB, _QUOTA, _WORKLOAD, *_KUEUE),
+        Verb.PATCH: (_GROUP, _QUEUE, _POD, _JOB, _WORKLOAD),
+        Verb.DELETE: (_COMMAND, _WORKLOAD),
     },
     "gang_scheduler": {
         Verb.BIND: (_POD,),

@@ -54,8 +54,8 @@ class Cluster(PodBooks):
             **dict.fromkeys((CLAIM, VOLUME, STORAGE_CLASS), self._fold_volume),
         }
 
-    def fold(self, events: Iterable[Event]) -> None:
-        """Take in one change set. What pods refer to is read before the pods."""
+    def fold(self, events: Iterable[Event], now: int = 0) -> None:
+        """Take in one change set, as of ``now``. What pods refer to is read before the pods."""
         pods: list[Event] = []
         for event in events:
             kind = event.key.kind
@@ -64,6 +64,7 @@ class Cluster(PodBooks):
             elif kind in self._folds:
                 self._folds[kind](event)
         for event in pods:
+            self.run_times.fold(event, now)
             self.fold_pod(event)
 
     def hear(self, queues: dict[str, Entitlement], namespaces: Mapping[str, str] | None = None) -> None:

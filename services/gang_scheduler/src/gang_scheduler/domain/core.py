@@ -27,6 +27,7 @@ from gang_scheduler.domain.trial import Trial
 from gang_scheduler.domain.turn import Turn, wake_of
 from gang_scheduler.domain.turns import Pass
 from gang_scheduler.domain.victims import GangEviction
+from gang_scheduler.domain.wait_limits import WaitLimits
 from gang_scheduler.domain.waiting_line import Unit, WaitingLine
 from kube import Decision, Event, Key, Manifest, Outcome
 
@@ -74,6 +75,9 @@ class SchedulerCore:
     desk: ReservationDesk = field(init=False)
     """Sees to the Reservations that users make."""
 
+    limits: WaitLimits = field(default_factory=WaitLimits)
+    """Who wants to wait for so long and no longer."""
+
     _planned: list[Claim] = field(default_factory=list)
     _assumptions: Assumptions = field(init=False)
     _askers: Askers = field(init=False)
@@ -94,12 +98,13 @@ class SchedulerCore:
 
     def fold(self, events: Sequence[Event], now: int) -> None:
         """Take in what one change set changed."""
-        self.cluster.fold(events)
+        self.cluster.fold(events, now)
 
     def hear(self, service: str, decision: Decision) -> None:
         """Take in the entitlements of the queues. Until the first ones were heard nothing is placed."""
         if decision.name == "EntitlementsComputed":
             payload = decision.payload or {}
+            self.cluster.room.ledger.hear_order(payload.get("order") or {})
             self.cluster.hear(entitlements(payload), payload.get("namespaces"))
             self._askers.shares_changed = True
 
@@ -118,6 +123,7 @@ class SchedulerCore:
         cluster = self.cluster
         if cluster.room.ledger.queues is None:
             return []
+        cluster.room.ledger.now = now
         touched = self._take_touched(in_flight)
         cluster.room.ledger.supply = cluster.room.table.totals()
         due = self._renew_claims(now)
@@ -127,7 +133,7 @@ class SchedulerCore:
         trial = Trial(cluster.room)
         evictor = Evictor(cluster, trial, self.claims, self._rules)
         backfill = Backfill(cluster, trial, self.claims, self.heads, now, due)
-        turns = Pass(cluster, trial, self.claims, evictor, backfill)
+        turns = Pass(cluster, trial, self.claims, evictor, backfill, self.limits)
         ready = [unit for unit in self.line.ready if not self._busy(unit, in_flight)]
         made = self.desk.open(now, in_flight)
         self.desk.place(self._first_of(ready))
@@ -151,25 +157,24 @@ class SchedulerCore:
         for turn in turns.turns.values():
             self._park(turn, waits)
         self.heads.settle(now, self.line.__contains__)
-        self._again = not due.issuperset(self.heads.due(now))
+        self._again = self.backfill and not due.issuperset(self._due(now))
         self.line.seen(cluster.room)
         self.desk.seen()
         return made
 
     def deadline(self) -> int | None:
-        """When somebody has waited at the head of a queue for so long that room is reserved for it, or a reservation ends."""
-        ends = self.desk.deadline()
-        if not self.backfill:
-            return ends
-        due = self.claims.now if self._again else self.heads.next_due(self.claims.now)
-        return min((at for at in (ends, due) if at is not None), default=None)
+        """When room is to be reserved for a head that has waited long, the time of somebody is over, or a reservation ends."""
+        times = [self.limits.next, self.desk.deadline()]
+        if self.backfill:
+            times.append(self.claims.now if self._again else self.heads.next_due(self.claims.now))
+        return min((time for time in times if time is not None), default=None)
 
     def remember(self) -> bytes | None:
         """The claims, those of the decisions just made included; None if they are as they were."""
         made = {claim.unit: claim for claim in self._planned}
         kept = {claim.unit: claim for claim in self.claims.promises.values()}
         claims = [*(kept | made).values(), *self.claims.reservations.values()]
-        content = dump(claims, self.heads.since, self.heads.first())
+        content = dump(claims, self.heads.since, self.heads.first(), self.cluster.run_times.history.dump())
         if content == (self._remembered or dump((), {}, {})):
             return None
         self._remembered = content
@@ -178,8 +183,9 @@ class SchedulerCore:
     def restore(self, content: bytes) -> None:
         """Take up the claims of a predecessor. What became of the evictions behind them is told by the facts."""
         self._remembered = content
-        found, since, first = load(content)
+        found, since, first, runs = load(content)
         self.heads.recall(since, first)
+        self.cluster.run_times.history.load(runs)
         for claim in found:
             claim.ordered = True
             self.claims.add(claim)
@@ -216,8 +222,11 @@ class SchedulerCore:
         Returns the heads that have waited so long that room has to be reserved for them.
         """
         self.claims.now = now
-        due = set(self.heads.due(now)) if self.backfill else set()
+        due = self._due(now) if self.backfill else set()
         self._askers.look()
+        for unit in self.limits.take(now):
+            if unit in self.line:
+                self.line.renew(unit)
         for claim in list(self.claims.promises.values()):
             if claim.unit not in self.line or not self.claims.holds(claim):
                 self.claims.end(claim)
@@ -231,6 +240,11 @@ class SchedulerCore:
                 self.line.renew(unit)
         self.claims.renew()
         return due
+
+    def _due(self, now: int) -> set[Unit]:
+        """For whom room has to be reserved: heads that waited long, and those who may not be passed over any more."""
+        heads = [unit for unit in self.heads.due(now) if not self.limits.over(unit, now)]
+        return {*heads, *self.limits.pressing(now)}
 
     def _take_touched(self, in_flight: AbstractSet[Key]) -> list[Group]:
         """The groups that changed, lined up; those with a decision on its way stay for later."""
@@ -280,6 +294,7 @@ class SchedulerCore:
     def _leave(self, unit: Unit) -> None:
         self.line.leave(unit)
         self.heads.leave(unit)
+        self.limits.leave(unit)
         self._askers.leave(unit)
         self.explanations.pop(unit, None)
 
@@ -339,8 +354,10 @@ class SchedulerCore:
             self._askers.wait(turn.unit, group.queue, group.priority(self.cluster.classes))
         if turn.place is not None and turn.block.explanation.reason in FOR_ROOM and not turn.block.hopeless:
             self.heads.wait(turn.unit, turn.groups[0].queue, turn.place)
+            self.limits.wait(turn.unit, turn.groups)
         else:
             self.heads.leave(turn.unit)
+            self.limits.leave(turn.unit)
         self.explanations[turn.unit] = turn.block.explanation
         self.line.park(turn.unit, waits[turn.unit], self._strict_queue(turn.unit))
 

@@ -14,6 +14,7 @@ from gang_scheduler.domain.queue_ledger import QueueLedger
 from gang_scheduler.domain.quota_admission import Grant, grant_of
 from gang_scheduler.domain.reservation_terms import ALLOCATED, reservation_of
 from gang_scheduler.domain.room import Room
+from gang_scheduler.domain.run_time import RunTimes
 from gang_scheduler.domain.scoring import Placement
 from kube import Event, Key, Object
 from kube.devices import devices_of
@@ -30,6 +31,9 @@ class PodBooks:
     placement: Placement
     room: Room = field(init=False)
     catalog: ShapeCatalog = field(init=False)
+    run_times: RunTimes = field(default_factory=RunTimes)
+    """How long pods are expected to run."""
+
     pods: dict[Key, PodRecord] = field(default_factory=dict)
     groups: dict[GroupId, Group] = field(default_factory=dict)
     touched: dict[GroupId, bool] = field(default_factory=dict)
