@@ -14,7 +14,10 @@ IGNORED, AFFINITY = (f"scheduling.koordinator.sh/reservation-{word}" for word in
 
 
 def node(toy: Any, draw: random.Random) -> None:
-    toy.node(f"n{draw.randint(0, 3)}", cpu=draw.randint(2, 8), **{GPU: draw.randint(0, 4)})
+    """A node comes. One that is there stays as it is."""
+    name = f"n{draw.randint(0, 3)}"
+    if Key("Node", "", name) not in toy.store.objects:
+        toy.node(name, cpu=draw.randint(2, 8), **{GPU: draw.randint(0, 4)})
 
 
 def requests(draw: random.Random) -> dict[str, str]:

@@ -58,7 +58,11 @@ _ONLY: dict[tuple[str, Verb, str], tuple[str, ...]] = {
     ("queue_manager", Verb.PATCH, _QUEUE): ("metadata.annotations.volcano.sh/closed-by-parent",),
     ("queue_manager", Verb.STATUS, _POD): ("conditions.QuotaReserved",),
     ("queue_manager", Verb.STATUS, _GROUP): ("phase.Pending", "phase.Inqueue", "conditions.Admitted"),
-    ("gang_scheduler", Verb.STATUS, _POD): ("conditions.PodScheduled",),
+    ("gang_scheduler", Verb.STATUS, _POD): ("conditions.PodScheduled", "nominatedNodeName"),
+    ("gang_scheduler", Verb.PATCH, _CLAIM): (
+        "metadata.annotations.volume.kubernetes.io/selected-node",
+        "spec.volumeName",
+    ),
     ("gang_scheduler", Verb.STATUS, _GROUP): (
         *(f"phase.{phase}" for phase in ("Inqueue", "Running", "Completed", "Unknown")),
         *("conditions.Unschedulable", "conditions.Scheduled"),
