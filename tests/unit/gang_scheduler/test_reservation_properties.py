@@ -3,14 +3,14 @@
 import random
 from typing import Any
 
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from kube import Key
 
 QUIET = settings(max_examples=30, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 GPU, RESERVATION = "nvidia.com/gpu", "Reservation.scheduling.koordinator.sh"
-IGNORED, AFFINITY = (f"scheduling.koordinator.sh/reservation-{word}" for word in ("ignored", "affinity"))
+AFFINITY = "scheduling.koordinator.sh/reservation-affinity"
 
 
 def node(toy: Any, draw: random.Random) -> None:
@@ -40,13 +40,11 @@ def reserve(toy: Any, draw: random.Random) -> None:
 
 
 def come(toy: Any, draw: random.Random) -> None:
-    """A pod or a gang comes; some ask for a reservation, some ignore them."""
+    """A pod or a gang comes; some ask for a reservation."""
     name = f"p{draw.randint(0, 999)}"
     if Key("Pod", "default", name) in toy.store.objects:
         return
     parts: dict[str, Any] = {"labels": {"app": draw.choice("abc")}, "priority": draw.randint(0, 3)}
-    if draw.random() < 0.1:
-        parts["labels"][IGNORED] = "true"
     parts["annotations"] = {AFFINITY: "{}"} if draw.random() < 0.1 else {}
     parts["requests"] = requests(draw)
     if draw.random() < 0.4:
@@ -70,6 +68,7 @@ def wait(toy: Any, draw: random.Random) -> None:
 
 
 @QUIET
+@example(seed=1561, lingering=False)
 @given(seed=st.integers(0, 1 << 32), lingering=st.booleans())
 def test_whatever_happens_the_books_balance(new_toy: Any, seed: int, lingering: bool) -> None:
     draw, toy = random.Random(seed), new_toy()
