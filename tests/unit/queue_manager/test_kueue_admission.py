@@ -79,6 +79,7 @@ def test_a_check_that_nobody_answers_keeps_work_waiting_with_its_quota_and_the_r
     play(f"""
 - apply: [{one_line(CHECK)}, {one_line(CHECKED)}]
 - apply: [{one_line(TRAIN)}]
+- advance: 1s
 - apply: [{own()}]
 - expect:
     count: [{{job: t, bound: 0}}]

@@ -48,7 +48,7 @@ _STATUS_OF_OTHERS = frozenset(
 )
 """Of whatever job_controller makes, the status is another's."""
 
-_QUOTA_MARKS = ("metadata.annotations.tidegate.dev/admission", "metadata.annotations.tidegate.dev/revoked")
+_QUOTA_MARKS = tuple(f"metadata.annotations.tidegate.dev/{name}" for name in ("admission", "reservation", "revoked"))
 _COUNTS = ("running", "succeeded", "failed")
 _CONDITION, _PHASE = "conditions.", "phase."
 
@@ -56,7 +56,7 @@ _ONLY: dict[tuple[str, Verb, str], tuple[str, ...]] = {
     ("queue_manager", Verb.PATCH, _POD): _QUOTA_MARKS,
     ("queue_manager", Verb.PATCH, _GROUP): _QUOTA_MARKS,
     ("queue_manager", Verb.PATCH, _QUEUE): ("metadata.annotations.volcano.sh/closed-by-parent",),
-    ("queue_manager", Verb.STATUS, _POD): ("conditions.QuotaReserved",),
+    ("queue_manager", Verb.STATUS, _POD): ("conditions.QuotaReserved", "conditions.Admitted"),
     ("queue_manager", Verb.STATUS, _GROUP): ("phase.Pending", "phase.Inqueue", "conditions.Admitted"),
     ("gang_scheduler", Verb.STATUS, _POD): ("conditions.PodScheduled", "nominatedNodeName"),
     ("gang_scheduler", Verb.PATCH, _CLAIM): (

@@ -87,7 +87,7 @@ def reserved(workload: Workload, admission: Admission, checks: Sequence[str], no
         Mutation(Verb.PATCH, workload.key, workload.uid, patch=reservation_patch(admission)),
         Mutation(Verb.STATUS, workload.key, workload.uid, patch=status),
     )
-    return Decision(QUOTA_RESERVED, workload.key, workload.uid, WaitReason.CHECKS, message, mutations)
+    return Decision(QUOTA_RESERVED, workload.key, workload.uid, str(WaitReason.CHECKS), message, mutations)
 
 
 def waiting_for(checks: Sequence[str]) -> str:
