@@ -8,7 +8,7 @@ A node's worth is the sum of
 where scarcity is how many cards' worth of the mixture fit for each that fits of the kind. The first part sees that cards need
 CPUs and memory beside them, and which rests of cards nobody has a use for. The second one keeps what few nodes offer: whole
 nodes for pods of many cards, models that some pods insist on. Whatever is the same for all nodes is computed at a look, so the
-worth of a node follows from the node alone. Nothing is configured (docs/adr/0017-foresight.md).
+worth of a node follows from the node alone. Nothing is configured (docs/adr/0019-foresight.md).
 """
 
 from dataclasses import dataclass, field
