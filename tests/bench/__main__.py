@@ -1,13 +1,22 @@
-"""`make bench`: every benchmark, one table. Name some (`python -m tests.bench idle`) to run only those."""
+"""`make bench`: every benchmark, one table. Name some (`python -m tests.bench idle`) to run only those.
 
+`gpu-quality` needs a public trace and runs only by name: `python -m tests.bench gpu-quality --seeds 10 --traces all`.
+"""
+
+import argparse
 import asyncio
 import sys
 from collections.abc import Awaitable, Callable
 
+from tests.bench.bench_gpu_quality import gpu_quality
+from tests.bench.bench_job_quality import job_quality
+from tests.bench.bench_queues import queues
 from tests.bench.end_to_end import real_gangs, simulated
 from tests.bench.figures import Figure, show
 from tests.bench.idle import idle
+from tests.bench.openb import TRACES
 from tests.bench.restart import restart
+from tests.bench.scheduling import growth, neighbours, placement, reclaim
 from tests.bench.topology import topology
 
 BENCHMARKS: dict[str, Callable[[], Awaitable[list[Figure]]]] = {
@@ -15,20 +24,35 @@ BENCHMARKS: dict[str, Callable[[], Awaitable[list[Figure]]]] = {
     "simulated": simulated,
     "restart": restart,
     "idle": idle,
+    "placement": placement,
+    "neighbours": neighbours,
+    "reclaim": reclaim,
+    "growth": growth,
     "topology": topology,
+    "queues": queues,
+    "job-quality": job_quality,
 }
+
+GPU_QUALITY = "gpu-quality"
 
 
 def main() -> None:
     """Run the benchmarks named on the command line, all if none is."""
-    names = sys.argv[1:] or list(BENCHMARKS)
-    unknown = [name for name in names if name not in BENCHMARKS]
+    parser = argparse.ArgumentParser(prog="python -m tests.bench")
+    parser.add_argument("names", nargs="*", metavar="name", help=", ".join([*BENCHMARKS, GPU_QUALITY]))
+    parser.add_argument("--seeds", type=int, default=1, help="shuffles of each trace (gpu-quality)")
+    parser.add_argument("--traces", default="default", help="names with commas between them, or all (gpu-quality)")
+    options = parser.parse_args()
+    traces = TRACES if options.traces == "all" else tuple(options.traces.split(","))
+    known = BENCHMARKS | {GPU_QUALITY: lambda: gpu_quality(options.seeds, traces)}
+    names = options.names or list(BENCHMARKS)
+    unknown = [name for name in names if name not in known] + [name for name in traces if name not in TRACES]
     if unknown:
-        raise SystemExit(f"no benchmark {unknown[0]!r}; there are {', '.join(BENCHMARKS)}")
+        raise SystemExit(f"no benchmark or trace {unknown[0]!r}; there are {', '.join([*known, *TRACES])}")
     figures: list[Figure] = []
     for name in names:
         print(f"… {name}", file=sys.stderr, flush=True)
-        figures += asyncio.run(BENCHMARKS[name]())  # type: ignore[arg-type]
+        figures += asyncio.run(known[name]())  # type: ignore[arg-type]
     show(figures)
 
 

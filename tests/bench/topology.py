@@ -8,8 +8,8 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 
 import numpy as np
-from tests.bench.bench_scheduler import CREATED, GROUP, NOW, node, pod, template
 from tests.bench.figures import Figure, at_most
+from tests.bench.scheduler_core import CREATED, GROUP, NOW, node, pod, template
 
 from gang_scheduler.domain.core import SchedulerCore
 from gang_scheduler.domain.hyper_nodes import HyperNodes, Topology

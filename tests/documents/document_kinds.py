@@ -28,7 +28,8 @@ SUPPORT = (
         "Pod",
         ("gang_scheduler", "node_agent", "cluster_gateway"),
         "requests with init containers, sidecars and overhead; node selector, node affinity, tolerations, pod affinity and "
-        "anti-affinity, topology spread, host ports, scheduling gates, priority and `preemptionPolicy`, whole cards and shares of "
+        "anti-affinity, topology spread, host ports, scheduling gates, nominated nodes, volume "
+        "claims, priority and `preemptionPolicy`, whole cards and shares of "
         "cards, CPUs of its own (bind and exclusive policies), NUMA policies, RDMA devices near its cards; command, arguments, "
         "environment, probes, hooks, init containers and sidecars, restart policy, deadlines, grace; limits, users and "
         "mounts as far as the machine permits (docs/operations.md); volumes `emptyDir`, `configMap`, `secret`, "
@@ -62,9 +63,29 @@ SUPPORT = (
     ),
     Support(
         "PersistentVolumeClaim",
-        ("job_controller", "node_agent"),
-        "a folder in the data folder that outlives pods",
-        "size, access modes, storage class",
+        ("job_controller", "cluster_gateway", "gang_scheduler", "node_agent"),
+        "bound to a PersistentVolume of its class, its modes, its selector and its size (the smallest), or to one that is made "
+        "for it; at once, or on the node of its first pod where its class says so. A pod waits, with the reason in Kubernetes' "
+        "words, for a claim that is missing, unbound, lost, being deleted, elsewhere, or `ReadWriteOncePod` and taken. Kept while "
+        "pods use it. On this machine it is a folder in the data folder that outlives pods, on the node of its first pod. A claim "
+        "whose class no StorageClass describes gets such a folder, unless there are volumes of that class",
+        "the size of a folder is not enforced, and its content stays for the next claim of its name; "
+        "growing, snapshots, `dataSource`; `ReadWriteOnce` does not keep a second node "
+        "away where the volume can be had there",
+    ),
+    Support(
+        "PersistentVolume",
+        ("cluster_gateway", "gang_scheduler"),
+        "class, capacity, access modes, `claimRef`, node affinity, reclaim policies `Retain` and `Delete`; on this machine "
+        "`hostPath` and `local` are what its pods see",
+        "other sources: its pods get a folder of the node; `Recycle` is taken as `Retain`",
+    ),
+    Support(
+        "StorageClass.storage.k8s.io",
+        ("cluster_gateway", "gang_scheduler"),
+        "`volumeBindingMode`, `allowedTopologies`, `reclaimPolicy`, the default class, `kubernetes.io/no-provisioner`; "
+        "for every other `provisioner` a folder is made",
+        "`parameters`, `mountOptions`, `allowVolumeExpansion`",
     ),
     Support(
         "ResourceQuota",
@@ -89,8 +110,10 @@ SUPPORT = (
     Support("DaemonSet.apps", ("cluster_gateway",), "a pod on every node that fits"),
     Support(
         "Job.batch",
-        ("cluster_gateway",),
-        "completions, parallelism, indexed jobs, backoff limits, pod failure policy, deadline, suspend, TTL",
+        ("cluster_gateway", "queue_manager"),
+        "completions, parallelism, indexed jobs, backoff limits, pod failure policy, deadline, suspend, TTL; with the label "
+        "`kueue.x-k8s.io/queue-name` it is suspended until there is quota for all its pods, or for as many as "
+        "`kueue.x-k8s.io/job-min-parallelism` says; with `kueue.x-k8s.io/elastic-job` it gets more pods as there is quota",
     ),
     Support(
         "CronJob.batch",
@@ -120,6 +143,16 @@ SUPPORT = (
         "a probe that is added after its target was made; on simulated nodes a pod that is ready answers every probe",
     ),
     Support("JobTemplate.flow.volcano.sh", _JOB, "the blueprint of a step; lists the jobs made from it"),
+    Support(
+        "Reservation.scheduling.koordinator.sh",
+        ("gang_scheduler",),
+        "placed like the pod of its template (`nodeName` included) where there is free room; holds it for its owners (any "
+        "of the list, all that one names), who use it first; `allocateOnce`, `allocatePolicy`, restricted options, `ttl`, "
+        "`expires`, `unschedulable`, taints, order; resizing; on pods `reservation-affinity`, `exact-match-reservation`, "
+        "`reservation-ignored`. It is charged to no queue, evicts nobody and is evicted by nobody; a day after it is over it "
+        "is deleted. Phases Pending, Available, Succeeded, Failed (reason `Expired`)",
+        "`preAllocation`; labels of the template do not count for other pods' affinity",
+    ),
     Support(
         "Command.bus.volcano.sh", ("job_controller", "queue_manager"), "actions on jobs; opening and closing queues"
     ),
@@ -172,7 +205,7 @@ SUPPORT = (
         "threshold take no more pods",
     ),
     Support(
-        "PodGroup.scheduling.x-k8s.io", ("gang_scheduler",), "`minMember`", "`scheduleTimeoutSeconds`, `minResources`"
+        "PodGroup.scheduling.x-k8s.io", ("gang_scheduler",), "`minMember`, `scheduleTimeoutSeconds`", "`minResources`"
     ),
     Support(
         "ElasticQuota.scheduling.sigs.k8s.io",
@@ -183,16 +216,31 @@ SUPPORT = (
         "ClusterQueue.kueue.x-k8s.io",
         ("queue_manager",),
         "quota by flavor, borrowing and lending limits, flavorFungibility, preemption, fairSharing, queueingStrategy, "
-        "namespaceSelector, stopPolicy; its status",
-        "admissionChecks, admissionScope",
+        "namespaceSelector, stopPolicy, admissionChecks, admissionScope; its status",
     ),
     Support(
         "LocalQueue.kueue.x-k8s.io",
         ("queue_manager",),
-        "clusterQueue, stopPolicy; bare pods and jobs that name it get quota before they start; its status",
-        "fairSharing",
+        "clusterQueue, stopPolicy, fairSharing (weight of past use); bare pods and jobs that name it get quota before they "
+        "start; its status",
     ),
     Support("Cohort.kueue.x-k8s.io", ("queue_manager",), "the tree of cohorts, their own quota, fairSharing"),
+    Support(
+        "Workload.kueue.x-k8s.io",
+        ("queue_manager",),
+        "one is made for every pod, gang and Job in a LocalQueue; one that names no job holds quota itself: podSets with "
+        "minCount, queueName, priority, priorityClassRef, active, maximumExecutionTimeSeconds, reclaimablePods; conditions "
+        "QuotaReserved, Admitted, PodsReady, Evicted, Preempted, Finished; requeueState; answers of checks by the annotation "
+        "`checks.tidegate.dev/<name>`",
+        "topologyRequest, preemptionGates, cluster names",
+    ),
+    Support(
+        "AdmissionCheck.kueue.x-k8s.io",
+        ("queue_manager",),
+        "quota is held and nothing starts before every check of the ClusterQueue is answered Ready; Retry backs off, Rejected "
+        "deactivates",
+        "controllers of checks: whoever answers is a program of the user",
+    ),
     Support(
         "ResourceFlavor.kueue.x-k8s.io",
         ("queue_manager",),

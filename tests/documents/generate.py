@@ -10,7 +10,7 @@ from document_messages import MESSAGES
 
 from admission.domain.admit import admit
 from admission.domain.rules import RULES
-from cluster_gateway.domain.ownership import rows
+from cluster_gateway.domain.ownership import field_rows, rows
 from kube import KINDS, Store
 from kube.kinds import KindInfo
 
@@ -88,7 +88,11 @@ FIELDS = (
     ("Pod", "the rest of the status", "the node: node_agent, or cluster_gateway for simulated nodes"),
     ("PodGroup", "spec", "users; job_controller for groups of jobs"),
     ("PodGroup", "the phases `Pending` and `Inqueue`, the condition `Admitted`", "queue_manager"),
-    ("PodGroup", "the other phases, the counts, the condition `Unschedulable`", "gang_scheduler"),
+    (
+        "PodGroup",
+        "the other phases, `Inqueue` again after it ran, the counts, the conditions `Scheduled` and `Unschedulable`",
+        "gang_scheduler",
+    ),
     ("ResourceClaim", "`status.allocation`, `status.reservedFor`", "gang_scheduler"),
     ("ResourceClaim", "existence of those that are made from a template", "cluster_gateway"),
     ("Queue", "spec", "users"),
@@ -107,7 +111,8 @@ FIELDS = (
 
 def ownership() -> str:
     """docs/ownership.md"""
-    lines = ((f"`{service}`", verb, kinds.replace("*", "all but Node and Queue")) for service, verb, kinds in rows())
+    lines = ((f"`{service}`", verb, kinds) for service, verb, kinds in rows())
+    fields = ((f"`{service}`", verb, kind, named) for service, verb, kind, named in field_rows())
     return "\n".join(
         [
             "# Ownership\n",
@@ -119,7 +124,10 @@ def ownership() -> str:
             "`admission`, which has no decision log; nodes report.\n",
             table(("service", "may", "of"), lines),
             "## Who decides what inside an object\n",
-            "Inside a kind the services keep to this division; the gateway does not look at single fields.\n",
+            "Where two services change objects of one kind the gateway looks at single fields, too, and refuses a decision "
+            "that changes another (conditions are named by their type, phases by their value):\n",
+            table(("service", "may", "of", "the fields"), fields),
+            "This is the whole division:\n",
             table(("kind", "field", "decider"), FIELDS),
         ]
     )

@@ -107,7 +107,9 @@ def test_every_actor_in_the_document_names_the_kind_in_its_code() -> None:
 
 
 def _names(service: str, kind: str) -> bool:
-    texts = (file.read_text() for file in (ROOT / "services" / service / "src").glob("**/*.py"))
+    own = [file.read_text() for file in (ROOT / "services" / service / "src").glob("**/*.py")]
+    shared = ROOT / "libs" / "kube" / "src" / "kube" / "volumes.py"
+    texts = [*own, *([shared.read_text()] if any("from kube.volumes import" in text for text in own) else [])]
     short, _, group = kind.partition(".")
     return any(f'"{kind}"' in text or (group and f'"{short}' in text and group in text) for text in texts) or (
         short in ("TrainingRuntime", "ClusterTrainingRuntime")

@@ -58,14 +58,15 @@ async def test_a_stop_while_the_process_is_just_being_started_ends_it(tmp_path: 
 
 
 async def test_a_process_that_cannot_be_started_is_tried_again(tmp_path: Path) -> None:
-    """The folder of its log is not there for a while."""
+    """Its program is not there for a while."""
     said: list[str] = []
-    folder = tmp_path / "logs"
-    child = Child(Program("part", SLEEP), folder, said.append)
+    program = tmp_path / "program"
+    child = Child(Program("part", (str(program),)), tmp_path, said.append)
     keeping = asyncio.create_task(child.keep_running())
     await until(lambda: said)
     assert "part ended with No such file or directory before it began" in said[0]
-    folder.mkdir()
+    program.write_text("#!/bin/sh\nexec sleep 100000\n")
+    program.chmod(0o700)
     await until(lambda: child.pid)
     await child.stop(1.0)
     await keeping

@@ -57,7 +57,7 @@ def test_a_wait_is_told_from_the_rule_to_the_way_out() -> None:
 
 
 def test_a_service_that_is_away_is_named() -> None:
-    assert answer_lines(POD, "gang_scheduler", {"error": "x"}) == [
+    assert answer_lines(POD, "gang_scheduler", {"error": "nobody answers on x"}) == [
         "Pod/default/p: gang_scheduler does not answer just now"
     ]
 

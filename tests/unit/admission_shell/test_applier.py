@@ -6,6 +6,7 @@ import pytest
 
 from admission.applier import PATIENCE_SECONDS, Change, NotStored, Unavailable
 from kube import Key, Manifest
+from tidegate import subjects
 from tidegate.gateway.v1 import gateway_pb2
 
 
@@ -310,3 +311,36 @@ class _Picky:
 
     def __setattr__(self, name: str, value: Any) -> None:
         setattr(self._cluster, name, value)
+
+
+def test_a_deletion_that_is_sent_again_does_not_touch_a_new_object_of_that_name(desk: Any) -> None:
+    """The answer was lost, the gateway forgot the request, and somebody made the object anew."""
+    desk.apply(config("a", x="old"))
+    (deleted,) = desk.delete(Key("ConfigMap", "default", "a"))
+    desk.apply(config("a", x="new"))
+    request = next(asked for asked in desk.bus.asked if any(write.delete for write in asked.writes))
+    desk.kill_gateway()
+    desk.start_gateway()
+    desk.gateway.local._done.clear()
+    reply = gateway_pb2.WriteReply.FromString(desk.do(desk.bus.request(subjects.WRITE, request.SerializeToString())))
+    assert deleted.outcome == "deleted" and not reply.error
+    assert desk.get("ConfigMap", "a").body == {"data": {"x": "new"}}
+
+
+def test_a_deletion_that_is_tried_again_means_the_object_that_was_there(desk: Any) -> None:
+    """It came with a write that was late; while that was tried again its object was made anew."""
+    desk.apply(config("a", x="old"), config("b", x="1"))
+    key, other = (Key("ConfigMap", "default", name) for name in "ab")
+
+    def anew(cluster: Any) -> None:
+        cluster.replace(cluster.store.objects[other], {"labels": {"by": "other"}}, cluster.store.objects[other].body)
+        cluster.delete(cluster.store.objects[key])
+        cluster.create(key, {}, {"data": {"x": "new"}}, {})
+
+    async def meanwhile() -> None:
+        await desk.gateway.enact(anew)
+
+    desk.bus.before = meanwhile
+    results, _ = desk.do(desk.applier.apply("ann", [Change(config("b", x="2")), Change(delete=key)]))
+    assert [result.outcome for result in results] == ["configured", "deleted"]
+    assert desk.get("ConfigMap", "a").body == {"data": {"x": "new"}}

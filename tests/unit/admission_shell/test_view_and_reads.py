@@ -184,24 +184,70 @@ def test_who_waits_for_a_revision_goes_on_when_it_is_there(reader: Reader) -> No
     assert all(task.done() for task in waiting)
 
 
-def test_changes_that_are_no_longer_kept_are_gone(reader: Reader, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_changes_that_are_no_longer_in_memory_come_from_the_log(
+    reader: Reader, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr("admission.view.KEPT_CHANGES", 3)
     view = reader.view()
     for name in "abcde":
         reader.append(name)
     assert changes_of(reader, view, 2)[0] == [3, 4, 5]
-    _, task = changes_of(reader, view, 1)
-    assert isinstance(task.exception(), GoneRevision)
+    for since in (0, 1):
+        found, task = changes_of(reader, view, since)
+        assert found == list(range(since + 1, 6)) and not task.done()
+    reader.append("f")
+    assert changes_of(reader, view, 1)[0][-1] == 6
 
 
-def test_changes_before_the_snapshot_that_the_view_began_from_are_gone(reader: Reader) -> None:
-    for name in "ab":
+@pytest.mark.parametrize("snapshots", [(), (2,), (1, 3), (2, 4)])
+def test_a_view_that_began_late_tells_what_was_before_as_the_log_has_it(
+    reader: Reader, snapshots: tuple[int, ...]
+) -> None:
+    """As after a restart of admission: the watchers go on where they were."""
+    for number, name in enumerate("abcd", 1):
         reader.append(name)
-    reader.do(reader.log.put_snapshot(2, facts.encode_snapshot([], 2, 1, {})))
+        if number in snapshots:
+            kept = reader.view().store.objects.values()
+            reader.do(reader.log.put_snapshot(number, facts.encode_snapshot(list(kept), number, 1, {})))
     view = reader.view()
+    reader.append("e")
+    for since in range(5):
+        assert changes_of(reader, view, since)[0] == list(range(since + 1, 6))
+
+
+def test_what_an_unreadable_entry_brought_is_passed_over(reader: Reader, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("admission.view.KEPT_CHANGES", 1)
+    view = reader.view()
+    reader.append("a")
+    reader.do(reader.log.append(b"\xff\xff", expected=1, message_id="garbage"))
+    reader.append("b")
     reader.append("c")
-    assert changes_of(reader, view, 2)[0] == [3]
+    assert changes_of(reader, view, 1)[0] == [3, 4]
+
+
+def test_changes_that_the_log_has_no_more_are_gone(reader: Reader) -> None:
+    for name in "abc":
+        reader.append(name)
+    kept = list(reader.view().store.objects.values())
+    reader.do(reader.log.put_snapshot(3, facts.encode_snapshot(kept, 3, 1, {})))
+    reader.do(reader.log.trim(3))
+    view = reader.view()
+    reader.append("d")
+    assert changes_of(reader, view, 3)[0] == [4]
     assert isinstance(changes_of(reader, view, 1)[1].exception(), GoneRevision)
+
+
+def test_who_breaks_off_amid_what_changed_together_misses_nothing(desk: Any) -> None:
+    since = desk.view.revision
+    desk.apply(config("a"), config("b"), config("c"))
+    seen: list[Any] = []
+    desk.begin(collect(desk.reads.watch(Filter("ConfigMap"), since), seen))
+    assert [change.revision for change in seen] == [since, since, since, since + 1]
+    for cut in range(1, 5):
+        again: list[Any] = []
+        desk.begin(collect(desk.reads.watch(Filter("ConfigMap"), seen[cut - 1].revision), again))
+        told = {orjson.loads(change.manifest)["metadata"]["name"] for change in seen[:cut] + again if change.manifest}
+        assert told == {"a", "b", "c"}
 
 
 def test_a_revision_that_jumps_is_no_gap(reader: Reader) -> None:

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from bus import RequestFailed
-from kube import Decision, Edit, Key, Outcome
+from kube import Decision, Edit, Key
 from tidegate import subjects
 from tidegate.codec import facts
 from tidegate.codec.decisions import CommitHead, encode_commit
@@ -53,6 +53,19 @@ def test_a_refused_decision_is_made_again_at_once_and_then_more_and_more_seldom(
             rig.loop.advance(50)
         waits.append(rig.loop.now_ms - before)
     assert waits == [0, 0, 100, 200, 400, 800, 1600, 3200]
+
+
+def test_a_commit_names_the_subjects_that_are_left_alone(rig: Rig) -> None:
+    """It is the one thing that a decision depends on which no log tells: it could not be made again otherwise."""
+    rig.start()
+    rig.make("x")
+    for number in range(1, 4):
+        rig.answer(f"toy/1/{number}", "x", applied=False)
+    rig.make("y")
+    assert [ref.name for ref in rig.commits()[-1].resting] == ["x"]
+    rig.loop.advance(10_000)
+    rig.make("z")
+    assert [ref.name for ref in rig.commits()[-1].resting] == []
 
 
 def test_an_applied_decision_ends_the_pauses(rig: Rig) -> None:
@@ -186,18 +199,6 @@ def test_a_service_starts_though_the_newest_fact_cannot_be_read(rig: Rig) -> Non
     decider = rig.start()
     assert decider.ready.is_set()
     assert rig.decisions() == [("toy/1/1", "x")]
-
-
-def test_a_fact_that_the_core_stumbles_over_still_settles_what_it_settles(rig: Rig) -> None:
-    decider = rig.start()
-    rig.make("x")
-    outcome = rig.cores[0]
-    bad = Edit(config_map("bad"), "u", {}, {}, {}, fresh=True)
-    done = Edit(config_map("x"), "u-x", {"labels": {"done": "yes"}})
-    rig.fact(done, bad, outcomes=[Outcome("toy/1/1", "MapLabelled", config_map("x"), True)], position=2)
-    assert len(decider.term.in_flight) == 0
-    assert [item.decision_id for item in outcome.settled] == ["toy/1/1"]
-    assert len(rig.do(rig.bus.parked())) == 1
 
 
 def test_a_commit_of_another_service_that_cannot_be_read_is_parked(rig: Rig) -> None:

@@ -35,7 +35,7 @@ def decision(*mutations: Mutation, subject: Key = JOB, uid: str = "") -> Decisio
 
 
 def test_a_decision_makes_changes_and_deletes_in_one_change_set(rig: Any) -> None:
-    rig.write(pod("old"), pod("other"))
+    rig.write(pod("old"), pod("other"), job())
     other = Key("Pod", "default", "other")
     before = rig.revision
     (outcome,) = rig.decide(
@@ -43,14 +43,15 @@ def test_a_decision_makes_changes_and_deletes_in_one_change_set(rig: Any) -> Non
         decision(
             create("new", "u1"),
             Mutation(Verb.PATCH, other, patch={"metadata": {"labels": {"a": "b"}}, "spec": {"priority": 1}}),
-            Mutation(Verb.STATUS, other, patch={"phase": "Pending", "message": "waits"}),
+            Mutation(Verb.STATUS, JOB, patch={"state": {"phase": "Running"}}),
             Mutation(Verb.DELETE, Key("Pod", "default", "old")),
         ),
     )
     assert outcome.applied and outcome.reasons == {} and rig.revision == before + 1
     assert rig.names("Pod") == ["new", "other"]
     changed = rig.pod("other")
-    assert (changed.labels, changed.spec["priority"], changed.status["message"]) == ({"a": "b"}, 1, "waits")
+    assert (changed.labels, changed.spec["priority"]) == ({"a": "b"}, 1)
+    assert rig.get("Job.batch.volcano.sh", "j").status == {"state": {"phase": "Running"}}
     made = rig.pod("new")
     assert made.status == {"phase": "Pending"} and made.created and made.metadata["generation"] == 1
 
@@ -71,16 +72,16 @@ def test_one_bad_mutation_refuses_the_whole_decision_and_no_other(rig: Any) -> N
     [
         Mutation(Verb.PATCH, POD, patch={"metadata": ["no", "mapping"]}),
         Mutation(Verb.PATCH, POD, patch={"metadata": "text"}),
-        Mutation(Verb.STATUS, POD, patch=["no", "mapping"]),  # type: ignore[arg-type]
+        Mutation(Verb.STATUS, JOB, patch=["no", "mapping"]),  # type: ignore[arg-type]
         Mutation(Verb.CREATE, Key("Pod", "default", "x"), manifest={**pod("x"), "spec": ["no", "mapping"]}),
     ],
 )
 def test_a_decision_that_fails_halfway_is_taken_back_and_refused(rig: Any, broken: Mutation) -> None:
     """What was done of it is undone; the decisions beside it, and what they changed of the same objects, stand."""
-    rig.write(pod())
+    rig.write(pod(), job())
     label = Mutation(Verb.PATCH, POD, patch={"metadata": {"labels": {"first": "yes"}}})
     again = Mutation(Verb.PATCH, POD, patch={"metadata": {"labels": {"second": "yes"}}, "spec": {"priority": 3}})
-    status = Mutation(Verb.STATUS, POD, patch={"message": "half done"})
+    status = Mutation(Verb.STATUS, JOB, patch={"message": "half done"})
     first, bad, last = rig.decide(
         "job_controller", decision(label), decision(create("b"), again, status, broken), decision(create("c"))
     )
@@ -88,7 +89,7 @@ def test_a_decision_that_fails_halfway_is_taken_back_and_refused(rig: Any, broke
     assert "cannot be carried out" in bad.reasons[""]
     assert rig.names("Pod") == ["c", "p"]
     assert (rig.pod("p").labels, rig.pod("p").status) == ({"first": "yes"}, {"phase": "Pending"})
-    assert "priority" not in rig.pod("p").spec
+    assert "priority" not in rig.pod("p").spec and rig.get("Job.batch.volcano.sh", "j").status == {}
 
 
 def test_deleting_and_failing_brings_back_what_was_deleted_with_all_it_owns(rig: Any) -> None:

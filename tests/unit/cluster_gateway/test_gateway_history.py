@@ -82,8 +82,8 @@ def test_a_change_set_without_changes_is_not_written(make_rig: Any) -> None:
 def test_kept_values_are_read_by_their_owner_only_and_replaced_as_a_whole(tmp_path: Path) -> None:
     secrets, key = FileSecrets(tmp_path / "secrets"), Key("Secret", "team.a", "s.1")
     assert secrets.get(key) is None
-    secrets.put(key, {"a": b"\x00\xff", "b": b""})
-    secrets.put(key, {"b": b"new"})
+    secrets.put_all({key: {"a": b"\x00\xff", "b": b""}})
+    secrets.put_all({key: {"b": b"new"}})
     assert FileSecrets(tmp_path / "secrets").get(key) == {"b": b"new"}
     (file,) = (tmp_path / "secrets").iterdir()
     assert stat.S_IMODE(file.stat().st_mode) == 0o600 and stat.S_IMODE(file.parent.stat().st_mode) == 0o700

@@ -13,6 +13,7 @@ from resources import parse_amounts
 
 START_MS = 1_767_225_600_000
 GROUP = "PodGroup.scheduling.volcano.sh"
+RESERVATION = "Reservation.scheduling.koordinator.sh"
 
 BOUND = {"type": "PodScheduled", "status": "True", "reason": "Bound"}
 
@@ -92,6 +93,24 @@ class Toy:
             }
         )
 
+    def reservation(self, name: str, *, cpu: Any, labels: Any = None, metadata: Any = None, **spec: Any) -> None:
+        """A Reservation of ``cpu`` for pods with ``labels`` (all of app: a by default); the rest is its spec."""
+        pod = spec.pop("pod", {"containers": [{"resources": {"requests": {"cpu": cpu}}}]})
+        owners = spec.pop("owners", [{"labelSelector": {"matchLabels": labels or {"app": "a"}}}])
+        self.put(
+            {
+                "apiVersion": "scheduling.koordinator.sh/v1alpha1",
+                "kind": "Reservation",
+                "metadata": {"name": name, **(metadata or {})},
+                "spec": {"template": {"spec": pod}, "owners": owners, **spec},
+                "status": self.reserved(name) if Key(RESERVATION, "", name) in self.store.objects else {},
+            }
+        )
+
+    def reserved(self, name: str) -> Manifest:
+        """The status of a Reservation."""
+        return self.store.objects[Key(RESERVATION, "", name)].status
+
     def pods(self, name: str, count: int = 1, **parts: Any) -> None:
         """``count`` pods ``name-0`` … (just ``name`` for one) of one template; see pod_manifest."""
         names = [name] if count == 1 else [f"{name}-{number}" for number in range(count)]
@@ -147,6 +166,12 @@ class Toy:
                     events.append(self.store.put(old.changed(metadata=metadata)))
                 else:
                     events += [event for event in [self.store.remove(old.key)] if event]
+            elif mutation.verb is Verb.PATCH:
+                patch = dict(mutation.patch or {})
+                metadata = merge(old.metadata, patch.pop("metadata", {}))
+                events.append(self.store.put(old.changed(metadata=metadata, body=merge(old.body, patch))))
+            elif mutation.verb is Verb.DELETE:
+                events += [event for event in [self.store.remove(old.key)] if event]
             elif mutation.verb is Verb.STATUS:
                 events.append(self.store.put(old.changed(status=merge(old.status, mutation.patch or {}))))
         self.fold(events)

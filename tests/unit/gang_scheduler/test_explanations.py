@@ -99,6 +99,18 @@ def test_a_full_queue_is_shown_with_all_above_it_and_those_who_fill_it(toy: Any)
     assert "raise the capability of queue dept" in ways(answer)
 
 
+def test_what_is_guaranteed_to_others_is_named_with_their_queues(toy: Any) -> None:
+    toy.queues = {"prod": {"guarantee": {"cpu": 3}}, "dev": {}}
+    toy.node("n", cpu=4)
+    toy.group("g", 1, queue="dev")
+    toy.pods("g", group="g", cpu=2)
+    toy.settle()
+    answer = toy.explain("PodGroup", "g")
+    assert answer["rule"] == "GuaranteedToOthers"
+    assert answer["guaranteedTo"] == [{"queue": "prod", "unused": {"cpu": "3"}}]
+    assert "wait for work outside prod to end" in ways(answer)
+
+
 def test_room_that_is_kept_for_others_is_named_with_its_nodes(toy: Any) -> None:
     toy.lingering = True
     toy.node("n", cpu=2)

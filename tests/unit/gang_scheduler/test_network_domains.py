@@ -66,6 +66,25 @@ def test_a_soft_wish_spills_over(toy: Any) -> None:
     assert len(toy.bound("three")) == 3
 
 
+def test_a_soft_wish_that_no_domain_can_hold_takes_few_domains(toy: Any) -> None:
+    racks(toy, "a", "b", "c", "d")
+    for name in ("a-0", "b-0", "c-0"):
+        toy.pods(f"used-{name}", cpu=2, node=name)
+    gang(toy, "three", 3, mode="soft")
+    toy.settle()
+    assert sorted({toy.where(name)[0] for name in toy.bound("three")}) == ["a", "d"]
+
+
+def test_a_soft_wish_spills_over_within_the_next_wider_domain(toy: Any) -> None:
+    racks(toy, "a", "b", "c")
+    toy.pods("used", cpu=2, node="a-0")
+    domain(toy, "near", 2, "rb", "rc")
+    domain(toy, "top", 3, "ra", "near")
+    gang(toy, "four", 4, mode="soft")
+    toy.settle()
+    assert sorted({toy.where(name)[0] for name in toy.bound("four")}) == ["b", "c"]
+
+
 def test_a_later_member_joins_the_rack_of_its_gang_or_waits(toy: Any) -> None:
     racks(toy, "a", "b")
     gang(toy, "g", 2)

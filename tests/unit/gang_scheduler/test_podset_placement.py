@@ -94,6 +94,16 @@ def test_a_replacement_stays_in_the_domain_of_its_set_or_waits(dc: Any) -> None:
     assert dc.where("g-w-2") == "x2"
 
 
+def test_a_set_that_may_start_with_less_goes_where_all_of_it_fits_and_stays_together(dc: Any) -> None:
+    group(dc, "g", 2)
+    members(dc, "g", 3, required_topology=RACK)
+    dc.settle()
+    assert places(dc, "g", 3) == ["x1", "x5", "x6"]
+    members(dc, "g", 1, first=3, required_topology=RACK)
+    dc.settle()
+    assert dc.where("g-w-3") == ""
+
+
 def test_a_set_that_only_prefers_a_domain_is_replaced_near_it_or_elsewhere(dc: Any) -> None:
     group(dc, "g", 2)
     members(dc, "g", 2, preferred_topology=RACK)

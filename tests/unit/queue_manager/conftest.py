@@ -3,9 +3,28 @@
 from typing import Any
 
 import pytest
+import yaml
 
 from kube import Decision, Event, Key, Mutation, Object, Outcome, Store, Verb, from_manifest, merge, rfc3339
 from queue_manager.domain import QueueCore, QueuePolicy
+from testing.scenarios.load import parse_scenario
+from testing.scenarios.run import run_scenario
+from tidegate_cli.sim.world import open_world
+
+KUEUE_SETTING = """
+- nodes: [{name: n, allocatable: {cpu: 64, memory: 128Gi}}]
+- apply:
+    - {apiVersion: kueue.x-k8s.io/v1beta2, kind: ResourceFlavor, metadata: {name: f}}
+    - {apiVersion: kueue.x-k8s.io/v1beta2, kind: WorkloadPriorityClass, metadata: {name: high}, value: 1000}
+    - apiVersion: kueue.x-k8s.io/v1beta2
+      kind: ClusterQueue
+      metadata: {name: q}
+      spec:
+        namespaceSelector: {}
+        preemption: {withinClusterQueue: LowerPriority}
+        resourceGroups: [{coveredResources: [cpu], flavors: [{name: f, resources: [{name: cpu, nominalQuota: 4}]}]}]
+    - {apiVersion: kueue.x-k8s.io/v1beta2, kind: LocalQueue, metadata: {name: q}, spec: {clusterQueue: q}}
+"""
 
 START = 1_767_225_600_000
 
@@ -172,3 +191,39 @@ def cluster() -> Cluster:
 def cluster_of() -> type[Cluster]:
     """Makes a cluster under a given policy."""
     return Cluster
+
+
+@pytest.fixture(scope="session")
+def play() -> Any:
+    """Runs steps, as YAML, after the setting of one ClusterQueue with four CPUs; they have to end as they say."""
+
+    def run(steps: str, policy: str = "{}", simulate: str = "{}", setting: str = KUEUE_SETTING) -> None:
+        document = {
+            "scenario": "played",
+            "area": "queue",
+            "title": "t",
+            "origin": "o",
+            "policy": {"queueing": "cohort", **yaml.safe_load(policy)},
+            "simulate": yaml.safe_load(simulate),
+            "steps": [*yaml.safe_load(setting), *yaml.safe_load(steps)],
+        }
+        result = run_scenario(parse_scenario(document), open_world)
+        assert result.passed, result
+
+    return run
+
+
+@pytest.fixture(scope="session")
+def one_line() -> Any:
+    """Writes a manifest as flow YAML, with more in its metadata."""
+
+    def write(manifest: str, **metadata: Any) -> str:
+        document = yaml.safe_load(manifest)
+        for name, value in metadata.items():
+            if isinstance(value, dict):
+                document["metadata"].setdefault(name, {}).update(value)
+            else:
+                document["metadata"][name] = value
+        return yaml.safe_dump(document, default_flow_style=True, width=10_000).strip()
+
+    return write

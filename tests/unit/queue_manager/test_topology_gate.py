@@ -181,14 +181,17 @@ def test_the_pod_sets_of_a_job_are_read_from_its_templates() -> None:
     }
     limits = '[{"a":"b"},null,null]'
     wanted = PodSet(Ask("preferred", RACK), 3, (("cpu", 2000),), limits)
-    assert merged(podsets_of_job({"pytorchReplicaSpecs": {"Worker": {"replicas": 3, "template": template}}})) == (
-        wanted,
-    )
-    assert merged(podsets_of_job({"tasks": [{"replicas": 3, "template": template}]})) == (wanted,)
-    assert merged(podsets_of_job({"parallelism": 5, "completions": 3, "template": template})) == (wanted,)
+
+    def found(spec: Any) -> list[PodSet]:
+        return [podset._replace(role="") for podset in merged(podsets_of_job(spec))]
+
+    assert found({"pytorchReplicaSpecs": {"Worker": {"replicas": 3, "template": template}}}) == [wanted]
+    assert found({"tasks": [{"replicas": 3, "template": template}]}) == [wanted]
+    assert found({"tasks": [{"replicas": 3, "template": template}] * 2}) == [wanted, wanted]
+    assert found({"parallelism": 5, "completions": 3, "template": template}) == [wanted]
     inner = {"template": {"spec": {"parallelism": 3, "template": template}}}
-    assert merged(podsets_of_job({"replicatedJobs": [{"replicas": 2, **inner}]})) == (wanted._replace(pods=6),)
-    assert merged(podsets_of_job({"tasks": [{"replicas": 3, "template": {"spec": template["spec"]}}]})) == ()
+    assert found({"replicatedJobs": [{"replicas": 2, **inner}]}) == [wanted._replace(pods=6)]
+    assert found({"tasks": [{"replicas": 3, "template": {"spec": template["spec"]}}]}) == []
 
 
 # --- against a plain search -------------------------------------------------------------------------------------------

@@ -25,6 +25,8 @@ class JetStreamLease:
         self._js, self._bucket, self._name, self._holder, self._ttl = js, bucket, name, holder, ttl_seconds
         self._subject = f"$KV.{LEASES}.{name}"
         self._revision = 0
+        self._watched = (0, 0.0)
+        """The revision of another holder, and since when (by the loop's time) it has been the newest."""
         self._lost = asyncio.Event()
         self._renewing: asyncio.Task[None] | None = None
 
@@ -51,12 +53,21 @@ class JetStreamLease:
         """
         try:
             before, holder = await self._newest()
-            if holder in (b"", self._holder.encode()):
+            if holder in (b"", self._holder.encode()) or self._is_left(before):
                 self._revision = await self._write(before)
                 return True
         except (TimeoutError, NatsError):
             pass
         return False
+
+    def _is_left(self, revision: int) -> bool:
+        """Whether a holder has not renewed for twice as long as it may: the server's clock, by which keys expire, may have
+        been set back meanwhile.
+        """
+        now = asyncio.get_running_loop().time()
+        if revision != self._watched[0]:
+            self._watched = (revision, now)
+        return now - self._watched[1] > 2 * self._ttl
 
     async def _newest(self) -> tuple[int, bytes]:
         """The last revision of the key, and who holds it: nobody after a deletion or the marker of an expiry."""

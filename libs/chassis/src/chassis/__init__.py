@@ -1,8 +1,8 @@
 """The service chassis: settings, lifecycle, leadership, health, metrics, traces, logs, and the shell around a pure core."""
 
-from chassis.clock import Clock, LoopClock, SystemClock
+from chassis.clock import Clock, LoopClock, SteadyClock, SystemClock
 from chassis.core import Core, Remembering
 from chassis.decider import Decider
 from chassis.measures import Measures
 
-__all__ = ["Clock", "Core", "Decider", "LoopClock", "Measures", "Remembering", "SystemClock"]
+__all__ = ["Clock", "Core", "Decider", "LoopClock", "Measures", "Remembering", "SteadyClock", "SystemClock"]

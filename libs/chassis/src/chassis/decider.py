@@ -5,16 +5,26 @@ import logging
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from bus import Bus, StaleWriter
+import orjson
+
+from bus import Bus, Parked, StaleWriter
 from chassis.clock import Clock
-from chassis.core import Core
+from chassis.core import Core, CoreFailed
 from chassis.endings import end
+from chassis.inquest import Inquest
 from chassis.measures import Measures
+from chassis.quarantine import Quarantine
 from chassis.term import Term
 from chassis.tracing import Tracer
+from tidegate import subjects
 from tidegate.codec.facts import Interest
 
 log = logging.getLogger(__name__)
+
+LASTING_SECONDS = 60.0
+"""A term that lasted so long ended by a new fault, not by the one that ended its predecessor."""
+FIRST_REST, LONGEST_REST, LONGEST_STANDSTILL = 0.1, 5.0, 60.0
+"""Seconds between short terms: where each sets something aside, and where nobody knows what is wrong."""
 
 
 def open_gate() -> asyncio.Event:
@@ -31,6 +41,10 @@ class Decider:
     ``inputs`` are the services whose decisions the core hears. ``queries`` are the questions that the core answers on
     the bus. Objects that do not meet ``interest`` when they are born are never shown to the core. While ``gate`` is not
     set nothing is decided. The lease says who should try to lead; the guard of the service's own log decides who does.
+
+    A core that raises is thrown away, and its successor made from the facts. What it stumbled over is found by trying
+    (`chassis.inquest`), parked with the error, and kept away for a while (`chassis.quarantine`); everything else is
+    decided as before. If nothing is found, the successor begins after a pause that grows.
     """
 
     service: str
@@ -46,6 +60,7 @@ class Decider:
     ready: asyncio.Event = field(default_factory=asyncio.Event)
     gate: asyncio.Event = field(default_factory=open_gate)
     term: Term | None = None
+    quarantine: Quarantine = field(default_factory=Quarantine)
 
     async def run(self) -> None:
         """Lead whenever the lease is held, for ever."""
@@ -53,20 +68,8 @@ class Decider:
         while True:
             lease = await self.bus.lease(self.service, self.holder)
             await lease.wait()
-            self.term = Term(
-                self.service,
-                self.make_core(),
-                self.bus,
-                self.clock,
-                self.inputs,
-                self.queries,
-                self.holder,
-                measures,
-                self.gate,
-                interest=self.interest,
-                tracer=self.tracer,
-            )
-            leading = asyncio.create_task(self._lead(self.term), name=f"{self.service} term")
+            telling = await self.bus.serve(subjects.question(self.service, "status"), self._status)
+            leading = asyncio.create_task(self._lead(measures), name=f"{self.service} term")
             lost = asyncio.create_task(lease.lost(), name=f"{self.service} lease")
             try:
                 await asyncio.wait({leading, lost}, return_when=asyncio.FIRST_COMPLETED)
@@ -75,14 +78,91 @@ class Decider:
             finally:
                 self.ready.clear()
                 await end(leading, lost)
+                await telling.stop()
                 await lease.release()
 
-    async def _lead(self, term: Term) -> None:
-        try:
-            await term.begin()
-            self.ready.set()
-            await term.go_on()
-        except StaleWriter as stale:
-            log.warning("leadership_lost", extra={"service": self.service, "detail": str(stale)})
-        finally:
-            await term.end()
+    async def _lead(self, measures: Measures) -> None:
+        """One term after the other, until another process leads; each that ends by a fault of its core is followed."""
+        clock, failures, from_present = asyncio.get_running_loop().time, 0, False
+        while True:
+            began, term = clock(), self._new_term(measures, from_present)
+            try:
+                await term.begin()
+                self.ready.set()
+                self.quarantine.trouble = ""
+                await term.go_on()
+            except StaleWriter as stale:
+                log.warning("leadership_lost", extra={"service": self.service, "detail": str(stale)})
+                return
+            except CoreFailed as failed:
+                await term.end()
+                failures = 0 if clock() - began > LASTING_SECONDS else failures + 1
+                explained = await self._contain(term, failed)
+                from_present = not explained
+                if not explained:
+                    self.ready.clear()
+                    self.quarantine.trouble = f"nothing is decided: {failed}"
+                await asyncio.sleep(_pause(failures, LONGEST_REST if explained else LONGEST_STANDSTILL))
+            finally:
+                await term.end()
+
+    def _new_term(self, measures: Measures, from_present: bool) -> Term:
+        self.term = Term(
+            self.service,
+            self.make_core(),
+            self.bus,
+            self.clock,
+            self.inputs,
+            self.queries,
+            self.holder,
+            measures,
+            self.gate,
+            interest=self.interest,
+            tracer=self.tracer,
+            quarantine=self.quarantine,
+            from_present=from_present,
+            told=self.term.told if self.term is not None else None,
+        )
+        return self.term
+
+    async def _contain(self, term: Term, failed: CoreFailed) -> bool:
+        """Keep what the core stumbled over away from its successor; whether it was found."""
+        text = str(failed)
+        log.error("core_failed", extra={"service": self.service, "detail": text}, exc_info=failed.error)
+        if failed.entry is not None:
+            self.quarantine.entries[failed.source, failed.entry.sequence] = text
+            source = f"{subjects.decisions(failed.source)}/{failed.entry.sequence}"
+            await self._park(term, failed.now, source, text, failed.entry.payload)
+            return True
+        inquest = Inquest(
+            self.make_core,
+            term.fold.store,
+            term.private_state,
+            [(service, decision) for (service, _), decision in term.told.items()],
+            frozenset(term.in_flight) | {key for key, _ in self.quarantine.resting()},
+            self.quarantine.hidden(),
+            failed.now,
+            self.quarantine.released(),
+        )
+        culprits = await asyncio.get_running_loop().run_in_executor(None, inquest.culprits)
+        for item, error, hidden in culprits:
+            words, ticks = f"{type(error).__name__}: {error}", round(asyncio.get_running_loop().time() * 1000)
+            self.quarantine.isolate(item, words, ticks, failed.now, hidden=hidden)
+            await self._park(term, failed.now, str(item.key), words, orjson.dumps(item.manifest()))
+        if not culprits and text not in self.quarantine.trouble:
+            await self._park(term, failed.now, self.service, text, b"")
+        return bool(culprits)
+
+    async def _park(self, term: Term, now: int, source: str, text: str, payload: bytes) -> None:
+        term.measures.parked.inc()
+        log.error("set_aside", extra={"service": self.service, "source": source, "detail": text})
+        await self.bus.park(Parked(now, self.service, source, text, payload))
+
+    async def _status(self, _: bytes) -> bytes:
+        """How this service is: what keeps it from deciding, and what it keeps aside."""
+        return orjson.dumps(self.quarantine.report(round(asyncio.get_running_loop().time() * 1000)))
+
+
+def _pause(failures: int, longest: float) -> float:
+    """Seconds before the next term, the number of short ones in a row before it given."""
+    return min(longest, FIRST_REST * 2 ** min(failures - 2, 16)) if failures > 1 else 0.0

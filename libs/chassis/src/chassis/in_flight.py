@@ -48,19 +48,19 @@ class InFlight(AbstractSet[Key]):
         return True
 
     def rest(self, subject: Key, until: int) -> None:
-        """Leave a subject alone until then, in milliseconds since the epoch."""
+        """Leave the subject alone until ``until``."""
         self._resting[subject] = until
 
     def resting(self) -> list[Key]:
         """The subjects that are left alone, sorted."""
         return sorted(self._resting)
 
-    def wake(self, now: int) -> bool:
-        """Let go of the subjects that have rested; whether there were any."""
+    def wake(self, now: int) -> list[Key]:
+        """Let go of the subjects that have rested; those of them of which no decision is on its way."""
         rested = [subject for subject, until in self._resting.items() if until <= now]
         for subject in rested:
             del self._resting[subject]
-        return bool(rested)
+        return [subject for subject in rested if subject not in self._counts]
 
     def deadline(self) -> int | None:
         """When the next subject has rested."""

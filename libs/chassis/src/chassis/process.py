@@ -14,7 +14,7 @@ from prometheus_client import start_http_server
 
 from bus.jetstream import JetStreamBus
 from chassis import logs
-from chassis.clock import Clock, SystemClock
+from chassis.clock import Clock, SteadyClock
 from chassis.endings import end
 from chassis.measures import Measures
 from chassis.rpc_server import Add, RpcServer
@@ -84,7 +84,7 @@ async def _serve(service: str, settings: S, build: Callable[[S, Context], Awaita
     measures = Measures(service)
     tracer = make_tracer(service, settings.trace, settings.data_dir)
     bus = await _unless(stop, JetStreamBus.connect(settings.nats_url, service, token=settings.nats_token or None))
-    parts = await build(settings, Context(bus, SystemClock(), measures, tracer))
+    parts = await build(settings, Context(bus, SteadyClock(settings.clock_base_ms), measures, tracer))
     server = RpcServer(f"127.0.0.1:{settings.health_port}", parts.rpc_names, parts.rpc)
     await server.start()
     if settings.metrics_port:

@@ -22,7 +22,8 @@ class SettingsError(ValueError):
 class ServiceSettings:
     """What every service is told. ``data_dir`` is the only folder that it writes to.
 
-    ``trace`` is where spans go: ``off``, or ``file`` for traces/<service>.jsonl in the data folder.
+    ``trace`` is where spans go: ``off``, or ``file`` for traces/<service>.jsonl in the data folder. ``clock_base_ms`` lets
+    the clocks of all services of a machine agree (`chassis.clock.SteadyClock`); 0 for the machine's time.
     """
 
     nats_url: str = "nats://127.0.0.1:4222"
@@ -33,6 +34,7 @@ class ServiceSettings:
     holder: str = "only"
     log_level: str = "INFO"
     trace: str = "off"
+    clock_base_ms: int = 0
 
 
 def read(cls: type[T], arguments: Sequence[str], environment: Mapping[str, str], known: Sequence[str] = ()) -> T:

@@ -7,25 +7,25 @@ predecessor that still runs is refused by the bus. It ends with the first commit
 import asyncio
 import logging
 import time
-import uuid
-from collections.abc import Mapping
-from contextlib import aclosing
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import aclosing, contextmanager
 
 import orjson
-from google.protobuf.message import DecodeError
 
 from bus import Bus, Entry, Log, Parked, Subscription
 from bus.ports import Handler
 from chassis.clock import Clock
-from chassis.core import Core, Reading, Remembering
+from chassis.core import Confiding, Core, CoreFailed, Reading, Remembering
 from chassis.endings import end
 from chassis.fact_fold import FactFold, load, relevant
 from chassis.in_flight import InFlight
 from chassis.log_reader import Inbox, follow
 from chassis.measures import Measures
-from chassis.topics import BY_DECISION, STATE, newest, topic_of, trim
+from chassis.own_log import OwnLog
+from chassis.quarantine import Quarantine
+from chassis.topics import BY_DECISION, STATE, newest, topic_of
 from chassis.tracing import TRACEPARENT, NoTracer, Tracer
-from kube import Decision
+from kube import Decision, Event, Key, Outcome
 from tidegate import subjects
 from tidegate.codec.decisions import CommitHead, decode_commit, encode_commit
 from tidegate.codec.facts import Interest
@@ -36,10 +36,6 @@ log = logging.getLogger(__name__)
 FACTS = "facts"
 LONGEST_SLEEP_MS = 60_000
 """A deadline is looked at again after this long at most: the machine's clock may have jumped meanwhile."""
-
-HISTORY = 50_000
-"""How many commits of its own a service keeps behind those that were carried out, to be explained and replayed."""
-TRIM_EVERY = 1_000
 
 
 class Term:
@@ -58,10 +54,17 @@ class Term:
         gate: asyncio.Event,
         interest: Interest | None = None,
         tracer: Tracer | None = None,
+        quarantine: Quarantine | None = None,
+        from_present: bool = False,
+        told: Mapping[tuple[str, str], Decision] | None = None,
     ) -> None:
+        """``from_present``: the core is shown what there is now, and nothing of how it came to be.
+
+        ``told`` is what the term before had heard: it stands in where the newest that was said is set aside.
+        """
         self.service, self.core, self.measures, self._gate = service, core, measures, gate
         self._bus, self._clock, self._inputs, self._queries = bus, clock, inputs, queries
-        self._log = bus.log(subjects.decisions(service))
+        self._own = OwnLog(service, bus.log(subjects.decisions(service)), holder)
         self._facts = bus.log(subjects.FACTS)
         self._inbox = Inbox()
         self._readers: list[asyncio.Task[None]] = []
@@ -74,19 +77,24 @@ class Term:
         self.fold = FactFold(interest)
         self.in_flight = InFlight()
         self.heard: dict[str, int] = {}
+        self.told = dict(told or {})
+        """The newest decisions heard, of those of which only the newest counts, by service and name."""
+        self.private_state: bytes | None = None
+        self._quarantine = quarantine or Quarantine()
+        self._from_present = self._blind = from_present
         self._goals: dict[str, int] = {}
-        self._last = self._epoch = self._count = 0
-        # Two processes may have one name: what either of them appends must never pass for the other's.
-        self._writer = f"{service}/{holder}/{uuid.uuid4().hex}"
 
     async def begin(self) -> None:
         """Claim the log, then read everything: snapshot, facts, other services, own decisions without outcome."""
-        decided_on = await self._claim()
+        decided_on = await self._own.claim(self._facts, self._clock.now())
         await self._restore()
-        self.fold, events = await load(self._facts, decided_on, self._interest)
+        self.fold, events = await load(self._facts, None if self._from_present else decided_on, self._interest)
         if isinstance(self.core, Reading):
             self.core.read_from(self.fold.store)
-        self.core.fold(events, self.fold.at_ms)
+        self._show(events, self.fold.at_ms)
+        for (service, _), decision in self.told.items() if self._quarantine.entries else ():
+            with self._asking():
+                self.core.hear(service, decision)
         for service in self._inputs:
             await self._listen_to(service)
         goal = await self._facts.last()
@@ -95,10 +103,13 @@ class Term:
             await self._inbox.wait()
             self._check_readers()
             self._take()
+        if self._from_present:
+            self._blind = False
+            self._show([Event(None, item) for item in self.fold.store.objects.values()], self.fold.at_ms)
         await self._recall()
         for name in self._queries:
-            subject = subjects.question(self.service, name)
-            self._serving.append(await self._bus.serve(subject, self._answer(name)))
+            question = subjects.question(self.service, name)
+            self._serving.append(await self._bus.serve(question, self._answer(name)))
 
     async def go_on(self) -> None:
         """Decide, commit, wait; until the bus refuses a commit."""
@@ -123,35 +134,13 @@ class Term:
             if reader.done():
                 reader.result()
 
-    async def _claim(self) -> int | None:
-        """Start the term in the log; what the predecessor had read when it decided last, if there was one."""
-        self._last = await self._log.last()
-        decided_on = await self._decided_on()
-        self._epoch = self._last + 1
-        # The first term of all begins at the present: who comes after it need not go back further.
-        begun_on = await self._facts.last() if decided_on is None else decided_on
-        head = CommitHead(self.service, self._epoch, begun_on, self._clock.now(), leader_started=True)
-        message_id = f"{self._writer}/{self._epoch}/started"
-        self._last = await self._log.append(encode_commit(head, ()), expected=self._last, message_id=message_id)
-        return decided_on
-
-    async def _decided_on(self) -> int | None:
-        """What the newest commit that can be read was decided on; None where there is none."""
-        sequence, first = self._last, await self._log.first()
-        while sequence >= first:
-            async with aclosing(self._log.read(sequence - 1)) as reader:
-                (entry, *_) = await anext(reader)
-            try:
-                return decision_pb2.Commit.FromString(entry.payload).decided_on
-            except DecodeError:
-                sequence -= 1
-        return None
-
     async def _restore(self) -> None:
         if isinstance(self.core, Remembering):
-            entry = await newest(self._log, STATE)
-            if entry is not None:
-                self.core.restore(decision_pb2.Commit.FromString(entry.payload).private_state)
+            entry = await newest(self._own.log, STATE)
+            if entry is not None and (self.service, entry.sequence) not in self._quarantine.entries:
+                self.private_state = decision_pb2.Commit.FromString(entry.payload).private_state
+                with self._asking(self.service, entry):
+                    self.core.restore(self.private_state)
 
     async def _listen_to(self, service: str) -> None:
         source = self._bus.log(subjects.decisions(service))
@@ -172,12 +161,12 @@ class Term:
     async def _recall(self) -> None:
         """What was told last is known, and own decisions that have no outcome yet count as done."""
         for topic in sorted(set(BY_DECISION.values())):
-            told = await newest(self._log, topic)
+            told = await newest(self._own.log, topic)
             if told is not None:
                 self._take_decisions(self.service, told)
-        position = max(self.fold.positions.get(self.service, 0), await self._log.first() - 1)
-        async with aclosing(self._log.read(position)) as reader:
-            while position < self._last:
+        position = max(self.fold.positions.get(self.service, 0), await self._own.log.first() - 1)
+        async with aclosing(self._own.log.read(position)) as reader:
+            while position < self._own.last:
                 for entry in await anext(reader):
                     position = entry.sequence
                     self._recall_commit(entry)
@@ -188,12 +177,28 @@ class Term:
         except Exception as error:
             self._park(self.service, entry, error)
             return
+        known = (self.service, entry.sequence) not in self._quarantine.entries
         for decision_id, decision in decided:
-            self._assume(decision_id, decision)
+            self.in_flight.add(decision_id, decision)
+            with self._asking(self.service, entry):
+                if known:
+                    self.core.assume(decision_id, decision)
 
-    def _assume(self, decision_id: str, decision: Decision) -> None:
-        self.in_flight.add(decision_id, decision)
-        self.core.assume(decision_id, decision)
+    @contextmanager
+    def _asking(self, source: str = "", entry: Entry | None = None) -> Iterator[None]:
+        """While the core works: what it raises is told apart from all other errors."""
+        try:
+            yield
+        except Exception as error:
+            raise CoreFailed(error, self._clock.now(), source, entry) from error
+
+    def _show(self, events: Sequence[Event], at_ms: int) -> None:
+        if self._blind:
+            return
+        shown = self._quarantine.shown(events, _ticks())
+        with self._asking():
+            if shown or not events:
+                self.core.fold(shown, at_ms)
 
     def _take(self) -> None:
         for source, entry in self._inbox.take():
@@ -202,6 +207,8 @@ class Term:
                     self._take_fact(entry)
                 else:
                     self._take_decisions(source, entry)
+            except CoreFailed:
+                raise
             except Exception as error:
                 self._park(source, entry, error)
 
@@ -213,37 +220,54 @@ class Term:
         self._cause = entry.headers if TRACEPARENT in entry.headers else self._cause
         outcomes = relevant(folded.outcomes, self.service)
         for outcome in outcomes:
-            # Before the core is asked: a fact that it stumbles over must not leave a subject in flight for ever.
-            if self.in_flight.settle(outcome, self._clock.now()):
+            if self.in_flight.settle(outcome, _ticks()):
                 self.measures.outcomes.labels(outcome.name, str(outcome.applied).lower()).inc()
-        try:
-            if folded.events:
-                self.core.fold(folded.events, folded.at_ms)
-        finally:
-            for outcome in outcomes:
+        if folded.events:
+            self._show(folded.events, folded.at_ms)
+        with self._asking():
+            for outcome in () if self._blind else outcomes:
                 self.core.settle(outcome)
 
     def _take_decisions(self, source: str, entry: Entry) -> None:
         if source != self.service:
             self.heard[source] = max(self.heard[source], entry.sequence)
+        if (source, entry.sequence) in self._quarantine.entries:
+            return
         for _, decision in decode_commit(decision_pb2.Commit.FromString(entry.payload)):
-            if source != self.service or decision.name in BY_DECISION:
+            if source == self.service and decision.name not in BY_DECISION:
+                continue
+            with self._asking(source, entry):
                 self.core.hear(source, decision)
+            if decision.name in BY_DECISION:
+                self.told[source, decision.name] = decision
 
     def _park(self, source: str, entry: Entry, error: Exception) -> None:
         name = subjects.FACTS if source == FACTS else subjects.decisions(source)
         where, text = f"{name}/{entry.sequence}", f"{type(error).__name__}: {error}"
         log.exception("message_parked", extra={"service": self.service, "source": where})
         self.measures.parked.inc()
-        parked = Parked(self._clock.now(), self.service, where, text, entry.payload)
+        self._put_aside(where, text, entry.payload)
+
+    def _put_aside(self, where: str, text: str, payload: bytes) -> None:
+        parked = Parked(self._clock.now(), self.service, where, text, payload)
         self._readers.append(asyncio.create_task(self._bus.park(parked), name=f"{self.service} parks {where}"))
 
     async def _decide(self) -> None:
         now = self._clock.now()
-        self.in_flight.wake(now)
+        for subject, until in self._quarantine.resting():
+            self.in_flight.rest(subject, until)
+        rested = self.in_flight.wake(_ticks())
         started = time.perf_counter()
-        decisions = self.core.decide(now, self.in_flight)
-        private = self.core.remember() if isinstance(self.core, Remembering) else None
+        with self._asking():
+            for subject in rested:
+                self.core.settle(Outcome("", "", subject, True))
+            if released := self._quarantine.release(self.fold.store, _ticks()):
+                self.core.fold(released, now)
+            decisions = self.core.decide(now, self.in_flight)
+            private = self.core.remember() if isinstance(self.core, Remembering) else None
+            failures = self.core.take_failures() if isinstance(self.core, Confiding) else {}
+        for key, text in failures.items():
+            self._park_object(key, text)
         self.measures.decide_seconds.observe(time.perf_counter() - started)
         if decisions or private is not None:
             with self._tracer.span(f"{self.service} decides", self._cause, decisions=len(decisions)):
@@ -252,39 +276,57 @@ class Term:
         self.measures.in_flight.set(len(self.in_flight))
 
     async def _commit(self, decisions: list[Decision], private: bytes | None, now: int) -> None:
-        numbered: list[tuple[str, Decision]] = []
+        numbered = [(self._own.next_id(), decision) for decision in decisions]
         for decision in decisions:
-            self._count += 1
-            numbered.append((f"{self.service}/{self._epoch}/{self._count}", decision))
             self.measures.decisions.labels(decision.name).inc()
         resting = self.in_flight.resting()
-        head = CommitHead(self.service, self._epoch, self.fold.revision, now, dict(self.heard), resting=resting)
-        payload = encode_commit(head, numbered, private or b"")
+        head = CommitHead(self.service, self._own.epoch, self.fold.revision, now, dict(self.heard), resting=resting)
+        with self._asking():
+            payload = encode_commit(head, numbered, private or b"")
+            for decision_id, decision in numbered:
+                self.core.assume(decision_id, decision)
         for decision_id, decision in numbered:
-            self._assume(decision_id, decision)
+            self.in_flight.add(decision_id, decision)
         topic = topic_of((decision.name for decision in decisions), with_state=private is not None)
-        message_id = f"{self._writer}/{self._epoch}/commit/{self._last + 1}"
         started = time.perf_counter()
-        self._last = await self._log.append(
-            payload, expected=self._last, message_id=message_id, headers=self._tracer.carrier(), topic=topic
-        )
+        await self._own.commit(payload, self._tracer.carrier(), topic)
+        self.private_state = self.private_state if private is None else private
         self.measures.commit_seconds.observe(time.perf_counter() - started)
-        if self._last % TRIM_EVERY == 0:
-            await trim(self._log, self.fold.positions.get(self.service, 0) - HISTORY)
+        await self._own.drop_history(self.fold.positions.get(self.service, 0))
 
     def _arm(self) -> None:
         """Set the alarm for the next time something is due without a fact."""
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None
-        due = [when for when in (self.core.deadline(), self.in_flight.deadline()) if when is not None]
+        with self._asking():
+            deadline = self.core.deadline()
+        rests = (self.in_flight.deadline(), self._quarantine.deadline())
+        due = [when - _ticks() for when in rests if when is not None]
+        due += [] if deadline is None else [deadline - self._clock.now()]
         if due:
-            delay_ms = min(LONGEST_SLEEP_MS, max(1, min(due) - self._clock.now()))
+            delay_ms = min(LONGEST_SLEEP_MS, max(1, min(due)))
             self._timer = asyncio.get_running_loop().call_later(delay_ms / 1000, self._inbox.wake)
+
+    def _park_object(self, key: Key, text: str) -> None:
+        """Put aside an object that the core can make nothing of, as it is now; the core goes on by itself."""
+        log.error("object_parked", extra={"service": self.service, "object": str(key), "detail": text})
+        self.measures.parked.inc()
+        item = self.fold.store.get(key)
+        self._put_aside(str(key), text, orjson.dumps(item.manifest()) if item is not None else b"")
 
     def _answer(self, name: str) -> Handler:
         async def answer(payload: bytes) -> bytes:
-            arguments = {"now": self._clock.now(), **orjson.loads(payload)}
-            return orjson.dumps(self.core.query(name, arguments), option=orjson.OPT_NON_STR_KEYS)
+            question = {"now": self._clock.now(), **orjson.loads(payload)}
+            content = self.core.query(name, question)
+            about = Key(*(str(question.get(part) or "") for part in ("kind", "namespace", "name")))
+            if aside := self._quarantine.about(about, _ticks()):
+                content = {**content, "verdict": "SetAside", "rule": "", "message": aside}
+            return orjson.dumps(content, option=orjson.OPT_NON_STR_KEYS)
 
         return answer
+
+
+def _ticks() -> int:
+    """Milliseconds of a clock that never jumps: what pauses are measured with."""
+    return round(asyncio.get_running_loop().time() * 1000)

@@ -1,8 +1,9 @@
 """What a binding gives a pod besides its node: cards, CPUs and parts of NUMA nodes; and what a container sees of its cards.
 
 A binding names them in one mapping: the indexes of the cards under the resource that asks for them, ``cpuset`` (a list as
-the kernel writes it) and ``numaNodeResources`` (a list of {node, resources}). On the pod they are two annotations: one
-of the product's own for the cards, and that of Koordinator for CPUs and NUMA nodes.
+the kernel writes it) and ``numaNodeResources`` (a list of {node, resources}), and ``reservation`` ({name, uid}) where the
+pod uses the room of one. On the pod they are annotations: one of the product's own for the cards, and those of Koordinator
+for CPUs and NUMA nodes, and for the reservation.
 """
 
 import json
@@ -19,15 +20,18 @@ CPU_SET = "cpuset"
 NUMA_NODES = "numaNodeResources"
 RDMA = "koordinator.sh/rdma"
 """RDMA devices have indexes of their own; they are no cards."""
+RESERVATION = "reservation"
+RESERVED = "scheduling.koordinator.sh/reservation-allocated"
 
 _OF_PLACE = (CPU_SET, NUMA_NODES)
 
 
 def annotations_of(devices: Manifest) -> dict[str, str]:
     """The annotations that tell a pod's node what a binding gave the pod."""
-    cards = {name: part for name, part in devices.items() if name not in _OF_PLACE}
+    cards = {name: part for name, part in devices.items() if name not in (*_OF_PLACE, RESERVATION)}
     place = {name: part for name, part in devices.items() if name in _OF_PLACE}
-    return {key: _text(part) for key, part in ((CARDS, cards), (PLACE, place)) if part}
+    parts = ((CARDS, cards), (PLACE, place), (RESERVED, devices.get(RESERVATION)))
+    return {key: _text(part) for key, part in parts if part}
 
 
 def devices_of(annotations: Mapping[str, str]) -> Manifest:

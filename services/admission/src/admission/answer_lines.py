@@ -11,7 +11,7 @@ _SHOWN = ("used", "keptForOthers", "allocated", "capability", "deserved", "guara
 def answer_lines(about: Object, service: str, answer: Manifest) -> list[str]:
     """What ``service`` said about an object."""
     if "error" in answer:
-        return [f"{about.key}: {service} does not answer just now"]
+        return [f"{about.key}: {silence(service, answer)}"]
     verdict = answer.get("verdict") or answer.get("phase") or "Unknown"
     lines = [f"{about.key}: {verdict}" + (f" ({answer['rule']})" if answer.get("rule") else "")]
     lines += [f"  {line}" for line in str(answer.get("message") or "").splitlines()]
@@ -20,6 +20,13 @@ def answer_lines(about: Object, service: str, answer: Manifest) -> list[str]:
     lines += _held(about, str(answer.get("message") or ""))
     lines += [f"  {line}" for line in troubles(about)]
     return lines
+
+
+def silence(service: str, answer: Manifest) -> str:
+    """Why there is no answer: nobody is there, or who is there failed."""
+    said = str(answer["error"])
+    away = "nobody answers" in said or "no answer" in said
+    return f"{service} does not answer just now" if away else f"{service} cannot answer: {said}"
 
 
 def troubles(about: Object) -> list[str]:
@@ -77,6 +84,8 @@ def _queues(answer: Manifest) -> Iterator[str]:
         parts = [f"{name} {_amounts(item[name])}" for name in _SHOWN if item.get(name)]
         state = f" is {item['state']}" if item.get("state") else ""
         yield f"queue {item['queue']}{state}" + (f": {'; '.join(parts)}" if parts else "")
+    for item in answer.get("guaranteedTo") or ():
+        yield f"{_amounts(item['unused'])} is kept for queue {item['queue']}, to which it is guaranteed"
     for user in answer.get("usedBy") or ():
         yield f"{user['group']} uses {_amounts(user['used'])} of it"
 

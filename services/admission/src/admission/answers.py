@@ -4,15 +4,21 @@ import asyncio
 from collections import Counter
 from dataclasses import dataclass
 
+import orjson
+
 from admission.applier import Result
 from admission.container_logs import SIMULATED
 from admission.history import Happening
+from admission.users import User
 from admission.view import View
 from bus import Bus, BusError
 from kube import KINDS, Key, Manifest, rfc3339
 from tidegate import subjects
 from tidegate.api.v1 import api_pb2
 from tidegate.gateway.v1 import gateway_pb2
+
+MOST_TOLD = 3
+"""So many of the objects that a service keeps aside are named; `explain` tells of each."""
 
 ASK_SECONDS = 2.0
 """How long a service may take to answer that it is there."""
@@ -74,9 +80,11 @@ class MyStatus:
     view: View
     services: tuple[str, ...]
     version: str
+    user: User
+    """Who asks: what that user may not read is not told of."""
 
     async def answer(self) -> api_pb2.StatusResponse:
-        counts = Counter(key.kind for key in self.view.store.objects)
+        counts = Counter(key.kind for key in self.view.store.objects if self.user.may_read(key))
         known = {KINDS[kind].id: count for kind, count in sorted(counts.items()) if kind in KINDS}
         states = await asyncio.gather(self._gateway(), *map(self._service, self.services))
         myself = api_pb2.ServiceStatus(name="admission", ready=True, position=self.view.revision)
@@ -86,6 +94,12 @@ class MyStatus:
             objects=known,
             services=[*states[:1], myself, *states[1:], *self._agents()],
         )
+
+    def _may_hear(self, about: str) -> bool:
+        """Whether an object, given as ``str(key)``, may be told of."""
+        _, slash, rest = about.partition("/")
+        namespace, inside, _ = rest.partition("/")
+        return self.user.reads_all or bool(slash and inside and self.user.may_read_in(namespace))
 
     async def _gateway(self) -> api_pb2.ServiceStatus:
         """The writer of facts, asked to write nothing."""
@@ -116,12 +130,13 @@ class MyStatus:
 
     async def _service(self, service: str) -> api_pb2.ServiceStatus:
         position = self.view.positions.get(service, 0)
-        subject = subjects.question(service, "explain")
         try:
-            await self.bus.request(subject, b'{"kind":"","namespace":"","name":""}', timeout=ASK_SECONDS)
+            answer = await self.bus.request(subjects.question(service, "status"), b"", timeout=ASK_SECONDS)
         except BusError as error:
-            answers = "nobody answers" not in str(error) and "no answer" not in str(error)
-            return api_pb2.ServiceStatus(
-                name=service, ready=answers, message="" if answers else str(error), position=position
-            )
-        return api_pb2.ServiceStatus(name=service, ready=True, position=position)
+            return api_pb2.ServiceStatus(name=service, message=str(error), position=position)
+        report = orjson.loads(answer)
+        trouble, aside = report.get("trouble") or "", report.get("aside") or {}
+        words = [trouble if self.user.reads_all else trouble.partition(":")[0]] if trouble else []
+        words += [f"{about}: {aside[about]}" for about in aside if self._may_hear(about)][:MOST_TOLD]
+        words += [f"{len(aside)} set aside"] if len(aside) > MOST_TOLD or len(aside) > len(words) else []
+        return api_pb2.ServiceStatus(name=service, ready=not trouble, message="; ".join(words), position=position)

@@ -74,6 +74,8 @@ class Job:
     changes: Sequence[Change]
     done: "asyncio.Future[tuple[list[Result], int]]"
     results: list[Result] = field(default_factory=list)
+    meant: dict[Key, str] = field(default_factory=dict)
+    """The uids of the objects to be deleted, as the first try found them."""
 
 
 class Applier:
@@ -174,15 +176,15 @@ class Applier:
         """Check everything against the present state and what came before it in the batch."""
         world, draft, templates = Overlay(self._view.store), WriteDraft(), Templates()
         for job in jobs:
-            job.results = [_prepare(change, world, draft, templates) for change in job.changes]
+            job.results = [_prepare(change, world, draft, templates, job.meant) for change in job.changes]
         return draft
 
 
-def _prepare(change: Change, world: Overlay, draft: WriteDraft, templates: Templates) -> Result:
+def _prepare(change: Change, world: Overlay, draft: WriteDraft, templates: Templates, meant: dict[Key, str]) -> Result:
     key = change.delete or Key("", "", "")
     try:
         if change.delete is not None:
-            return _prepare_delete(change, change.delete, world, draft)
+            return _prepare_delete(change, change.delete, world, draft, meant)
         manifest = _named(change.manifest or {})
         key = read_key(manifest)
         return _prepare_write(key, manifest, change, world, draft, templates)
@@ -193,12 +195,17 @@ def _prepare(change: Change, world: Overlay, draft: WriteDraft, templates: Templ
         return Result(key, "refused", message=f"{key} cannot be checked: {type(error).__name__}: {error}")
 
 
-def _prepare_delete(change: Change, key: Key, world: Overlay, draft: WriteDraft) -> Result:
+def _prepare_delete(change: Change, key: Key, world: Overlay, draft: WriteDraft, meant: dict[Key, str]) -> Result:
     old = world.get(key)
+    uid = meant.get(key) or ("" if old is None else old.uid)
+    if uid and (old is None or old.uid != uid):  # gone since the first try; what has its name now is not meant
+        return Result(key, "deleted")
     if old is None:
         return Result(key, "refused", message=f"{key} not found")
     admit_delete(old, world)
-    draft.delete(key, change.grace_seconds)
+    if uid:
+        meant[key] = uid
+    draft.delete(key, uid, change.grace_seconds)
     world.remove(key)
     return Result(key, "deleted")
 

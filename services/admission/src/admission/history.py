@@ -95,12 +95,14 @@ class History:
             if len(self._early) > KEPT:
                 del self._early[next(iter(self._early))]
 
-    def newest(self, namespace: str, about: Key | None, limit: int) -> list[Happening]:
-        """The newest happenings, oldest first: all, of a namespace, or about one object."""
+    def newest(
+        self, namespace: str, about: Key | None, limit: int, sees: Callable[[Key], bool] = lambda _: True
+    ) -> list[Happening]:
+        """The newest happenings, oldest first: all, of a namespace, or about one object; of those that one ``sees``."""
         found: list[Happening] = []
         for happening in reversed(self._kept):
             key = happening.about
-            if (not namespace or key.namespace in ("", namespace)) and (about is None or key == about):
+            if (not namespace or key.namespace in ("", namespace)) and (about is None or key == about) and sees(key):
                 found.append(happening)
             if len(found) >= limit:
                 break

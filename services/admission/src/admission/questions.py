@@ -2,7 +2,7 @@
 
 import orjson
 
-from admission.answer_lines import answer_lines, troubles
+from admission.answer_lines import answer_lines, silence, troubles
 from bus import Bus, BusError
 from kube import Key, Manifest, Object, Store
 from resources import format_amounts
@@ -10,10 +10,12 @@ from tidegate import subjects
 
 GROUP = "scheduling.k8s.io/group-name"
 GROUP_KIND = "PodGroup.scheduling.volcano.sh"
+RESERVATION_KIND = "Reservation.scheduling.koordinator.sh"
 QUEUE_KIND = "Queue.scheduling.volcano.sh"
 ASKED = {
     "Pod": ("gang_scheduler", "explain"),
     GROUP_KIND: ("gang_scheduler", "explain"),
+    RESERVATION_KIND: ("gang_scheduler", "explain"),
     QUEUE_KIND: ("queue_manager", "queue"),
 }
 """Who is asked what about a kind; about jobs it is the job controller, and then who is asked about the job's group."""
@@ -90,7 +92,9 @@ class Questions:
 
 def _queue_lines(about: Object, answer: Manifest) -> list[str]:
     if "error" in answer:
-        return [f"{about.key}: queue_manager does not answer just now"]
+        return [f"{about.key}: {silence('queue_manager', answer)}"]
+    if answer.get("verdict") == "SetAside":
+        return [f"{about.key}: SetAside", f"  {answer['message']}"]
     return [f"{about.key}: {about.status.get('state', 'Open')}"] + [
         f"  {what}: {_amounts(answer.get(what) or {})}" for what in ("request", "allocated", "deserved")
     ]

@@ -2,7 +2,7 @@
 
 import base64
 from collections.abc import AsyncIterator, Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import orjson
 
@@ -15,17 +15,23 @@ LARGEST_PAGE = 5_000
 
 @dataclass(frozen=True, slots=True)
 class Filter:
-    """Which objects are meant. Empty parts mean all. Raises SelectorError for a selector that is none."""
+    """Which objects are meant: of those that the reader ``sees``. Empty parts mean all.
+
+    Raises SelectorError for a selector that is none.
+    """
 
     kind: str = ""
     namespace: str = ""
     name: str = ""
     label_selector: str = ""
     field_selector: str = ""
+    sees: Callable[[Key], bool] | None = None
 
     def test(self) -> Callable[[Object], bool]:
         """Whether an object is one of these."""
         labels, fields = parse_labels(self.label_selector), parse_fields(self.field_selector)
+
+        sees = self.sees
 
         def is_meant(item: Object) -> bool:
             key = item.key
@@ -33,6 +39,7 @@ class Filter:
                 (not self.kind or key.kind == self.kind)
                 and (not self.namespace or key.namespace == self.namespace)
                 and (not self.name or key.name == self.name)
+                and (sees is None or sees(key))
                 and labels(item.labels)
                 and (not self.field_selector or fields(item.manifest()))
             )
@@ -55,7 +62,11 @@ class Page:
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """One thing that a watch sees: ``added``, ``modified``, ``deleted``, or ``bookmark`` (the revision alone)."""
+    """One thing that a watch sees: ``added``, ``modified``, ``deleted``, or ``bookmark`` (the revision alone).
+
+    A watch from ``revision`` misses nothing that comes after this change: of several that happened together only the last
+    one has their own, the others the one before.
+    """
 
     type: str
     manifest: bytes
@@ -94,10 +105,12 @@ class Reads:
                 yield Change("added", _dump(item), item.revision)
         yield Change("bookmark", b"", revision)
         async for at, events in self._view.changes(revision):
-            for event in events:
-                change = _change(event.old, event.new, is_meant, at)
-                if change is not None:
-                    yield change
+            found = [change for event in events if (change := _change(event.old, event.new, is_meant, at))]
+            for change in found[:-1]:
+                # Who breaks off here and goes on from this revision misses nothing of what changed together.
+                yield replace(change, revision=at - 1)
+            for change in found[-1:]:
+                yield change
 
 
 def _change(old: Object | None, new: Object | None, is_meant: Callable[[Object], bool], at: int) -> Change | None:

@@ -87,7 +87,7 @@ class Servicer(api_pb2_grpc.TidegateServiceServicer):
             grace = request.grace_seconds if request.HasField("grace_seconds") else None
             keys = [key_of_name(name.kind, name.namespace, name.name) for name in request.names]
             for key in keys:
-                _check_may_write_key(user, key)
+                user.check_write(key.namespace)
             changes = [Change(delete=key, grace_seconds=grace) for key in keys]
             if request.dry_run:
                 return api_pb2.DeleteResponse(results=map(applied, self._applier.dry_run(changes)))
@@ -122,8 +122,9 @@ class Servicer(api_pb2_grpc.TidegateServiceServicer):
     async def _operate(
         self, user: User, name: api_pb2.ObjectName, make: Callable[[Object], Manifest]
     ) -> tuple[int, str]:
-        item = self._find(name)
-        _check_may_write_key(user, item.key)
+        key = key_of_name(name.kind, name.namespace, name.name)
+        user.check_write(key.namespace)
+        item = self._find(user, name)
         results, revision = await self._applier.apply(user.name, [Change(make(item))])
         _raise_refused(results)
         return revision, key_text(item.key)
@@ -131,16 +132,18 @@ class Servicer(api_pb2_grpc.TidegateServiceServicer):
     async def Get(self, request: api_pb2.GetRequest, context: Any) -> api_pb2.GetResponse:
         async def get(user: User) -> api_pb2.GetResponse:
             await self._view.reach(request.at_least_revision)
-            manifest = orjson.dumps(self._find(request.name).manifest())
+            manifest = orjson.dumps(self._find(user, request.name).manifest())
             return api_pb2.GetResponse(manifest=manifest, revision=self._view.revision)
 
         return await self._guarded(context, get)
 
     async def List(self, request: api_pb2.ListRequest, context: Any) -> api_pb2.ListResponse:
         async def page(user: User) -> api_pb2.ListResponse:
+            kind = find_kind(request.kind).id
+            user.check_read(Key(kind, request.namespace, ""))
             await self._view.reach(request.at_least_revision)
             wanted = Filter(
-                find_kind(request.kind).id, request.namespace, "", request.label_selector, request.field_selector
+                kind, request.namespace, "", request.label_selector, request.field_selector, _sight_of(user)
             )
             found = self._reads.page(wanted, request.page_size, request.page_token)
             return api_pb2.ListResponse(manifests=found.manifests, next_page_token=found.token, revision=found.revision)
@@ -148,10 +151,11 @@ class Servicer(api_pb2_grpc.TidegateServiceServicer):
         return await self._guarded(context, page)
 
     async def Watch(self, request: api_pb2.WatchRequest, context: Any) -> AsyncIterator[api_pb2.WatchResponse]:
-        await self._user(context)
+        user = await self._user(context)
         try:
             kind = find_kind(request.kind).id if request.kind else ""
-            wanted = Filter(kind, request.namespace, request.name, request.label_selector)
+            user.check_read(Key(kind, request.namespace, ""))
+            wanted = Filter(kind, request.namespace, request.name, request.label_selector, sees=_sight_of(user))
             async for change in self._reads.watch(wanted, request.from_revision):
                 yield api_pb2.WatchResponse(type=change.type, manifest=change.manifest, revision=change.revision)
         except tuple(_CODES) as error:
@@ -160,7 +164,7 @@ class Servicer(api_pb2_grpc.TidegateServiceServicer):
     async def Explain(self, request: api_pb2.ExplainRequest, context: Any) -> api_pb2.ExplainResponse:
         async def explain(user: User) -> api_pb2.ExplainResponse:
             try:
-                item = self._find(request.name)
+                item = self._find(user, request.name)
             except LookupError:
                 key = key_of_name(request.name.kind, request.name.namespace, request.name.name)
                 evicted = self._history.eviction_of(key) if key.kind == "Pod" else None
@@ -174,8 +178,10 @@ class Servicer(api_pb2_grpc.TidegateServiceServicer):
         return await self._guarded(context, explain)
 
     async def Snapshot(self, request: api_pb2.SnapshotRequest, context: Any) -> AsyncIterator[api_pb2.SnapshotResponse]:
-        await self._user(context)
+        user = await self._user(context)
         try:
+            if not user.reads_all:
+                raise Denied(f"user {user.name} may not read everywhere, and a snapshot holds everything")
             content = await self._snapshots.take(request.decision_id)
             for start in range(0, len(content), PIECE):
                 yield api_pb2.SnapshotResponse(data=content[start : start + PIECE])
@@ -183,9 +189,10 @@ class Servicer(api_pb2_grpc.TidegateServiceServicer):
             await context.abort(_code(error), _text(error))
 
     async def Logs(self, request: api_pb2.LogsRequest, context: Any) -> AsyncIterator[api_pb2.LogsResponse]:
-        await self._user(context)
+        user = await self._user(context)
         try:
             key = Key("Pod", request.namespace or "default", request.pod)
+            user.check_read(key)
             async for data in self._logs.read(key, request.container, tail=request.tail, follow=request.follow):
                 yield api_pb2.LogsResponse(data=data)
         except tuple(_CODES) as error:
@@ -194,6 +201,8 @@ class Servicer(api_pb2_grpc.TidegateServiceServicer):
     async def Events(self, request: api_pb2.EventsRequest, context: Any) -> api_pb2.EventsResponse:
         async def events(user: User) -> api_pb2.EventsResponse:
             limit = request.limit or 100
+            if request.dead and not user.reads_all:
+                raise Denied(f"user {user.name} may not read everywhere, and what was put aside may be of anywhere")
             if request.dead:
                 parked = await self._bus.parked(limit)
                 return api_pb2.EventsResponse(
@@ -207,20 +216,21 @@ class Servicer(api_pb2_grpc.TidegateServiceServicer):
             about = None
             if request.about.name:
                 about = key_of_name(request.about.kind, request.about.namespace, request.about.name)
-            found = self._history.newest(request.namespace, about, limit)
+            user.check_read(about or Key("", request.namespace, ""))
+            found = self._history.newest(request.namespace, about, limit, user.may_read)
             return api_pb2.EventsResponse(events=map(happened, found))
 
         return await self._guarded(context, events)
 
     async def Status(self, request: api_pb2.StatusRequest, context: Any) -> api_pb2.StatusResponse:
         async def status(user: User) -> api_pb2.StatusResponse:
-            return await MyStatus(self._bus, self._view, self._history.services, VERSION).answer()
+            return await MyStatus(self._bus, self._view, self._history.services, VERSION, user).answer()
 
         return await self._guarded(context, status)
 
     async def WhoAmI(self, request: api_pb2.WhoAmIRequest, context: Any) -> api_pb2.WhoAmIResponse:
         async def who(user: User) -> api_pb2.WhoAmIResponse:
-            return api_pb2.WhoAmIResponse(user=user.name, namespaces=user.namespaces)
+            return api_pb2.WhoAmIResponse(user=user.name, namespaces=user.namespaces, reads=user.readable)
 
         return await self._guarded(context, who)
 
@@ -241,8 +251,9 @@ class Servicer(api_pb2_grpc.TidegateServiceServicer):
             await context.abort(_code(error), _text(error))
             raise
 
-    def _find(self, name: api_pb2.ObjectName) -> Object:
+    def _find(self, user: User, name: api_pb2.ObjectName) -> Object:
         key = key_of_name(name.kind, name.namespace, name.name)
+        user.check_read(key)
         found = self._view.store.get(key)
         if found is None:
             raise LookupError(f"{key} not found")
@@ -302,14 +313,9 @@ def _raise_refused(results: Iterable[Result]) -> None:
 def _check_may_write(user: User, manifest: Manifest) -> None:
     """Denied unless the user may write the object itself and, of a Command, what it commands."""
     for namespace in places(manifest):
-        _check(user, namespace)
+        user.check_write(namespace)
 
 
-def _check_may_write_key(user: User, key: Key) -> None:
-    _check(user, key.namespace)
-
-
-def _check(user: User, namespace: str) -> None:
-    if not user.may_write(namespace):
-        where = f"in namespace {namespace}" if namespace else "objects without a namespace"
-        raise Denied(f"user {user.name} may not write {where}; allowed: {', '.join(user.namespaces)}")
+def _sight_of(user: User) -> Callable[[Key], bool] | None:
+    """What the user may see of lists; None for everything."""
+    return None if user.reads_all else user.may_read

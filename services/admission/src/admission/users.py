@@ -1,4 +1,4 @@
-"""Who may write where: named users with their tokens and namespaces."""
+"""Who may write and read where: named users with their tokens and namespaces."""
 
 import hmac
 import os
@@ -9,7 +9,7 @@ from pathlib import Path
 
 import yaml
 
-from kube import Manifest, UnknownKind, find_kind
+from kube import Key, Manifest, UnknownKind, find_kind
 
 EVERYWHERE = "*"
 
@@ -20,18 +20,64 @@ class Denied(Exception):
 
 @dataclass(frozen=True, slots=True)
 class User:
-    """A user. ``namespaces`` are those that may be written; ``*`` stands for all, and for what has no namespace."""
+    """A user. ``namespaces`` are those that may be written; ``*`` stands for all, and for what has no namespace.
+
+    ``reads`` are those that may be read besides; ``*`` stands for all. Nodes, queues and the like have no namespace and may
+    be read by everybody, but not what tells of the pods of all namespaces.
+    """
 
     name: str
     token: str
     namespaces: tuple[str, ...] = (EVERYWHERE,)
+    reads: tuple[str, ...] = (EVERYWHERE,)
 
     def may_write(self, namespace: str) -> bool:
         return EVERYWHERE in self.namespaces or (namespace != "" and namespace in self.namespaces)
 
+    @property
+    def reads_all(self) -> bool:
+        """Whether nothing is kept from the user."""
+        return EVERYWHERE in self.reads or EVERYWHERE in self.namespaces
+
+    @property
+    def readable(self) -> tuple[str, ...]:
+        """The namespaces that may be read; ``*`` for all."""
+        return (EVERYWHERE,) if self.reads_all else tuple(dict.fromkeys((*self.reads, *self.namespaces)))
+
+    def may_read_in(self, namespace: str) -> bool:
+        return self.reads_all or namespace in self.reads or namespace in self.namespaces
+
+    def may_read(self, key: Key) -> bool:
+        """Whether the user may see the object of ``key``."""
+        if self.reads_all:
+            return True
+        if key.kind == "Namespace":
+            return self.may_read_in(key.name)
+        return self.may_read_in(key.namespace) if key.namespace else key.kind not in _OF_ALL
+
+    def check_write(self, namespace: str) -> None:
+        """Raises Denied unless the user may write in ``namespace``."""
+        if not self.may_write(namespace):
+            where = f"in namespace {namespace}" if namespace else "objects without a namespace"
+            raise Denied(f"user {self.name} may not write {where}; allowed: {', '.join(self.namespaces)}")
+
+    def check_read(self, key: Key) -> None:
+        """Raises Denied unless the user may see the object of ``key``; of all those of a kind where it has no name."""
+        if key.name and not self.may_read(key):
+            where = f"in namespace {key.namespace}" if key.namespace else f"{key.kind} {key.name}"
+        elif not key.name and key.namespace and not self.may_read_in(key.namespace):
+            where = f"in namespace {key.namespace}"
+        else:
+            return
+        raise Denied(f"user {self.name} may not read {where}; allowed: {', '.join(self.readable)}")
+
+
+_OF_ALL = frozenset(["NodeMetric.slo.koordinator.sh"])
+"""Kinds without a namespace that name pods of all namespaces."""
+
 
 class Users:
-    """The users of a file (YAML: a list of ``{name, token, namespaces}``); a missing file is made with one ``admin``."""
+    """The users of a file (YAML: a list of ``{name, token, namespaces, reads}``); a missing file is made with one ``admin``."""
 
     def __init__(self, users: Iterable[User]) -> None:
         self._users = tuple(users)
@@ -44,12 +90,16 @@ class Users:
         entries = yaml.safe_load(file.read_text()) or []
         try:
             return cls(
-                User(str(entry["name"]), str(entry["token"]), _listed(entry.get("namespaces", [EVERYWHERE])))
+                User(
+                    str(entry["name"]),
+                    str(entry["token"]),
+                    *(_listed(name, entry.get(name, [EVERYWHERE])) for name in ("namespaces", "reads")),
+                )
                 for entry in entries
             )
         except (KeyError, TypeError, AttributeError) as error:
             raise ValueError(
-                f"{file}: each user is {{name, token, namespaces}}; {error!r} is missing or wrong"
+                f"{file}: each user is {{name, token, namespaces, reads}}; {error!r} is missing or wrong"
             ) from None
 
     def authenticate(self, header: str) -> User:
@@ -61,10 +111,10 @@ class Users:
         raise Denied("the token is missing or unknown; `tidegate` reads it from the data folder, or pass --token")
 
 
-def _listed(namespaces: object) -> tuple[str, ...]:
+def _listed(field: str, namespaces: object) -> tuple[str, ...]:
     """The names in a list; a bare text is no list, and its letters are no namespaces."""
     if not isinstance(namespaces, list):
-        raise TypeError(f"namespaces: {namespaces!r} is no list")
+        raise TypeError(f"{field}: {namespaces!r} is no list")
     return tuple(str(name) for name in namespaces)
 
 

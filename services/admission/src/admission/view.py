@@ -4,10 +4,11 @@ import asyncio
 import logging
 from collections import deque
 from collections.abc import AsyncIterator
+from contextlib import aclosing
 from itertools import takewhile
 
 from bus import Bus, Entry, Parked
-from chassis.fact_fold import FactFold, load
+from chassis.fact_fold import FactFold, Folded, load
 from kube import Event, Store
 from tidegate import subjects
 
@@ -15,6 +16,9 @@ _log = logging.getLogger(__name__)
 
 KEPT_CHANGES = 20_000
 """How many change sets are kept in memory for watches that begin at an older revision."""
+
+MOST_REPLAYS = 2
+"""So many watches at a time have what they missed read from the log: each takes a state of its own meanwhile."""
 
 
 class GoneRevision(Exception):
@@ -31,6 +35,7 @@ class View:
         self._kept_from = 0
         """The revision behind which all changes are kept."""
         self._grown = asyncio.Event()
+        self._replaying = asyncio.Semaphore(MOST_REPLAYS)
         self.ready = asyncio.Event()
 
     @property
@@ -88,7 +93,10 @@ class View:
         position = after
         while True:
             if position < self._kept_from:
-                raise GoneRevision(f"changes behind revision {position} are no longer kept; list again")
+                fresh, position = await self._from_log(position)
+                for revision, events in fresh:
+                    yield revision, events
+                continue
             fresh = self._behind(position)
             for revision, events in fresh:
                 yield revision, events
@@ -96,6 +104,33 @@ class View:
             if not fresh:
                 await self._grown.wait()
 
+    async def _from_log(self, after: int) -> tuple[list[tuple[int, list[Event]]], int]:
+        """The change sets behind ``after`` that are kept in memory no more, from a fold of its own of what the log has.
+
+        Also the revision that they go to. Raises GoneRevision where the log does not reach back so far.
+        """
+        async with self._replaying:
+            fold, _ = await load(self._log, after)
+            if fold.revision > after or fold.revision + 1 < await self._log.first():
+                raise GoneRevision(f"changes behind revision {after} are no longer kept; list again")
+            found: list[tuple[int, list[Event]]] = []
+            async with aclosing(self._log.read(fold.revision)) as reader:
+                async for entries in reader:
+                    for entry in entries:
+                        if (folded := _folded(fold, entry)) is not None and folded.revision > after:
+                            found.append((folded.revision, folded.events))
+                    if fold.revision >= self._kept_from:
+                        break
+            return found, fold.revision
+
     def _behind(self, revision: int) -> list[tuple[int, list[Event]]]:
         fresh = list(takewhile(lambda item: item[0] > revision, reversed(self._changes)))
         return fresh[::-1]
+
+
+def _folded(fold: FactFold, entry: Entry) -> Folded | None:
+    """What one entry brought; nothing if it cannot be read, which was told when it came."""
+    try:
+        return fold.take(entry)
+    except Exception:
+        return None

@@ -48,8 +48,8 @@ class WriteDraft:
             write.name = ""
         write.names.append(name)
 
-    def delete(self, key: Key, grace_seconds: int | None) -> None:
-        """Delete what is there under ``key``."""
+    def delete(self, key: Key, uid: str, grace_seconds: int | None) -> None:
+        """Delete the object of ``uid`` if it is there under ``key``; whatever is there if it has none yet."""
         self.objects += 1
         self._alike = ()
         self.request.writes.add(
@@ -57,6 +57,7 @@ class WriteDraft:
             kind=key.kind,
             namespace=key.namespace,
             name=key.name,
+            uid=uid,
             force=True,
             grace_seconds=grace_seconds,
         )

@@ -49,6 +49,11 @@ def _about(event: Manifest, now: int) -> str:
     return f"{str(about.get('kind', '')).lower()}/{about.get('name', '')}"
 
 
+def _claim(volume: Manifest, now: int) -> str:
+    owner = (volume.get("spec") or {}).get("claimRef") or {}
+    return f"{owner.get('namespace', '')}/{owner.get('name', '')}" if owner else ""
+
+
 _CONTAINERS = (
     wide("CONTAINERS", names("spec.template.spec.containers", "name")),
     wide("IMAGES", names("spec.template.spec.containers", "image")),
@@ -97,6 +102,21 @@ CORE_COLUMNS: dict[str, tuple[Column, ...]] = {
         Column("CAPACITY", at("status.capacity.storage")),
         Column("ACCESS MODES", at("spec.accessModes")),
         Column("STORAGECLASS", at("spec.storageClassName")),
+        AGE,
+    ),
+    "PersistentVolume": (
+        Column("CAPACITY", at("spec.capacity.storage")),
+        Column("ACCESS MODES", at("spec.accessModes")),
+        Column("RECLAIM POLICY", at("spec.persistentVolumeReclaimPolicy")),
+        Column("STATUS", at("status.phase")),
+        Column("CLAIM", _claim),
+        Column("STORAGECLASS", at("spec.storageClassName")),
+        AGE,
+    ),
+    "StorageClass.storage.k8s.io": (
+        Column("PROVISIONER", at("provisioner")),
+        Column("RECLAIMPOLICY", at("reclaimPolicy")),
+        Column("VOLUMEBINDINGMODE", at("volumeBindingMode")),
         AGE,
     ),
     "ResourceQuota": (AGE, Column("HARD", selector("spec.hard")), Column("USED", selector("status.used"))),

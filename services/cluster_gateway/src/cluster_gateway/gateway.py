@@ -8,20 +8,19 @@ import asyncio
 import logging
 import uuid
 from collections.abc import Callable
-from contextlib import aclosing
 
-import orjson
-
-from bus import Bus, Entry, Parked, StaleWriter, Subscription
+from bus import Bus, StaleWriter, Subscription
 from chassis.clock import Clock
 from chassis.endings import end
-from chassis.fact_fold import FactFold, load
 from chassis.measures import Measures
 from chassis.tracing import TRACEPARENT, NoTracer, Tracer
+from cluster_gateway.assignment_message import assignment_message
 from cluster_gateway.batch import Batch
 from cluster_gateway.domain.cluster import Cluster
 from cluster_gateway.inbox import Decided, Enactment, NodeReport, Request, WorkInbox
 from cluster_gateway.local_cluster import LocalCluster
+from cluster_gateway.parking import Parking
+from cluster_gateway.recovery import REQUESTS, recover
 from cluster_gateway.secrets import Secrets
 from cluster_gateway.settings import GatewaySettings
 from tidegate import subjects
@@ -32,13 +31,6 @@ from tidegate.gateway.v1 import gateway_pb2
 from tidegate.node.v1 import node_pb2
 
 log = logging.getLogger(__name__)
-
-REQUESTS = "Tidegate-Requests"
-"""The header of a change set that names the requests done with it, so that a successor does none of them again."""
-
-REMEMBERED_ENTRIES = 20
-"""How far back a gateway that starts looks for requests that are done. Each is answered before the next entry is
-written, so that those who did not hear of it are in the last few."""
 
 MOST_REQUESTS = 1_000
 """Requests in one change set: their names have to fit into its header."""
@@ -70,6 +62,7 @@ class Gateway:
         self._inbox = WorkInbox()
         self._measures = measures or Measures("cluster_gateway")
         self._tracer, self._no_room = tracer or NoTracer(), no_room
+        self._parking = Parking(bus, clock, self._measures)
         self.local = LocalCluster(settings, secrets, new_uid)
         self._positions: dict[str, int] = {}
         self._epochs: dict[str, int] = {}
@@ -103,14 +96,13 @@ class Gateway:
             await lease.release()
 
     async def _begin(self) -> None:
-        fold, _ = await load(self._facts)
-        self._snapshot_at, done = fold.revision, await self._catch_up(fold)
-        self._last, self._positions = fold.revision, await self._positions_that_hold(fold)
+        found = await recover(self._bus, self._settings.services, self._parking)
+        self._snapshot_at, self._last, self._positions = found.snapshot_at, found.fold.revision, found.positions
         with no_collection():
-            self.local.start(fold.store, self._clock.now(), self._last + 1)
-        for request_id in done:
+            self.local.start(found.fold.store, self._clock.now(), self._last + 1)
+        for request_id in found.requests:
             self.local.remember(request_id)
-        self._seen = self.local.agents(self._clock.now())
+        self._seen = self.local.agents(_ticks())
         await self._write(Batch())
         for service in self._settings.services:
             self._follow(service)
@@ -122,46 +114,6 @@ class Gateway:
             await self._bus.listen(subjects.HEARTBEATS, self._on_heartbeat),
         ]
         self._arm()
-
-    async def _positions_that_hold(self, fold: FactFold) -> dict[str, int]:
-        """How far each service's log was carried out; never behind its end, which a power cut may have taken back."""
-        positions = dict(fold.positions)
-        for service in self._settings.services:
-            last = await self._bus.log(subjects.decisions(service)).last()
-            if positions.get(service, 0) > last:
-                log.error("decisions_lost", extra={"service": service, "carried_out": positions[service], "last": last})
-                positions[service] = last
-        return positions
-
-    async def _catch_up(self, fold: FactFold) -> list[str]:
-        """Read the log to its end; the requests that were done of late."""
-        goal, first = await self._facts.last(), await self._facts.first()
-        after = min(fold.revision, max(goal - REMEMBERED_ENTRIES, first - 1))
-        done: list[str] = []
-        if after >= goal:
-            return done
-        async with aclosing(self._facts.read(after)) as reader:
-            async for entries in reader:
-                for entry in entries:
-                    await self._fold(fold, entry)
-                    done += filter(None, entry.headers.get(REQUESTS, "").split(","))
-                if entries[-1].sequence >= goal:
-                    break
-        return done
-
-    async def _fold(self, fold: FactFold, entry: Entry) -> None:
-        try:
-            fold.take(entry)
-        except Exception as error:  # the cluster goes on without what nobody can read
-            await self._park(f"{subjects.FACTS}/{entry.sequence}", entry, error)
-
-    async def _park(self, source: str, entry: Entry, error: Exception) -> str:
-        """Keep a message that cannot be read, with its error; returns the error as text."""
-        log.exception("message_parked", extra={"source": source})
-        self._measures.parked.inc()
-        text = f"{type(error).__name__}: {error}"
-        await self._bus.park(Parked(self._clock.now(), "cluster_gateway", source, text, entry.payload))
-        return text
 
     async def enact(self, action: Callable[[Cluster], None]) -> None:
         """Let the cluster side bring something about; returns once it is a fact."""
@@ -216,7 +168,7 @@ class Gateway:
 
     def _on_heartbeat(self, payload: bytes) -> None:
         node = payload.decode()
-        self._seen[node] = self._clock.now()
+        self._seen[node] = _ticks()
         if self.local.is_silent(node):
             self._inbox.wake()
 
@@ -234,7 +186,7 @@ class Gateway:
                 case Request():
                     self._take_request(work, batch)
                 case NodeReport():
-                    self._seen[work.message.node] = self._clock.now()
+                    self._seen[work.message.node] = _ticks()
                     batch.reports.append((work.reply, self.local.report(work.message)))
                 case Enactment():
                     self._take_enactment(work, batch)
@@ -242,10 +194,10 @@ class Gateway:
                     await self._take_commit(work, batch)
         else:
             self._inbox.wake()
-        self.local.watch_nodes(self._seen, self._clock.now())
+        self.local.watch_nodes(self._seen, _ticks())
         await self._write(batch)
         for node in self.local.new_nodes():
-            self._seen.setdefault(node, self._clock.now())
+            self._seen.setdefault(node, _ticks())
         self._arm()
 
     def _take_request(self, work: Request, batch: Batch) -> None:
@@ -279,7 +231,7 @@ class Gateway:
                 self._epochs[service] = commit.epoch
             batch.outcomes += self.local.carry_out(service, commit, stale=commit.epoch < self._epochs.get(service, 0))
         except Exception as error:
-            text = await self._park(f"{subjects.decisions(service)}/{entry.sequence}", entry, error)
+            text = await self._parking.entry(f"{subjects.decisions(service)}/{entry.sequence}", entry, error)
             batch.outcomes += self.local.refuse(commit, f"cannot be read: {text}")
         self._positions[service] = entry.sequence
 
@@ -300,33 +252,13 @@ class Gateway:
             self._measures.facts.inc()
             self._measures.revision.set(self._last)
         batch.answer(self._last)
-        await self._park_failures()
-        await self._assign()
+        for key, text in self.local.take_failures().items():
+            await self._parking.item(key, text, self.local.store.get(key))
+        for assignment in self.local.changed_assignments():
+            message = assignment_message(assignment, self._last)
+            await self._bus.set_value(subjects.assignment(assignment.node), message)
         if self._last - self._snapshot_at >= self._settings.snapshot_entries:
             await self._keep_snapshot()
-
-    async def _park_failures(self) -> None:
-        """Put aside the objects that no controller could make sense of, as they are now."""
-        for key, text in self.local.take_failures().items():
-            log.error("object_parked", extra={"object": str(key), "detail": text})
-            self._measures.parked.inc()
-            item = self.local.store.get(key)
-            content = orjson.dumps(item.manifest()) if item is not None else b""
-            await self._bus.park(Parked(self._clock.now(), "cluster_gateway", str(key), text, content))
-
-    async def _assign(self) -> None:
-        for assignment in self.local.changed_assignments():
-            message = node_pb2.Assignment(
-                node=assignment.node,
-                revision=self._last,
-                pods=[orjson.dumps(pod) for pod in assignment.pods],
-                config_maps={name: orjson.dumps(body) for name, body in assignment.config_maps.items()},
-                hosts=[
-                    node_pb2.HostEntry(namespace=namespace, address=address, names=names)
-                    for namespace, address, names in assignment.hosts
-                ],
-            )
-            await self._bus.set_value(subjects.assignment(assignment.node), message.SerializeToString())
 
     async def snapshot(self) -> None:
         """Keep the whole state as of the last change set, and drop history that is older than anybody needs."""
@@ -346,7 +278,13 @@ class Gateway:
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None
-        due = self.local.deadline(self._seen)
-        if due is not None:
-            delay_ms = min(60_000, max(1, due - self._clock.now()))
+        delays = [due - self._clock.now()] if (due := self.local.deadline()) is not None else []
+        delays += [silent - _ticks()] if (silent := self.local.next_silence(self._seen)) is not None else []
+        if delays:
+            delay_ms = min(60_000, max(1, min(delays)))
             self._timer = asyncio.get_running_loop().call_later(delay_ms / 1000, self._inbox.wake)
+
+
+def _ticks() -> int:
+    """Milliseconds of a clock that never jumps: nodes are not silent because somebody set the machine's time."""
+    return round(asyncio.get_running_loop().time() * 1000)

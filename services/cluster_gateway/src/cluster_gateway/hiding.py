@@ -2,14 +2,18 @@
 
 import base64
 import binascii
+import logging
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import islice
 
 from cluster_gateway.domain.cluster import Cluster
 from cluster_gateway.domain.writing import KEPT, Parts, Write
-from cluster_gateway.secrets import GENERATE, SSH_KEYPAIR, Secrets, private_key_name, ssh_keypair
+from cluster_gateway.secrets import GENERATE, SSH_KEYPAIR, Secrets, SecretsNotKept, private_key_name, ssh_keypair
 from kube import Event, Key, Manifest, Object, Store
+
+_log = logging.getLogger(__name__)
 
 HIDDEN = ""
 """What stands in the facts for a value of a Secret."""
@@ -38,17 +42,40 @@ class Hiding:
         self._secrets = secrets
         self._left: dict[Key, dict[str, bytes] | None] = {}
         """What is left of a Secret once the change set is stored; None for one that is gone."""
+        self._hidden: list[Event] = []
+        """The events of this change set that are done with."""
+
+    def seal(self, cluster: Cluster, first: int) -> None:
+        """Hide what the events of ``cluster`` from place ``first`` on brought. Raises SecretsNotKept; nothing was done then."""
+        secrets = [event for event in islice(cluster.events, first, None) if event.key.kind == "Secret"]
+        if secrets:
+            self.hide(cluster, secrets)
+            self._hidden += secrets
 
     def hide(self, cluster: Cluster, events: Sequence[Event]) -> None:
         """Keep the values that ``events`` brought, and leave only the names of their keys in the objects."""
-        secrets = [event for event in events if event.key.kind == "Secret"]
+        done = {id(event) for event in self._hidden}
+        secrets = [event for event in events if event.key.kind == "Secret" and id(event) not in done]
+        if not secrets:
+            return
         made = {event.key for event in secrets if event.old is None}
+        wanted: dict[Key, dict[str, bytes] | None] = {}
+        kept: dict[Key, dict[str, bytes]] = {}
+        same: set[Key] = set()
         for key in dict.fromkeys(event.key for event in secrets):
-            current = cluster.store.get(key)
-            if current is None:
-                self._left[key] = None
-            else:
-                self._keep(cluster, current, {} if key in made else self._secrets.get(key) or {})
+            secret, known = cluster.store.get(key), {} if key in made else self._secrets.get(key) or {}
+            wanted[key] = data = None if secret is None else _wanted(secret, known)
+            if data is not None and not data.items() <= known.items():
+                kept[key] = {**known, **data}
+            if data == known:
+                same.add(key)
+        self._secrets.put_all(kept)
+        for key, data in wanted.items():
+            self._left.pop(key, None)
+            if key not in same:
+                self._left[key] = data
+            if data is not None:
+                _blank(cluster, cluster.store.objects[key], data)
 
     def left_alone(self, store: Store, writes: Sequence[Write]) -> LeftAlone:
         """Which of ``writes`` are not to be done. A Secret that is written twice at once is written."""
@@ -69,26 +96,34 @@ class Hiding:
     def stored(self) -> None:
         """What happened so far is in the log."""
         left, self._left = self._left, {}
+        self._hidden.clear()
         for key, data in left.items():
-            if data is None:
-                self._secrets.drop(key)
-            else:
-                self._secrets.put(key, data)
+            try:
+                if data is None:
+                    self._secrets.drop(key)
+                else:
+                    self._secrets.put_all({key: data})
+            except (OSError, SecretsNotKept) as error:  # values too many are kept a while longer
+                _log.warning("values_left", extra={"secret": str(key), "detail": str(error)})
+                self._left.setdefault(key, data)
 
-    def _keep(self, cluster: Cluster, secret: Object, known: Mapping[str, bytes]) -> None:
-        data = _values(secret, known)
-        secret_type = str(secret.body.get("type", ""))
-        private = private_key_name(secret_type)
-        if secret.annotations.get(GENERATE) == SSH_KEYPAIR and not data.get(private):
-            data |= dict(known) if private in known else ssh_keypair(secret_type)
-        self._left.pop(secret.key, None)
-        if data != known:
-            self._secrets.put(secret.key, {**known, **data})
-            self._left[secret.key] = data
-        body = {name: part for name, part in secret.body.items() if name != "stringData"}
-        if data or body.get("data"):
-            body["data"] = dict.fromkeys(sorted(data), HIDDEN)
-        cluster.replace(secret, _without_copy(secret.metadata), body)
+
+def _wanted(secret: Object, known: Mapping[str, bytes]) -> dict[str, bytes]:
+    """All values that the Secret is to have, with those that are made here."""
+    data = _values(secret, known)
+    secret_type = str(secret.body.get("type", ""))
+    private = private_key_name(secret_type)
+    if secret.annotations.get(GENERATE) == SSH_KEYPAIR and not data.get(private):
+        data |= dict(known) if private in known else ssh_keypair(secret_type)
+    return data
+
+
+def _blank(cluster: Cluster, secret: Object, data: Mapping[str, bytes]) -> None:
+    """Leave of the values only the names of their keys."""
+    body = {name: part for name, part in secret.body.items() if name != "stringData"}
+    if data or body.get("data"):
+        body["data"] = dict.fromkeys(sorted(data), HIDDEN)
+    cluster.replace(secret, _without_copy(secret.metadata), body)
 
 
 def _values(secret: Object, known: Mapping[str, bytes]) -> dict[str, bytes]:

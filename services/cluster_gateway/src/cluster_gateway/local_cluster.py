@@ -19,7 +19,7 @@ from cluster_gateway.domain.reports import node_state, node_usage, pod_gone, pod
 from cluster_gateway.domain.simulated_nodes import SimulatedNodes
 from cluster_gateway.domain.writing import Conflict, Parts, Write, check, store
 from cluster_gateway.hiding import Hiding
-from cluster_gateway.secrets import Secrets
+from cluster_gateway.secrets import Secrets, SecretsNotKept
 from cluster_gateway.settings import GatewaySettings
 from kube import Edit, Event, Key, Outcome, Store
 from tidegate.codec.blobs import BlobReader
@@ -53,7 +53,7 @@ class LocalCluster:
 
     def start(self, loaded: Store, now: int, revision: int) -> None:
         """Begin from the state that the log tells."""
-        self.cluster = Cluster(self._new_uid, loaded)
+        self.cluster = Cluster(self._new_uid, loaded, seal=self._hiding.seal)
         self._controllers = Controllers(loaded)
         self._simulated = SimulatedNodes(self.cluster, self._settings.simulation)
         self._addresses = Addresses()
@@ -88,6 +88,8 @@ class LocalCluster:
                         store(self.cluster, write, request.actor)
         except Conflict as conflict:
             return gateway_pb2.WriteReply(error=str(conflict), conflict_revision=conflict.revision)
+        except SecretsNotKept as error:
+            return gateway_pb2.WriteReply(error=str(error))
         except Exception as error:  # what one asks for must not end the cluster for all
             return gateway_pb2.WriteReply(error=f"cannot be stored: {type(error).__name__}: {error}")
         self.remember(request.id)
@@ -189,10 +191,14 @@ class LocalCluster:
         """Whether ``node`` was marked for its silence."""
         return self._nodes.is_marked(self.store, node)
 
-    def deadline(self, seen: Mapping[str, int]) -> int | None:
+    def deadline(self) -> int | None:
         """When something is due without anybody asking."""
-        due = (self._controllers.deadline(), self._simulated.deadline(), self._nodes.deadline(self.store, seen))
+        due = (self._controllers.deadline(), self._simulated.deadline())
         return min((when for when in due if when is not None), default=None)
+
+    def next_silence(self, seen: Mapping[str, int]) -> int | None:
+        """When the next node will have been silent for too long, by the clock that ``seen`` goes by."""
+        return self._nodes.deadline(self.store, seen)
 
     def changed_assignments(self) -> Iterator[NodeAssignment]:
         """The assignments that agents have to hear of."""
@@ -238,5 +244,5 @@ def _writes(item: gateway_pb2.Write, blobs: BlobReader) -> list[Write]:
     grace = item.grace_seconds if item.HasField("grace_seconds") else None
     parts = None if item.delete else Parts(*map(blobs.get, (item.metadata, item.body, item.status)))
     expected = None if item.force else item.expected_revision
-    kind, namespace = item.kind, item.namespace
-    return [Write(Key(kind, namespace, name), parts, expected, grace) for name in item.names or (item.name,)]
+    kind, namespace, uid = item.kind, item.namespace, item.uid
+    return [Write(Key(kind, namespace, name), parts, expected, grace, uid) for name in item.names or (item.name,)]

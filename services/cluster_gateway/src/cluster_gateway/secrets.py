@@ -1,7 +1,9 @@
 """The values of Secrets. They never enter the log: only the names of their keys are facts."""
 
 import base64
+import os
 from collections.abc import Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Protocol
 
@@ -15,13 +17,17 @@ GENERATE = "tidegate.dev/generate"
 SSH_KEYPAIR = "ssh-keypair"
 
 
+class SecretsNotKept(Exception):
+    """Values cannot be written down; the text says which, where, why, and what to do. Nothing of it was done."""
+
+
 class Secrets(Protocol):
     """Where values are kept, by the key of their Secret."""
 
     def get(self, key: Key) -> Mapping[str, bytes] | None: ...
 
-    def put(self, key: Key, data: Mapping[str, bytes]) -> None:
-        """Keep ``data`` in the place of what was kept."""
+    def put_all(self, values: Mapping[Key, Mapping[str, bytes]]) -> None:
+        """Keep ``values`` in the place of what was kept: all of it, or nothing. Raises SecretsNotKept."""
 
     def drop(self, key: Key) -> None: ...
 
@@ -35,8 +41,8 @@ class MemorySecrets:
     def get(self, key: Key) -> Mapping[str, bytes] | None:
         return self._data.get(key)
 
-    def put(self, key: Key, data: Mapping[str, bytes]) -> None:
-        self._data[key] = dict(data)
+    def put_all(self, values: Mapping[Key, Mapping[str, bytes]]) -> None:
+        self._data.update({key: dict(data) for key, data in values.items()})
 
     def drop(self, key: Key) -> None:
         self._data.pop(key, None)
@@ -55,18 +61,42 @@ class FileSecrets:
             return None
         return {name: base64.b64decode(value) for name, value in orjson.loads(file.read_bytes()).items()}
 
-    def put(self, key: Key, data: Mapping[str, bytes]) -> None:
-        file = self._file(key)
-        fresh = file.with_suffix(".new")
-        fresh.touch(mode=0o600)
-        fresh.write_bytes(orjson.dumps({name: base64.b64encode(value).decode() for name, value in data.items()}))
-        fresh.replace(file)
+    def put_all(self, values: Mapping[Key, Mapping[str, bytes]]) -> None:
+        files = [(key, self._file(key), dict(data)) for key, data in values.items()]
+        try:
+            for _, file, data in files:
+                _write(_fresh(file), data)
+            for _, file, _ in files:
+                _fresh(file).replace(file)
+        except OSError as error:
+            for _, file, _ in files:
+                with suppress(OSError):
+                    _fresh(file).unlink(missing_ok=True)
+            names = ", ".join(f"{key.namespace}/{key.name}" for key, _, _ in files)
+            raise SecretsNotKept(
+                f"the values of Secret {names} cannot be kept in {self._folder}: {error.strerror or error}; nothing was"
+                " changed, make room there and try again"
+            ) from error
 
     def drop(self, key: Key) -> None:
         self._file(key).unlink(missing_ok=True)
 
     def _file(self, key: Key) -> Path:
         return self._folder / f"{key.namespace}_{key.name}.json"
+
+
+def _fresh(file: Path) -> Path:
+    """What takes the file's place once it is complete."""
+    return file.with_suffix(".new")
+
+
+def _write(file: Path, data: Mapping[str, bytes]) -> None:
+    """Values as a file that the owner alone may read, on the disk and not only on its way there."""
+    file.touch(mode=0o600)
+    with file.open("wb") as stream:
+        stream.write(orjson.dumps({name: base64.b64encode(value).decode() for name, value in data.items()}))
+        stream.flush()
+        os.fsync(stream.fileno())
 
 
 SSH_AUTH = "kubernetes.io/ssh-auth"

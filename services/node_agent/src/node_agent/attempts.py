@@ -116,13 +116,16 @@ class Attempts:
         record = self._state.get(name)
         if found.process is not None and record.stage is Stage.STARTING:
             container = self._state.container(name)
-            self._state.set(name, records.launched(record, container, found.process, found.started_at))
+            # The shim goes by the machine's own time, which may have been set.
+            started_at = min(found.started_at, self._node.clock())
+            self._state.set(name, records.launched(record, container, found.process, started_at))
 
     def _end(self, name: str, end: Termination) -> None:
         state = self._state
         if end.exit_code and not end.message and self._wants_log(name):
             end = replace(end, message=message_of(state.preparation.log_file(name), _MESSAGE_BYTES))
-        record = state.get(name)
+        record, now = state.get(name), self._node.clock()
+        end = replace(end, started_at=min(end.started_at, now), finished_at=min(end.finished_at, now))
         state.folder.state(name, record.attempt - 1).unlink(missing_ok=True)
         state.set(name, records.ended(record, end))
         state.step()

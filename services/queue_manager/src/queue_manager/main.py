@@ -1,15 +1,21 @@
 """Wiring: settings → core → decider → process."""
 
+import json
+
 from chassis import Decider
 from chassis.process import Context, Parts, run
 from queue_manager.domain.core import QueueCore
+from queue_manager.domain.kueue_policy import KueuePolicy
 from queue_manager.domain.policy import QueuePolicy
 from queue_manager.settings import Settings
 
 
 async def build(settings: Settings, context: Context) -> Parts:
     """The parts of the service."""
-    policy = QueuePolicy(settings.overcommit or None, settings.queueing, settings.strict_fifo, settings.fair_sharing)
+    kueue = KueuePolicy.of(json.loads(settings.kueue))
+    policy = QueuePolicy(
+        settings.overcommit or None, settings.queueing, settings.strict_fifo, settings.fair_sharing, kueue
+    )
     decider = Decider(
         "queue_manager",
         lambda: QueueCore(policy),

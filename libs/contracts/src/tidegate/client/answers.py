@@ -129,4 +129,4 @@ def system_status(answer: api_pb2.StatusResponse) -> SystemStatus:
 
 def user(answer: api_pb2.WhoAmIResponse) -> User:
     """Who the caller is."""
-    return User(answer.user, tuple(answer.namespaces))
+    return User(answer.user, tuple(answer.namespaces), tuple(answer.reads) or ("*",))

@@ -122,7 +122,8 @@ class SystemStatus:
 
 @dataclass(frozen=True, slots=True)
 class User:
-    """Who the caller is. ``namespaces`` are those that may be written; ``*`` stands for all."""
+    """Who the caller is. ``namespaces`` may be written, ``reads`` read; ``*`` stands for all."""
 
     name: str
     namespaces: tuple[str, ...]
+    reads: tuple[str, ...] = ("*",)

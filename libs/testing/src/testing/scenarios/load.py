@@ -42,7 +42,7 @@ PHASES = ("Pending", "Running", "Succeeded", "Failed")
 _TOP_KEYS = ("scenario", "area", "title", "origin", "why", "policy", "simulate", "steps")
 _POLICY_KEYS = (
     *("placement", "preemption", "reclaim", "queueing", "ordering", "overcommit", "loadAware", "colocation"),
-    *("descheduler", "autoscaler", "backfill", "gangEviction", "nodeAgent", "topology", "tuning"),
+    *("descheduler", "autoscaler", "backfill", "gangEviction", "nodeAgent", "topology", "tuning", "kueue"),
 )
 _REPORT_KEYS = ("phase", "exitCode", "reason", "restarts")
 

@@ -1,4 +1,4 @@
-"""Small kinds of Kubernetes: ConfigMap, Secret, Service, Namespace, disruption budgets, quotas, volume claims."""
+"""Small kinds of Kubernetes: ConfigMap, Secret, Service, Namespace, disruption budgets, quotas."""
 
 import base64
 import binascii
@@ -38,12 +38,7 @@ SERVICE_SPEC = fields(
 )
 BUDGET_SPEC = fields(minAvailable=EITHER, maxUnavailable=EITHER, selector=SELECTOR)
 RESOURCE_QUOTA_SPEC = fields(hard=AMOUNTS, scopes=TEXTS)
-CLAIM_SPEC = fields(
-    accessModes=TEXTS, resources=fields(requests=AMOUNTS, limits=AMOUNTS), storageClassName=TEXT, volumeName=TEXT
-)
-
 KEPT_NAMESPACES = ("default", "kube-system", "kube-public", "kube-node-lease")
-ACCESS_MODES = ("ReadWriteOnce", "ReadOnlyMany", "ReadWriteMany", "ReadWriteOncePod")
 SERVICE_TYPES = ("ClusterIP", "NodePort", "LoadBalancer", "ExternalName")
 
 
@@ -134,17 +129,3 @@ def check_budget(review: Review) -> Iterable[FieldError]:
 
 def check_resource_quota(review: Review) -> Iterable[FieldError]:
     return check_amounts("spec.hard", review.spec.get("hard"))
-
-
-def check_volume_claim(review: Review) -> Iterable[FieldError]:
-    """A claim says how it is mounted and how much it holds."""
-    spec = review.spec
-    modes = spec.get("accessModes") or []
-    if not modes:
-        yield FieldError("spec.accessModes", None, f"is required; give one of {', '.join(ACCESS_MODES)}")
-    for index, mode in enumerate(modes):
-        yield from one_of(f"spec.accessModes[{index}]", mode, ACCESS_MODES)
-    requests = (spec.get("resources") or {}).get("requests") or {}
-    if "storage" not in requests:
-        yield FieldError("spec.resources.requests.storage", None, "is required; say how much the volume holds")
-    yield from check_amounts("spec.resources.requests", requests)

@@ -9,7 +9,7 @@ from admission.domain.selectors import SELECTOR, check_expression, check_selecto
 from admission.domain.shapes import EITHER, TEXT, TEXTS, WHOLE, ListOf, fields, one_of, within
 
 _EXPRESSIONS = ListOf(fields(key=TEXT, operator=TEXT, values=TEXTS))
-_NODE_TERM = fields(matchExpressions=_EXPRESSIONS, matchFields=_EXPRESSIONS)
+NODE_TERM = fields(matchExpressions=_EXPRESSIONS, matchFields=_EXPRESSIONS)
 _POD_TERM = fields(
     labelSelector=SELECTOR, topologyKey=TEXT, namespaces=TEXTS, namespaceSelector=SELECTOR, matchLabelKeys=TEXTS
 )
@@ -19,8 +19,8 @@ _POD_TERMS = fields(
 )
 AFFINITY = fields(
     nodeAffinity=fields(
-        requiredDuringSchedulingIgnoredDuringExecution=fields(nodeSelectorTerms=ListOf(_NODE_TERM)),
-        preferredDuringSchedulingIgnoredDuringExecution=ListOf(fields(weight=WHOLE, preference=_NODE_TERM)),
+        requiredDuringSchedulingIgnoredDuringExecution=fields(nodeSelectorTerms=ListOf(NODE_TERM)),
+        preferredDuringSchedulingIgnoredDuringExecution=ListOf(fields(weight=WHOLE, preference=NODE_TERM)),
     ),
     podAffinity=_POD_TERMS,
     podAntiAffinity=_POD_TERMS,

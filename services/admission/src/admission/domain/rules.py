@@ -23,12 +23,14 @@ from admission.domain import (
     qos_class,
     queue_hierarchy,
     queue_tree,
+    reservation,
     resource_claim,
     run_policy,
     topology,
     train_job,
     training_runtime,
     volcano_job,
+    volumes,
     workloads,
 )
 from admission.domain.errors import FieldError
@@ -192,7 +194,11 @@ CORE = {
     "ResourceQuota": Rules(_top(core_kinds.RESOURCE_QUOTA_SPEC), checks=(core_kinds.check_resource_quota,)),
     "ResourceClaim.resource.k8s.io": Rules(_mapping(), checks=(resource_claim.check_claim,)),
     "ResourceClaimTemplate.resource.k8s.io": Rules(_mapping(), checks=(resource_claim.check_template,)),
-    "PersistentVolumeClaim": Rules(_top(core_kinds.CLAIM_SPEC), checks=(core_kinds.check_volume_claim,)),
+    "PersistentVolumeClaim": Rules(_top(volumes.CLAIM_SPEC), checks=(volumes.check_volume_claim,)),
+    "PersistentVolume": Rules(_top(volumes.VOLUME_SPEC), (volumes.default_volume,), (volumes.check_volume,)),
+    "StorageClass.storage.k8s.io": Rules(
+        _flat(volumes.CLASS), (volumes.default_storage_class,), (volumes.check_storage_class,)
+    ),
     "PriorityClass.scheduling.k8s.io": Rules(
         _flat(priority.PRIORITY_CLASS), (priority.default_priority_class,), (priority.check_priority_class,)
     ),
@@ -206,6 +212,12 @@ QUOTAS = {
         _top(elastic_quota.QUOTA_SPEC),
         checks=(elastic_quota.check_quota_amounts, elastic_quota.check_quota_place),
         deletes=(elastic_quota.check_quota_delete,),
+    ),
+    "Reservation.scheduling.koordinator.sh": Rules(
+        _top(reservation.RESERVATION_SPEC),
+        (reservation.default_reservation,),
+        (reservation.check_reservation,),
+        (reservation.warn_reservation,),
     ),
     "PodGroup.scheduling.x-k8s.io": Rules(
         _top(pod_group.COSCHEDULING_SPEC),

@@ -7,10 +7,8 @@ _KINDS = (
     "Experiment.kubeflow.org",
     "Trial.kubeflow.org",
     "Suggestion.kubeflow.org",
-    "Reservation.scheduling.koordinator.sh",
     "PodMigrationJob.scheduling.koordinator.sh",
     "NodeSLO.slo.koordinator.sh",
-    "Workload.kueue.x-k8s.io",
 )
 
 UNATTENDED = frozenset(_KINDS) | {info.id for info in KINDS.values() if info.group in _GROUPS}

@@ -48,6 +48,14 @@ BATCH_JOB_SPEC = fields(
     template=POD_TEMPLATE,
     selector=SELECTOR,
 )
+LOCAL_QUEUE = "kueue.x-k8s.io/queue-name"
+PRIORITY = "kueue.x-k8s.io/priority-class"
+PARALLELISM = "tidegate.dev/parallelism"
+"""The annotation of a Job that runs with less than it asked for: how much that was."""
+
+QUOTA_NOTES = ("tidegate.dev/admission", "tidegate.dev/quota-of")
+"""What the template of a Job that was given quota says of it."""
+
 WAY_OUT = "delete it and create it anew"
 
 
@@ -60,6 +68,7 @@ def default_workload(review: Review) -> None:
 def default_deployment(review: Review) -> None:
     """A rolling update with a quarter more and a quarter fewer pods."""
     default_workload(review)
+    _hand_down(review)
     spec = review.spec
     strategy = spec.setdefault("strategy", {})
     strategy.setdefault("type", "RollingUpdate")
@@ -73,7 +82,30 @@ def default_deployment(review: Review) -> None:
 
 def default_stateful_set(review: Review) -> None:
     default_workload(review)
+    _hand_down(review)
     review.spec.setdefault("podManagementPolicy", "OrderedReady")
+
+
+def _leave_size_to_queue(review: Review, spec: Manifest, old: Manifest) -> None:
+    """A Job that runs gets more pods when there is quota for them; what it asks for is kept until then."""
+    if spec["suspend"] or not isinstance(spec.get("parallelism"), int) or not isinstance(old.get("parallelism"), int):
+        return
+    annotations = dict(review.metadata.get("annotations") or {})
+    annotations.pop(PARALLELISM, None)
+    if spec["parallelism"] > old["parallelism"]:
+        annotations[PARALLELISM] = str(spec["parallelism"])
+        spec["parallelism"] = old["parallelism"]
+    review.metadata["annotations"] = annotations
+
+
+def _hand_down(review: Review) -> None:
+    """Pods of one that is in a LocalQueue ask for quota there, each for itself."""
+    labels = review.metadata.get("labels") or {}
+    named = {name: labels[name] for name in (LOCAL_QUEUE, PRIORITY) if name in labels}
+    template = review.spec.get("template")
+    if named and isinstance(template, dict):
+        metadata = template.setdefault("metadata", {})
+        metadata["labels"] = {**named, **(metadata.get("labels") or {})}
 
 
 def default_daemon_set(review: Review) -> None:
@@ -100,7 +132,26 @@ def check_workload(review: Review) -> Iterable[FieldError]:
 
 
 def default_batch_job(review: Review) -> None:
+    """A Job in a LocalQueue is suspended until it is given quota; what it was given then stays as it is."""
     default_batch_job_spec(review.spec)
+    if LOCAL_QUEUE in (review.metadata.get("labels") or {}):
+        _leave_to_queue(review)
+
+
+def _leave_to_queue(review: Review) -> None:
+    spec = review.spec
+    if review.old is None:
+        spec["suspend"] = True
+        return
+    old = review.old.spec
+    spec["suspend"] = old.get("suspend", True)
+    _leave_size_to_queue(review, spec, old)
+    before = (old.get("template") or {}).get("metadata") or {}
+    given = (spec.get("template") or {}).setdefault("metadata", {})
+    for part, names in (("labels", (LOCAL_QUEUE,)), ("annotations", QUOTA_NOTES)):
+        kept = {name: before[part][name] for name in names if name in (before.get(part) or {})}
+        if kept:
+            given[part] = {**(given.get(part) or {}), **kept}
 
 
 def default_batch_job_spec(spec: Manifest) -> None:

@@ -59,11 +59,12 @@ def _plural(kind: str) -> str:
 @click.command()
 @with_session
 def whoami(session: Session) -> None:
-    """Show who the server takes you for, and in which namespaces you may write."""
+    """Show who the server takes you for, and in which namespaces you may write and read."""
     with session.client() as client:
         user = client.whoami()
     where = "everywhere" if "*" in user.namespaces else f"in {', '.join(user.namespaces) or 'no namespace'}"
-    say(f"{user.name}, who may write {where}")
+    reads = "" if "*" in user.reads else f", and read in {', '.join(user.reads)}"
+    say(f"{user.name}, who may write {where}{reads}")
 
 
 @click.command()

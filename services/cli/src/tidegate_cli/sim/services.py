@@ -12,6 +12,7 @@ from gang_scheduler.domain.load_policy import LoadPolicy
 from job_controller.domain.core import JobCore, concerns
 from kube import Manifest
 from queue_manager.domain.core import QueueCore
+from queue_manager.domain.kueue_policy import KueuePolicy
 from queue_manager.domain.policy import QueuePolicy
 from tidegate.codec.facts import Interest
 
@@ -38,7 +39,9 @@ class Policy:
     @classmethod
     def told(cls, settings: Mapping[str, Manifest]) -> "Policy":
         """The choices that running services say were made, by service; what one does not say is as by default."""
-        return cls(QueuePolicy(**settings.get("queue_manager", {})), settings.get("gang_scheduler", {}))
+        queues = dict(settings.get("queue_manager", {}))
+        kueue = KueuePolicy(**queues.pop("kueue", {}))
+        return cls(QueuePolicy(**queues, kueue=kueue), settings.get("gang_scheduler", {}))
 
     @classmethod
     def of(cls, policy: Manifest) -> "Policy":
@@ -50,6 +53,7 @@ class Policy:
             queueing=queueing,
             strict_fifo=policy.get("ordering") == "strict-fifo",
             fair=policy.get("ordering") == "fair",
+            kueue=KueuePolicy.of(policy.get("kueue") or {}),
         )
         scheduling: Manifest = {
             "placement": str(policy.get("placement", "binpack")),

@@ -8,7 +8,7 @@ from typing import TypeVar
 from admission.applier import Applier, Change, Result
 from admission.view import View
 from bus import MemoryBus
-from chassis import Decider, LoopClock
+from chassis import Clock, Decider, LoopClock
 from chassis.virtual_time import EPOCH_MS, VirtualLoop
 from cluster_gateway.domain.cluster import Cluster
 from cluster_gateway.domain.reports import node_state, node_usage, pod_status
@@ -43,7 +43,7 @@ class World:
         self._settings = GatewaySettings(simulation=_simulation(simulate))
         self._loop = VirtualLoop(start_ms)
         asyncio.set_event_loop(self._loop)
-        self._bus, self._clock = bus or MemoryBus(), LoopClock()
+        self._bus, self._clock = bus or MemoryBus(), self._make_clock()
         self._uids = itertools.count(1)
         self._secrets = MemorySecrets()
         self._seed = seed
@@ -185,6 +185,9 @@ class World:
 
     # --- the parts -----------------------------------------------------------------------------------------------
 
+    def _make_clock(self) -> Clock:
+        return LoopClock()
+
     def _start_gateway(self) -> None:
         self._gateway = Gateway(self._bus, self._clock, self._settings, self._secrets, self._new_uid)
         self._spawn("cluster_gateway", self._gateway.run())
@@ -252,6 +255,14 @@ class World:
             if task.done() and not task.cancelled():
                 task.result()
                 raise RuntimeError(f"{name} has ended")
+        self._check_cores()
+
+    def _check_cores(self) -> None:
+        """A core that raises is contained by its shell; here it is an error all the same."""
+        for name, decider in self._deciders.items():
+            report = decider.quarantine.report(0)
+            if report["trouble"] or report["aside"]:
+                raise RuntimeError(f"{name} stumbles: {report}")
 
 
 def open_world(policy: Manifest, simulate: Manifest, seed: int = 0) -> World:

@@ -8,6 +8,8 @@ from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 
+from chassis import SteadyClock
+from tidegate_cli.supervisor.log_file import Printing, RotatedFile
 from tidegate_cli.supervisor.orphans import die_with_parent
 from tidegate_cli.supervisor.plan import Program
 
@@ -18,11 +20,15 @@ LASTING_SECONDS = 10.0
 
 
 class Child:
-    """Keeps ``program`` running until it is stopped. What it prints goes to a file of its own."""
+    """Keeps ``program`` running until it is stopped. What it prints goes to a file of its own, which is rotated."""
 
-    def __init__(self, program: Program, log_folder: Path, tell: Callable[[str], None]) -> None:
-        self.program, self._tell = program, tell
+    def __init__(
+        self, program: Program, log_folder: Path, tell: Callable[[str], None], clock: SteadyClock | None = None
+    ) -> None:
+        """``clock`` is the one that the process shall agree with, whenever it is started."""
+        self.program, self._tell, self._clock = program, tell, clock
         self._log_file = log_folder / f"{program.name}.log"
+        self._printing: Printing | None = None
         self._process: asyncio.subprocess.Process | None = None
         self._starting = asyncio.Lock()
         self._stopping = asyncio.Event()
@@ -36,6 +42,13 @@ class Child:
 
     async def keep_running(self) -> None:
         """Start it, and again each time it ends, until stop()."""
+        self._printing = Printing(RotatedFile(self._log_file))
+        try:
+            await self._again_and_again()
+        finally:
+            self._printing.close()
+
+    async def _again_and_again(self) -> None:
         pause = FIRST_PAUSE_SECONDS
         while not self._stopping.is_set():
             began = time.monotonic()
@@ -66,16 +79,19 @@ class Child:
         return _named(await self._process.wait())
 
     async def _begin(self) -> asyncio.subprocess.Process:
-        with self._log_file.open("ab") as output:
-            return await asyncio.create_subprocess_exec(
-                *self.program.command,
-                stdin=asyncio.subprocess.DEVNULL,
-                stdout=output,
-                stderr=output,
-                env=self.program.environment or None,
-                start_new_session=True,
-                preexec_fn=partial(die_with_parent, os.getpid(), self.program.when_orphaned),
-            )
+        environment = dict(self.program.environment)
+        if self._clock is not None:
+            environment["TIDEGATE_CLOCK_BASE_MS"] = str(self._clock.base)
+        assert self._printing is not None, "keep_running() has begun"
+        return await asyncio.create_subprocess_exec(
+            *self.program.command,
+            stdin=asyncio.subprocess.DEVNULL,
+            stdout=self._printing.into,
+            stderr=self._printing.into,
+            env=environment or None,
+            start_new_session=True,
+            preexec_fn=partial(die_with_parent, os.getpid(), self.program.when_orphaned),
+        )
 
     def end(self) -> None:
         """Ask it to end, to be started again."""

@@ -10,6 +10,7 @@ from collections.abc import Callable, Coroutine
 from pathlib import Path
 
 from bus.server import free_port, free_ports, wait_until_open
+from chassis import SteadyClock
 from tidegate_cli.supervisor import endpoint
 from tidegate_cli.supervisor.child import Child
 from tidegate_cli.supervisor.health import wait_ready
@@ -44,6 +45,7 @@ class Supervisor:
         self._keeping: list[asyncio.Task[None]] = []
         self._stop = asyncio.Event()
         self._server = ""
+        self._clock = SteadyClock()
         self._full = False
 
     async def run(self, ready: Callable[[str], None]) -> None:
@@ -90,7 +92,7 @@ class Supervisor:
         for name in START_ORDER:
             if name != "node_agent" or self._settings.local_node:
                 program = service_program(name, self._settings, nats_port, token, ports[name])
-                self._keep(Child(program, self._logs, self._tell))
+                self._keep(Child(program, self._logs, self._tell, self._clock))
         for name, child in self._children.items():
             if child.program.health_port:
                 await self._until_ready(name, wait_ready(child.program.health_port))
@@ -122,6 +124,7 @@ class Supervisor:
         """Keep the endpoint's list of processes right until the end."""
         pids: dict[str, int] = {}
         while not self._stop.is_set():
+            self._clock.now()
             now = {name: child.pid for name, child in self._children.items()}
             if now != pids and self._can_write_endpoint():
                 pids = now

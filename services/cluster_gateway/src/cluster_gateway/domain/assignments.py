@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 
 from cluster_gateway.domain.host_names import host_entries
 from kube import Event, Key, Manifest, Object, Store
+from kube.volumes import VOLUME, claims_of
 
 PROCESSES = "process://"
 
@@ -54,13 +55,34 @@ class Assignments:
             for namespace in namespaces
             for address, names in host_entries(self.store, namespace)
         )
-        return NodeAssignment(node, tuple(pod.manifest() for pod in pods), self._config_maps(pods), hosts)
+        return NodeAssignment(node, tuple(self._manifest(pod) for pod in pods), self._config_maps(pods), hosts)
+
+    def _manifest(self, pod: Object) -> Manifest:
+        """The pod as its node has to run it: a claim on a volume that names a path of the machine is that path."""
+        manifest = pod.manifest()
+        claims = claims_of(pod.spec, pod.namespace)
+        paths = {key.name: path for key in claims if (path := self._path_of(key))}
+        if not paths:
+            return manifest
+        volumes = [
+            {"name": volume.get("name"), "hostPath": {"path": paths[name]}} if name in paths else volume
+            for volume in pod.spec.get("volumes") or ()
+            for name in [(volume.get("persistentVolumeClaim") or {}).get("claimName")]
+        ]
+        return {**manifest, "spec": {**pod.spec, "volumes": volumes}}
+
+    def _path_of(self, claim: Key) -> str:
+        """The path of a claim's volume, "" for a volume that is a folder of the agent's own."""
+        found = self.store.get(claim)
+        volume = self.store.get(Key(VOLUME, "", str(found.spec.get("volumeName")))) if found is not None else None
+        spec = volume.spec if volume is not None else {}
+        return str((spec.get("hostPath") or spec.get("local") or {}).get("path") or "")
 
     def _fold_node(self, name: str, node: Object | None) -> None:
         """An agent that registers takes up the pods that were bound to its node before."""
         if node is None:
             self._agents.discard(name)
-        elif name not in self._agents and _has_agent(node):
+        elif name not in self._agents and has_agent(node):
             self._agents.add(name)
             bound = (key for key, pod in self.store.of_kind("Pod").items() if pod.spec.get("nodeName") == name)
             self._pods[name] = dict.fromkeys(bound)
@@ -99,7 +121,7 @@ class Assignments:
         return found
 
 
-def _has_agent(node: Object) -> bool:
+def has_agent(node: Object) -> bool:
     """Whether a node agent reports of the node: only it says what runs containers there, and that these are processes."""
     runtime = (node.status.get("nodeInfo") or {}).get("containerRuntimeVersion")
     return isinstance(runtime, str) and runtime.startswith(PROCESSES)

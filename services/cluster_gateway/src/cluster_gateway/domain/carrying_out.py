@@ -3,7 +3,8 @@
 from collections.abc import Callable
 
 from cluster_gateway.domain.cluster import Cluster
-from cluster_gateway.domain.ownership import refusal
+from cluster_gateway.domain.ownership import field_refusal, refusal
+from cluster_gateway.domain.writing import first_status
 from kube import Decision, Key, Manifest, Mutation, Object, Outcome, Verb, merge, rfc3339
 from kube.devices import annotations_of
 
@@ -31,12 +32,18 @@ def _objections(cluster: Cluster, service: str, decision: Decision, decided_on: 
         if subject.spec_revision > decided_on:
             return {str(decision.subject): f"changed at revision {subject.spec_revision}, decided on {decided_on}"}
     for mutation in decision.mutations:
-        reason = refusal(service, mutation.verb, mutation.key.kind) or _CHECK[mutation.verb](
-            cluster, mutation, decided_on
+        verb, kind = mutation.verb, mutation.key.kind
+        reason = (
+            refusal(service, verb, kind)
+            or (field_refusal(service, verb, kind, mutation.patch) if verb in _BY_FIELD else "")
+            or _CHECK[verb](cluster, mutation, decided_on)
         )
         if reason:
             reasons[str(mutation.key)] = reason
     return reasons
+
+
+_BY_FIELD = (Verb.PATCH, Verb.STATUS)
 
 
 def _present(cluster: Cluster, mutation: Mutation) -> Object | None:
@@ -123,11 +130,11 @@ def _create(cluster: Cluster, mutation: Mutation, decision: Decision) -> None:
         for name, part in (manifest.get("metadata") or {}).items()
         if name not in ("name", "namespace", "uid", "resourceVersion")
     }
-    status = manifest.get("status") or (_PENDING if mutation.key.kind == "Pod" else {})
+    status = manifest.get("status") or first_status(mutation.key.kind, body)
     cluster.create(mutation.key, metadata, body, status)
 
 
-_PENDING: Manifest = {"phase": "Pending"}
+NOMINATED = "nominatedNodeName"
 _NOT_BODY = ("apiVersion", "kind", "metadata", "status")
 
 
@@ -159,7 +166,9 @@ def _bind(cluster: Cluster, mutation: Mutation, decision: Decision) -> None:
     metadata = pod.metadata
     if mutation.devices:
         metadata = {**metadata, "annotations": {**pod.annotations, **annotations_of(mutation.devices)}}
-    cluster.bind(pod, mutation.node, metadata)
+    bound = cluster.bind(pod, mutation.node, metadata)
+    if pod.status.get(NOMINATED):
+        cluster.set_status(bound, {NOMINATED: None})
 
 
 def _evict(cluster: Cluster, mutation: Mutation, decision: Decision) -> None:

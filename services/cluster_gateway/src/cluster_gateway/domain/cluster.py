@@ -33,6 +33,9 @@ class Cluster:
     """Who changed more than the status of an object last, where that is known."""
     _merged: dict[tuple[int, int], tuple[Manifest, Manifest, Manifest]] = field(default_factory=dict)
 
+    seal: Callable[["Cluster", int], None] = lambda cluster, first: None
+    """Called with the place of the first of the events that happen as a whole, when they have happened."""
+
     _bodies: dict[tuple[int, str], tuple[Manifest, Manifest]] = field(default_factory=dict)
     _stamped: dict[int, tuple[Manifest, Manifest]] = field(default_factory=dict)
     _scheduled: tuple[str, Manifest] = ("", {})
@@ -55,10 +58,11 @@ class Cluster:
 
     @contextmanager
     def whole(self) -> Iterator[None]:
-        """What is done in here happens whole: where it fails, all of it is taken back."""
+        """What is done in here happens whole: where it fails, or ``seal`` does, all of it is taken back."""
         events, edits = len(self.events), self.draft.mark()
         try:
             yield
+            self.seal(self, events)
         except Exception:
             for event in reversed(self.events[events:]):
                 undone = self.store.remove(event.key) if event.old is None else self.store.put(event.old)

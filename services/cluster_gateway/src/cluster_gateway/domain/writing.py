@@ -30,13 +30,15 @@ class Parts:
 class Write:
     """One object to be stored (``parts``) or deleted (None). Never changed; not frozen, for many are made.
 
-    ``expected`` is the revision that the writer saw, 0 for an object that must not exist, None for whatever is there.
+    ``expected`` is the revision that the writer saw, 0 for an object that must not exist, None for whatever is there. To be
+    deleted is the object of ``uid`` ("" for whatever is there): a request that is sent again finds a later one of the name.
     """
 
     key: Key
     parts: Parts | None
     expected: int | None = None
     grace_seconds: int | None = None
+    uid: str = ""
 
 
 def check(cluster: Cluster, write: Write) -> None:
@@ -56,11 +58,11 @@ def store(cluster: Cluster, write: Write, actor: str) -> None:
     cluster.actor = actor
     there, parts = cluster.store.get(write.key), write.parts
     if parts is None:
-        if there is not None:
+        if there is not None and write.uid in ("", there.uid):
             cluster.delete(there, write.grace_seconds)
     elif there is None:
         metadata = parts.metadata if KEPT.isdisjoint(parts.metadata) else _own(parts.metadata)
-        cluster.create(write.key, metadata, parts.body, parts.status or first_status(write.key.kind))
+        cluster.create(write.key, metadata, parts.body, parts.status or first_status(write.key.kind, parts.body))
     else:
         kept = {name: there.metadata[name] for name in sorted(KEPT) if name in there.metadata}
         cluster.replace(there, {**_own(parts.metadata), **kept}, _with_binding(there, parts.body))
@@ -71,18 +73,44 @@ def _own(metadata: Manifest) -> Manifest:
     return {name: part for name, part in metadata.items() if name not in KEPT}
 
 
-def _with_binding(pod: Object, body: Manifest) -> Manifest:
-    """A user's version of a bound pod keeps the node: that field is the scheduler's."""
-    node = pod.spec.get("nodeName") if pod.kind == "Pod" else None
-    if not node or (body.get("spec") or {}).get("nodeName") == node:
+_GIVEN: dict[str, tuple[str, ...]] = {
+    "Pod": ("nodeName",),
+    "PersistentVolumeClaim": ("volumeName", "storageClassName"),
+    "PersistentVolume": ("claimRef",),
+}
+"""The fields of a spec that others than the user fill in."""
+
+
+def _with_binding(there: Object, body: Manifest) -> Manifest:
+    """A user's version of what is bound keeps what it is bound to: those fields are the scheduler's and the cluster's."""
+    spec = body.get("spec") or {}
+    kept = {name: there.spec[name] for name in _GIVEN.get(there.kind, ()) if there.spec.get(name)}
+    if there.kind != "Pod":
+        kept = {name: part for name, part in kept.items() if name not in spec}
+    if all(spec.get(name) == part for name, part in kept.items()):
         return body
-    return {**body, "spec": {**(body.get("spec") or {}), "nodeName": node}}
+    return {**body, "spec": {**spec, **kept}}
 
 
 _PENDING: Manifest = {"phase": "Pending"}
 _ACTIVE: Manifest = {"phase": "Active"}
 
 
-def first_status(kind: str) -> Manifest:
+_GATED: Manifest = {
+    "phase": "Pending",
+    "conditions": [
+        {
+            "type": "PodScheduled",
+            "status": "False",
+            "reason": "SchedulingGated",
+            "message": "Scheduling is blocked due to non-empty scheduling gates",
+        }
+    ],
+}
+
+
+def first_status(kind: str, body: Manifest) -> Manifest:
     """The status that an object begins with."""
-    return _PENDING if kind == "Pod" else _ACTIVE if kind == "Namespace" else {}
+    if kind == "Pod":
+        return _GATED if (body.get("spec") or {}).get("schedulingGates") else _PENDING
+    return _ACTIVE if kind == "Namespace" else {}

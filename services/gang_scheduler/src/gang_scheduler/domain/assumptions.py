@@ -6,11 +6,14 @@ from dataclasses import dataclass, field
 from gang_scheduler.domain.allotments import allotment_of
 from gang_scheduler.domain.claims import Claim, Claims
 from gang_scheduler.domain.cluster import Cluster
-from gang_scheduler.domain.dra.requests import CLAIM
+from gang_scheduler.domain.dra.requests import CLAIM as RESOURCE_CLAIM
 from gang_scheduler.domain.gang_terms import GroupId
 from gang_scheduler.domain.memory import read
 from gang_scheduler.domain.pod_record import PodRecord
-from kube import Decision, Key, Manifest, Outcome, Verb
+from gang_scheduler.domain.reservation_terms import RESERVATION as RESERVATION_KIND
+from kube import Decision, Key, Manifest, Mutation, Outcome, Verb
+from kube.devices import RESERVATION
+from kube.volumes import CLAIM
 
 
 @dataclass(slots=True)
@@ -23,6 +26,11 @@ class Assumption:
     claim: Claim | None = None
     devices: list[tuple[Key, Manifest]] = field(default_factory=list)
     """The resource claims that it changes."""
+    reserved: list[str] = field(default_factory=list)
+    """The reservations that it places."""
+
+    claims: list[Key] = field(default_factory=list)
+    """The volume claims that it binds."""
 
 
 @dataclass(slots=True)
@@ -36,12 +44,8 @@ class Assumptions:
     def add(self, decision_id: str, decision: Decision) -> list[list[PodRecord]]:
         """Count a decision as done; returns the pods that it binds, in batches of one shape and one gang."""
         assumption = self.by_decision[decision_id] = Assumption(decision.subject)
-        book = self.cluster.room.claim_book
-        for mutation in decision.mutations if book.claims else ():
-            if mutation.key.kind == CLAIM and mutation.verb is Verb.STATUS:
-                patch = mutation.patch or {}
-                book.assume(mutation.key, patch)
-                assumption.devices.append((mutation.key, patch))
+        for mutation in decision.mutations:
+            self._note(assumption, mutation)
         batches = []
         for batch, node in self._batches(decision):
             self.cluster.assume(batch, node)
@@ -55,6 +59,21 @@ class Assumptions:
             self.claims.add(assumption.claim)
         return batches
 
+    def _note(self, assumption: Assumption, mutation: Mutation) -> None:
+        """Claims and reservations have what a change gives them."""
+        key, patch, room = mutation.key, mutation.patch or {}, self.cluster.room
+        if mutation.verb is Verb.PATCH and key.kind == CLAIM:
+            room.volumes.decided[key] = str((patch.get("spec") or {}).get("volumeName") or "")
+            assumption.claims.append(key)
+        elif mutation.verb is Verb.STATUS and key.kind == RESERVATION_KIND:
+            node = str(patch.get("nodeName") or "")
+            if node:
+                room.reserved.assume(key.name, node)
+                assumption.reserved.append(key.name)
+        elif mutation.verb is Verb.STATUS and key.kind == RESOURCE_CLAIM:
+            room.claim_book.assume(key, patch)
+            assumption.devices.append((key, patch))
+
     def settle(self, outcome: Outcome) -> None:
         """Take back what did not become a fact; whoever it was about is tried again."""
         assumption = self.by_decision.pop(outcome.decision_id, Assumption(outcome.subject))
@@ -66,6 +85,12 @@ class Assumptions:
             self.cluster.unreleased[key] = None
         for record in assumption.evicted:
             record.evicting = False
+        for name in assumption.reserved:
+            self.cluster.room.reserved.unassume(name)
+        if outcome.subject.kind == RESERVATION_KIND:
+            self.cluster.room.reserved.note(outcome.subject.name)
+        for key in assumption.claims:
+            self.cluster.room.volumes.decided.pop(key, None)
         claim = assumption.claim
         if claim is not None:
             claim.ordered = True
@@ -96,6 +121,7 @@ class Assumptions:
                 batch = []
             node = mutation.node
             record.given = allotment_of(mutation.devices)
+            record.reservation = str(((mutation.devices or {}).get(RESERVATION) or {}).get("name") or "")
             batch.append(record)
         if batch:
             yield batch, node

@@ -201,7 +201,7 @@ class Attempts:
 
     def _again(self, steps: Sequence[Step]) -> None:
         for step in steps:
-            self.trial.place(step.records, step.slot)
+            self.trial.place(step.records, step.slot, step.reservation)
 
     def _denial(self, groups: Sequence[Group], choices: Sequence[Sequence[PodRecord]]) -> Denial | None:
         """Whether a queue forbids the choices, all of them together."""

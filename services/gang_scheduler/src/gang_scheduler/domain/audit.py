@@ -33,14 +33,21 @@ def rebuilt(cluster: Cluster) -> Cluster:
     objects = [
         *cluster.descriptions.values(),
         *cluster.nodes.values(),
+        *cluster.room.volumes.objects(),
+        *(found.item for found in cluster.room.reserved.by_name.values()),
         *(g.pod_group for g in cluster.groups.values() if g.pod_group),
     ]
     copy.fold(Event(None, item) for item in objects)
+    copy.room.volumes.decided.update(cluster.room.volumes.decided)
     cluster.room.claim_book.rebuild(copy.room.claim_book)
     copy.fold(Event(None, record.pod) for record in cluster.pods.values())
+    for found in cluster.room.reserved.by_name.values():
+        if found.assumed:
+            copy.room.reserved.assume(found.name, found.node)
     for record in cluster.pods.values():
         if record.assumed:
             copy.pods[record.key].given = record.given
+            copy.pods[record.key].reservation = record.reservation
             copy.assume([copy.pods[record.key]], record.node)
     return copy
 
@@ -50,7 +57,11 @@ def _overfull_nodes(cluster: Cluster) -> Iterator[str]:
     table = cluster.room.table
     assumed = {record.slot for record in cluster.pods.values() if record.assumed and record.slot >= 0}
     for name, slot in sorted(table.slots.items()):
-        over = table.used[:, slot] - _held(cluster, slot) > table.allocatable[:, slot]
+        # Who ignores reservations may take what they hold: then they hold less than they should, and no pod has too much.
+        held = _held(cluster, slot)
+        for resource, amount in cluster.room.reserved.held_at(slot).items():
+            held[table.resources.rows[resource]] += amount
+        over = table.used[:, slot] - held > table.allocatable[:, slot]
         asked = {row for r in cluster.pods.values() if r.slot == slot and r.assumed for row in r.shape.rows}
         for resource, row in table.resources.rows.items():
             if slot in assumed and row in asked and over[row]:

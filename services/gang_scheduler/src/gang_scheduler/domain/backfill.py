@@ -12,7 +12,6 @@ from gang_scheduler.domain.cluster import Cluster
 from gang_scheduler.domain.departure import Departures, Future
 from gang_scheduler.domain.eviction import Wish
 from gang_scheduler.domain.pod_record import PodRecord
-from gang_scheduler.domain.run_time import estimate, expected_end
 from gang_scheduler.domain.trial import Trial
 from gang_scheduler.domain.waiting_line import Unit
 from kube import Key
@@ -104,7 +103,7 @@ class Backfill:
         if not self.claims.reservations:
             return []
         ledger = self.cluster.room.ledger
-        lengths = [estimate(record) for record in records]
+        lengths = [self.cluster.run_times.estimate(record) for record in records]
         ends = None if None in lengths else self.now + max((length or 0 for length in lengths), default=0)
         found = []
         for other, claim in self.claims.reservations.items():
@@ -148,7 +147,7 @@ class Backfill:
     def _in_queue(self, unit: Unit, wish: Wish, queue: str) -> Claim | None:
         """While its queue is at its capability a head gets what its queue may use, and no room on nodes, which others can use."""
         ledger, gone = self.cluster.room.ledger, Departures(self.cluster.room)
-        ends = {record.key: expected_end(record, self.now) for record in self._placed()}
+        ends = {record.key: self.cluster.run_times.expected_end(record, self.now) for record in self._placed()}
         inside = [
             record
             for record in self._placed()
@@ -204,7 +203,7 @@ class Backfill:
         for record in self._placed():
             if record.key in mine or self.claims.leaves(record):
                 continue
-            end = ends[record.key] = expected_end(record, self.now)
+            end = ends[record.key] = self.cluster.run_times.expected_end(record, self.now)
             if end is None:
                 unknown.setdefault(record.slot, []).append(record)
             else:

@@ -10,7 +10,6 @@ from enum import StrEnum
 
 from gang_scheduler.domain.pod_books import PodBooks
 from gang_scheduler.domain.pod_record import PodRecord, Standing
-from gang_scheduler.domain.run_time import expected_end
 from gang_scheduler.domain.waiting_line import Unit
 from kube import Key
 from resources import Amounts
@@ -173,7 +172,7 @@ class Claims:
 
     def _ends_by(self, record: PodRecord, until: int) -> bool:
         """Whether a pod ends before a reservation is taken up."""
-        end = expected_end(record, self.now) if until else None
+        end = self.books.run_times.expected_end(record, self.now) if until else None
         return end is not None and end <= until
 
     def _renew_queues(self) -> None:

@@ -7,7 +7,8 @@ from functools import partial
 
 from gang_scheduler.domain.disruption_budgets import BUDGET, DisruptionBudgets
 from gang_scheduler.domain.dra.claim_status import without_ended
-from gang_scheduler.domain.dra.requests import CLAIM, CLASS
+from gang_scheduler.domain.dra.requests import CLAIM as RESOURCE_CLAIM
+from gang_scheduler.domain.dra.requests import CLASS
 from gang_scheduler.domain.dra.slices import SLICE
 from gang_scheduler.domain.entitlement import Entitlement
 from gang_scheduler.domain.gang_terms import ADMISSION, SIGS_GROUP, VOLCANO_GROUP, GroupId
@@ -16,8 +17,11 @@ from gang_scheduler.domain.hyper_nodes import HYPER_NODE
 from gang_scheduler.domain.load_policy import USAGE_THRESHOLDS
 from gang_scheduler.domain.node_inventory import DESCRIPTIONS, NodeInventory, inventory_of
 from gang_scheduler.domain.node_metric import METRIC, Measurement, measurement_of
-from gang_scheduler.domain.pod_books import FINISHED, PodBooks
+from gang_scheduler.domain.pod_books import FINISHED, PodBooks, traits_of_pod
+from gang_scheduler.domain.pod_record import PodRecord
+from gang_scheduler.domain.reservation_terms import RESERVATION, terms_of_reservation
 from kube import Event, Key, Manifest, Object
+from kube.volumes import CLAIM, STORAGE_CLASS, VOLUME
 
 
 @dataclass(slots=True)
@@ -50,17 +54,19 @@ class Cluster(PodBooks):
             "PriorityClass.scheduling.k8s.io": self._fold_priority_class,
             "Queue.scheduling.volcano.sh": self._fold_queue,
             METRIC: self._fold_metric,
-            CLAIM: self.fold_claim,
+            RESOURCE_CLAIM: self.fold_claim,
             SLICE: self._fold_devices,
             CLASS: self._fold_devices,
             HYPER_NODE: self.room.hyper_nodes.fold,
             BUDGET: self.budgets.fold,
             VOLCANO_GROUP: self._fold_pod_group,
             SIGS_GROUP: self._fold_pod_group,
+            RESERVATION: self._fold_reservation,
+            **dict.fromkeys((CLAIM, VOLUME, STORAGE_CLASS), self._fold_volume),
         }
 
-    def fold(self, events: Iterable[Event]) -> None:
-        """Take in one change set. What pods refer to is read before the pods."""
+    def fold(self, events: Iterable[Event], now: int = 0) -> None:
+        """Take in one change set, as of ``now``. What pods refer to is read before the pods."""
         pods: list[Event] = []
         for event in events:
             kind = event.key.kind
@@ -69,6 +75,7 @@ class Cluster(PodBooks):
             elif kind in self._folds:
                 self._folds[kind](event)
         for event in pods:
+            self.run_times.fold(event, now)
             self.fold_pod(event)
 
     def hear(self, queues: dict[str, Entitlement], namespaces: Mapping[str, str] | None = None) -> None:
@@ -110,6 +117,7 @@ class Cluster(PodBooks):
         if event.new is None:
             for record in list(self.on_node.get(name, {}).values()):
                 self.lift(record)
+            self.room.reserved.node_gone(name)
             self.room.table.remove(name)
             self.nodes.pop(name, None)
             self._inventories.pop(name, None)
@@ -121,8 +129,54 @@ class Cluster(PodBooks):
         if not known:
             for record in self.on_node.get(name, {}).values():
                 self.count(record)
+            self.room.reserved.node_came(name, self.on_node.get(name, {}))
         if name in self._measured:
             self._renew_load_of(name)
+
+    def _fold_reservation(self, event: Event) -> None:
+        """Room is asked for, held, or let go of; its owners among those who wait are tried again."""
+        reserved, new = self.room.reserved, event.new
+        known = reserved.by_name.get(event.key.name)
+        if new is None:
+            reserved.remove(event.key.name)
+        else:
+            node = str(new.status.get("nodeName") or "")
+            reserved.put(new, self._template_of(new), self.on_node.get(node, {}))
+        if known is not None and not known.record.shape.terms.empty:
+            self.room.neighbours.leave(known.record.shape.terms)
+        if new is None:
+            return
+        owners = terms_of_reservation(new).owners
+        for group in list(self.groups.values()):
+            if any(owner.owns(record.pod) for record in group.pending.values() for owner in owners):
+                self.touch(group.id, again=True)
+
+    def _template_of(self, item: Object) -> PodRecord:
+        """The pod that a reservation's template describes. It is in no gang, and waits in no queue."""
+        template = item.spec.get("template") or {}
+        given = template.get("metadata") or {}
+        metadata = {**given, "labels": given.get("labels") or {}, "creationTimestamp": item.created}
+        pod = Object(item.key, item.uid, metadata, {"spec": template.get("spec") or {}})
+        spec, space = pod.spec, str(given.get("namespace") or "default")
+        form = self.catalog.form_of(spec, space, pod.labels, traits_of_pod(pod))
+        by_class = self.classes.get(str(spec.get("priorityClassName") or ""))
+        if "priority" not in spec and by_class is not None:
+            form = form._replace(priority=by_class)
+        record = PodRecord(item.key, pod, form, ours=False)
+        record.group = Group(GroupId("pod", "", item.name))
+        if not form.shape.terms.empty:
+            self.room.neighbours.watch(form.shape.terms, self.placed)
+        record.rank()
+        return record
+
+    def _fold_volume(self, event: Event) -> None:
+        """Those who wait with a claim may have a place now, or lost it."""
+        self.room.volumes.fold(event)
+        of_claim = self.claimants.get(event.key, {}) if event.key.kind == CLAIM else None
+        found = self.claimants.values() if of_claim is None else [of_claim]
+        for record in (record for records in found for record in records.values()):
+            if record.slot < 0:
+                self.touch(record.group.id, again=True)
 
     def _fold_description(self, event: Event) -> None:
         if event.new is None:
@@ -136,7 +190,7 @@ class Cluster(PodBooks):
         """What devices there are, or what they are called, changed: whoever waits for some is tried again."""
         pools = self.room.claim_book.pools
         (pools.fold_slice if event.key.kind == SLICE else pools.fold_class)(event)
-        for pods in self.claimants.values():
+        for pods in self.device_claimants.values():
             for key in pods:
                 if not self.pods[key].node:
                     self.touch(self.pods[key].group.id, again=True)
@@ -204,6 +258,7 @@ class Cluster(PodBooks):
         table.rules.add(slot)
         for record in records:
             self.count(record)
+        self.room.reserved.hold_again(slot)
 
     def _fold_namespace(self, event: Event) -> None:
         name, new = event.key.name, event.new

@@ -22,11 +22,13 @@ from gang_scheduler.domain.knowledge import Evictions, Knowledge
 from gang_scheduler.domain.load_policy import LoadPolicy
 from gang_scheduler.domain.memory import dump, load
 from gang_scheduler.domain.quota_admission import evicted
+from gang_scheduler.domain.reservation_desk import Rank, ReservationDesk
 from gang_scheduler.domain.scoring import Placement
 from gang_scheduler.domain.trial import Trial
 from gang_scheduler.domain.turn import Turn, wake_of
 from gang_scheduler.domain.turns import Pass
 from gang_scheduler.domain.victims import GangEviction
+from gang_scheduler.domain.wait_limits import WaitLimits
 from gang_scheduler.domain.waiting_line import Unit, WaitingLine
 from kube import Decision, Event, Key, Manifest, Outcome
 
@@ -72,6 +74,12 @@ class SchedulerCore:
     evictions: Evictions = field(default_factory=Evictions)
     """Who was evicted of late, for whoever asks."""
 
+    desk: ReservationDesk = field(init=False)
+    """Sees to the Reservations that users make."""
+
+    limits: WaitLimits = field(default_factory=WaitLimits)
+    """Who wants to wait for so long and no longer."""
+
     _planned: list[Claim] = field(default_factory=list)
     _assumptions: Assumptions = field(init=False)
     _askers: Askers = field(init=False)
@@ -85,18 +93,20 @@ class SchedulerCore:
         self.cluster = Cluster(self.schedulers, Placement(self.placement), self.load)
         self.cluster.room.ledger.all_strict = self.strict_fifo
         self.claims = Claims(self.cluster)
+        self.desk = ReservationDesk(self.cluster)
         self._assumptions = Assumptions(self.cluster, self.claims)
         self._askers = Askers(self.cluster, self.line)
         self._rules = EvictionRules(self.preemption, self.reclaim, GangEviction(self.gang_eviction))
 
     def fold(self, events: Sequence[Event], now: int) -> None:
         """Take in what one change set changed."""
-        self.cluster.fold(events)
+        self.cluster.fold(events, now)
 
     def hear(self, service: str, decision: Decision) -> None:
         """Take in the entitlements of the queues. Until the first ones were heard nothing is placed."""
         if decision.name == "EntitlementsComputed":
             payload = decision.payload or {}
+            self.cluster.room.ledger.hear_order(payload.get("order") or {})
             self.cluster.hear(entitlements(payload), payload.get("namespaces"))
             self._askers.shares_changed = True
 
@@ -115,7 +125,8 @@ class SchedulerCore:
         cluster = self.cluster
         if cluster.room.ledger.queues is None:
             return []
-        freed = [decisions.released(claim, patch) for claim, patch in cluster.releases(in_flight)]
+        made = [decisions.released(claim, patch) for claim, patch in cluster.releases(in_flight)]
+        cluster.room.ledger.now = now
         touched = self._take_touched(in_flight)
         cluster.room.ledger.supply = cluster.room.table.totals()
         for slot in cluster.room.table.load.advance(now):
@@ -123,11 +134,16 @@ class SchedulerCore:
         due = self._renew_claims(now)
         self.line.wake(cluster.room, self._strict_queue)
         cluster.room.ledger.released.clear()
+        cluster.room.look_ahead()
         trial = Trial(cluster.room)
         evictor = Evictor(cluster, trial, self.claims, self._rules)
         backfill = Backfill(cluster, trial, self.claims, self.heads, now, due)
-        turns = Pass(cluster, trial, self.claims, evictor, backfill)
-        turns.run([unit for unit in self.line.ready if not self._busy(unit, in_flight)])
+        turns = Pass(cluster, trial, self.claims, evictor, backfill, self.limits)
+        ready = [unit for unit in self.line.ready if not self._busy(unit, in_flight)]
+        made += self.desk.open(now, in_flight)
+        self.desk.place(self._first_of(ready))
+        turns.run(ready)
+        self.desk.place()
         self._planned = [turn.plan.claim for turn in turns.turns.values() if turn.plan]
         waits = {
             turn.unit: wake_of(turn, [cluster.room.class_of(r) for r in turn.blocked])
@@ -136,32 +152,36 @@ class SchedulerCore:
         }
         evictor.forget()
         trial.rollback(0)
+        made += self.desk.close(now, in_flight)
         for claim in self._planned:
             self.claims.end(claim)
         self.claims.renew()
-        made = freed + [decision for group in touched if (decision := evicted(group))]
+        made += [decision for group in touched if (decision := evicted(group))]
         gone = {decision.subject for decision in made}
         made += self._decisions(turns, [group for group in touched if group.key not in gone], now)
         for turn in turns.turns.values():
             self._park(turn, waits)
         self.heads.settle(now, self.line.__contains__)
-        self._again = not due.issuperset(self.heads.due(now))
+        self._again = self.backfill and not due.issuperset(self._due(now))
         self.line.seen(cluster.room)
+        self.desk.seen()
         return made
 
     def deadline(self) -> int | None:
-        """When somebody has waited at the head of a queue for so long that room is reserved for it, or a busy node opens."""
-        moments = [self.cluster.room.table.load.next_expiry() if self.line.waits() else None]
+        """When room is to be reserved for a head that has waited long, a busy node opens, or the time of somebody is over."""
+        times = [self.limits.next, self.desk.deadline()]
+        if self.line.waits():
+            times.append(self.cluster.room.table.load.next_expiry())
         if self.backfill:
-            moments.append(self.claims.now if self._again else self.heads.next_due(self.claims.now))
-        return min((moment for moment in moments if moment is not None), default=None)
+            times.append(self.claims.now if self._again else self.heads.next_due(self.claims.now))
+        return min((time for time in times if time is not None), default=None)
 
     def remember(self) -> bytes | None:
         """The claims, those of the decisions just made included; None if they are as they were."""
         made = {claim.unit: claim for claim in self._planned}
         kept = {claim.unit: claim for claim in self.claims.promises.values()}
         claims = [*(kept | made).values(), *self.claims.reservations.values()]
-        content = dump(claims, self.heads.since, self.heads.first())
+        content = dump(claims, self.heads.since, self.heads.first(), self.cluster.run_times.history.dump())
         if content == (self._remembered or dump((), {}, {})):
             return None
         self._remembered = content
@@ -170,8 +190,9 @@ class SchedulerCore:
     def restore(self, content: bytes) -> None:
         """Take up the claims of a predecessor. What became of the evictions behind them is told by the facts."""
         self._remembered = content
-        found, since, first = load(content)
+        found, since, first, runs = load(content)
         self.heads.recall(since, first)
+        self.cluster.run_times.history.load(runs)
         for claim in found:
             claim.ordered = True
             self.claims.add(claim)
@@ -208,8 +229,11 @@ class SchedulerCore:
         Returns the heads that have waited so long that room has to be reserved for them.
         """
         self.claims.now = now
-        due = set(self.heads.due(now)) if self.backfill else set()
+        due = self._due(now) if self.backfill else set()
         self._askers.look()
+        for unit in self.limits.take(now):
+            if unit in self.line:
+                self.line.renew(unit)
         for claim in list(self.claims.promises.values()):
             if claim.unit not in self.line or not self.claims.holds(claim):
                 self.claims.end(claim)
@@ -223,6 +247,11 @@ class SchedulerCore:
                 self.line.renew(unit)
         self.claims.renew()
         return due
+
+    def _due(self, now: int) -> set[Unit]:
+        """For whom room has to be reserved: heads that waited long, and those who may not be passed over any more."""
+        heads = [unit for unit in self.heads.due(now) if not self.limits.over(unit, now)]
+        return {*heads, *self.limits.pressing(now)}
 
     def _take_touched(self, in_flight: AbstractSet[Key]) -> list[Group]:
         """The groups that changed, lined up; those with a decision on its way stay for later."""
@@ -272,6 +301,7 @@ class SchedulerCore:
     def _leave(self, unit: Unit) -> None:
         self.line.leave(unit)
         self.heads.leave(unit)
+        self.limits.leave(unit)
         self._askers.leave(unit)
         self.explanations.pop(unit, None)
 
@@ -281,16 +311,24 @@ class SchedulerCore:
         groups = (self.cluster.groups.get(gang) for gang in unit)
         return any(group is not None and group.key in in_flight for group in groups)
 
+    def _first_of(self, units: Sequence[Unit]) -> Rank | None:
+        """Priority and age of whoever waits and comes first: what decides who goes before a reservation that waits too."""
+        if not self.cluster.room.reserved.by_name:
+            return None
+        groups = [group for unit in units if (group := self.cluster.groups.get(unit[0])) is not None]
+        return min(((-group.priority(self.cluster.classes), group.created) for group in groups), default=None)
+
     def _strict_queue(self, unit: Unit) -> str | None:
         group = self.cluster.groups.get(unit[0])
         return group.queue if group and self.cluster.room.ledger.strict(group.queue) else None
 
     def _decisions(self, turns: Pass, touched: list[Group], now: int) -> Iterator[Decision]:
         names = self.cluster.room.table.names
+        uids = {name: found.item.uid for name, found in self.cluster.room.reserved.by_name.items()}
         said: set[GroupId] = set()
         for turn in turns.turns.values():
             if turn.steps:
-                yield decisions.placed(turn, names, now)
+                yield decisions.placed(turn, names, uids, now)
             elif turn.plan:
                 yield decisions.room_made(turn, now)
             elif turn.block is None or (words := decisions.explained(turn, now)) is None:
@@ -323,8 +361,10 @@ class SchedulerCore:
             self._askers.wait(turn.unit, group.queue, group.priority(self.cluster.classes))
         if turn.place is not None and turn.block.explanation.reason in FOR_ROOM and not turn.block.hopeless:
             self.heads.wait(turn.unit, turn.groups[0].queue, turn.place)
+            self.limits.wait(turn.unit, turn.groups)
         else:
             self.heads.leave(turn.unit)
+            self.limits.leave(turn.unit)
         self.explanations[turn.unit] = turn.block.explanation
         self.line.park(turn.unit, waits[turn.unit], self._strict_queue(turn.unit))
 

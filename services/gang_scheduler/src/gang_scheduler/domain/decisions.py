@@ -1,6 +1,6 @@
 """From what a pass found to decisions: bindings, the words for those who wait, and the statuses of groups."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from gang_scheduler.domain.dra.claim_book import reserved
 from gang_scheduler.domain.dra.requests import users_of
@@ -9,21 +9,27 @@ from gang_scheduler.domain.explain import Explanation, Reason
 from gang_scheduler.domain.groups import Group
 from gang_scheduler.domain.memory import written
 from gang_scheduler.domain.pod_record import PodRecord
-from gang_scheduler.domain.statuses import group_patch, pod_patch, waiting_condition
+from gang_scheduler.domain.statuses import NOMINATED, group_patch, pod_patch, waiting_condition
 from gang_scheduler.domain.turn import Turn
 from kube import Decision, Manifest, Mutation, Object, Verb
+from kube.devices import RESERVATION
+from kube.volumes import SELECTED_NODE
 
 NAMED = 8
 """So many pods or nodes are named in a message."""
 
 
-def placed(turn: Turn, names: Sequence[str], now: int) -> Decision:
-    """Bind what the unit was given in this pass; ``names`` are the nodes by slot."""
+def placed(turn: Turn, names: Sequence[str], uids: Mapping[str, str], now: int) -> Decision:
+    """Bind what the unit was given in this pass; ``names`` are the nodes by slot, ``uids`` those of reservations by name."""
     count: dict[Group, int] = {}
     mutations: list[Mutation] = []
+    mutations += _claims_bound(turn, names)
     for step in turn.steps:
         node = names[step.slot]
         allotments = [allotment.manifest() for allotment in step.allotments] or [None] * len(step.records)
+        if step.reservation:
+            given = {RESERVATION: {"name": step.reservation, "uid": uids[step.reservation]}}
+            allotments = [{**(allotment or {}), **given} for allotment in allotments]
         mutations += [
             Mutation(Verb.BIND, record.key, record.pod.uid, None, None, node, devices)
             for record, devices in zip(step.records, allotments, strict=True)
@@ -87,6 +93,18 @@ def observed(group: Group, now: int, explanation: Explanation | None) -> Decisio
     return Decision("GangObserved", group.key, group.uid, "PodsChanged", message, tuple(mutations))
 
 
+def _claims_bound(turn: Turn, names: Sequence[str]) -> list[Mutation]:
+    """The claims that are bound with their first pods: each is told its node, and its volume if there is one for it."""
+    chosen = {choice.claim: choice for step in turn.steps for choice in step.volumes}
+    patches = []
+    for choice in chosen.values():
+        patch: Manifest = {"metadata": {"annotations": {SELECTED_NODE: names[choice.slot]}}}
+        if choice.volume:
+            patch["spec"] = {"volumeName": choice.volume}
+        patches.append(Mutation(Verb.PATCH, choice.claim, choice.uid, None, patch))
+    return patches
+
+
 def subject_of(groups: Sequence[Group]) -> Group:
     """The group that a decision about a unit names: the first by name."""
     return groups[0]
@@ -107,7 +125,7 @@ def room_made(turn: Turn, now: int) -> Decision:
     lead = subject_of(turn.groups)
     mutations = [Mutation(Verb.EVICT, record.key, record.pod.uid) for record in plan.victims]
     payload = {"claim": written(plan.claim)}
-    told = explained_as.mutations if explained_as else ()
+    told = (*(explained_as.mutations if explained_as else ()), *_nominated(turn, plan))
     if not plan.victims:
         message = f"{lead.name} waits for pods that are leaving already"
         return Decision("WaitExplained", lead.key, lead.uid, str(Reason.ROOM_BEING_FREED), message, told, payload)
@@ -115,6 +133,17 @@ def room_made(turn: Turn, now: int) -> Decision:
     reason = "ReclaimedByQueue" if plan.reclaimed else "PreemptedByPriority"
     message = _eviction_words(lead, plan)
     return Decision(name, lead.key, lead.uid, reason, message, (*mutations, *told), payload)
+
+
+def _nominated(turn: Turn, plan: Plan) -> list[Mutation]:
+    """The pods are told for which nodes they wait."""
+    records = (record for group in turn.groups for record in group.waiting())
+    wanted = [(record, plan.claim.places[record.key][1]) for record in records if record.key in plan.claim.places]
+    return [
+        Mutation(Verb.STATUS, record.key, record.pod.uid, None, {NOMINATED: node})
+        for record, node in wanted
+        if record.pod.status.get(NOMINATED) != node
+    ]
 
 
 def _eviction_words(lead: Group, plan: Plan) -> str:

@@ -79,6 +79,7 @@ class Future:
         """Back to the present."""
         for record in reversed(self._come):
             self.room.vacate([record])
+            record.reservation = ""
         self._come.clear()
         self.leaving.undo()
         self.claims.restore(claim.unit for claim in self.claims.all() if claim.unit not in self._others)

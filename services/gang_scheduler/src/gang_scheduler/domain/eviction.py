@@ -65,7 +65,7 @@ def demands(cluster: Cluster, records: Sequence[PodRecord]) -> list[Demand]:
 
 def short_resources(cluster: Cluster, wish: Wish) -> list[str]:
     """The resources of which there is too little even if nothing else mattered; all of them if it is none alone."""
-    free = free_room(cluster)
+    free = free_room(cluster, wish.records)
     short: dict[str, None] = {}
     asked: dict[str, None] = {}
     for batch in by_scarcity(cluster.room, wish.records):
@@ -80,10 +80,18 @@ def short_resources(cluster: Cluster, wish: Wish) -> list[str]:
     return list(short or asked)
 
 
-def free_room(cluster: Cluster) -> Ints:
-    """What is free on every node as the books stand, negative where a node is overfull."""
-    table = cluster.room.table
-    return table.allocatable - table.used
+def free_room(cluster: Cluster, records: Sequence[PodRecord]) -> Ints:
+    """What is free on every node as the books stand, negative where a node is overfull.
+
+    What reservations hold for any of ``records`` counts as free; the attempt then sees to whose it is.
+    """
+    table, reserved = cluster.room.table, cluster.room.reserved
+    free = table.allocatable - table.used
+    for name in dict.fromkeys(name for record in records for name in reserved.matching(record)):
+        found = reserved.standing[name]
+        for resource, amount in found.held.items():
+            free[table.resources.rows[resource], found.slot] += amount
+    return free
 
 
 @dataclass(slots=True)
@@ -112,7 +120,7 @@ class Search:
         of_shape = {record.shape.index: record for record in self.wish.records}
         self._shapes = [(of_shape[index], count) for index, count in counts.items()]
         self._demands = demands(self.cluster, self.wish.records)
-        self._free = free_room(self.cluster)
+        self._free = free_room(self.cluster, self.wish.records)
         self._gone = Departures(self.cluster.room)
 
     def run(self) -> list[Lot] | None:
@@ -214,7 +222,7 @@ class Search:
 
     def _indispensable(self) -> Mask:
         """The lots without each of which there is too little room though all others are gone: what vectors can tell."""
-        free = free_room(self.cluster)
+        free = free_room(self.cluster, self.wish.records)
         indispensable = np.zeros(len(self.table.lots), np.bool_)
         for item in self._demands:
             slack = int(item.copies(free).sum()) - item.wanted
@@ -223,7 +231,10 @@ class Search:
 
     def _is_enough(self) -> bool:
         """Whether there is room for each shape by itself: what is cheap to see before it is tried."""
-        return all(self.cluster.room.view(record).total >= copies for record, copies in self._shapes)
+        room = self.cluster.room
+        return all(
+            room.view(record).total >= copies or room.reserved.concerns(record) for record, copies in self._shapes
+        )
 
     def _succeeds(self) -> bool:
         mark = self.trial.checkpoint()

@@ -11,6 +11,7 @@ import numpy as np
 from gang_scheduler.domain.device_needs import NumaPolicy
 from gang_scheduler.domain.filters import static_filters
 from gang_scheduler.domain.pod_record import PodRecord
+from gang_scheduler.domain.reservation_use import used_by
 from gang_scheduler.domain.room import Room
 from gang_scheduler.domain.upstream_words import available
 from gang_scheduler.domain.vectors import ALL, Ints, Mask
@@ -39,6 +40,7 @@ class Reason(StrEnum):
     READY = "Ready"
     NODES_TOO_BUSY = "NodesTooBusy"
     DEVICES_MISSING = "DevicesMissing"
+    VOLUMES_NOT_READY = "VolumesNotReady"
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,20 +71,31 @@ class NodeReport:
     short: tuple[Manifest, ...]
     """For every resource that is too little somewhere: its name, what is needed, the most that is free, and where."""
 
+    obstacle: str = ""
+    """What keeps the pod from every node, whatever the nodes are like."""
+
+    reserved: str = ""
+    """What became of the reservations that the pod might have used."""
+
     rule: Reason = Reason.NO_NODE_MATCHES
     """What the reason is where there is enough of all resources."""
 
     @property
     def fitting(self) -> int:
-        return self.nodes - sum(count for _, count in self.filters)
+        return 0 if self.obstacle else self.nodes - sum(count for _, count in self.filters)
 
     @property
     def reason(self) -> Reason:
+        if self.obstacle:
+            return Reason.VOLUMES_NOT_READY
         return Reason.NOT_ENOUGH_RESOURCES if self.short else self.rule
 
     def sentence(self) -> str:
         """``0/3 nodes are available: 3 Insufficient cpu (needs 2, most free 1500m on n1).``"""
-        return available(self.fitting, self.nodes, self.filters)
+        if self.obstacle and self.nodes:
+            return f"0/{self.nodes} nodes are available: {self.obstacle}."
+        told = available(self.fitting, self.nodes, self.filters)
+        return f"{told} {self.reserved}" if self.reserved else told
 
 
 def node_report(room: Room, record: PodRecord) -> NodeReport:
@@ -90,6 +103,9 @@ def node_report(room: Room, record: PodRecord) -> NodeReport:
     table = room.table
     left = table.exists.copy()
     nodes = int(np.count_nonzero(left))
+    obstacle = room.volumes.obstacle(record.shape.claims)
+    if obstacle:
+        return NodeReport(nodes, (), (), obstacle)
     counts: list[tuple[str, int]] = []
     for phrase, mask in static_filters(record.shape.rules, table):
         _sieve(counts, phrase, left, mask)
@@ -121,7 +137,8 @@ def node_report(room: Room, record: PodRecord) -> NodeReport:
     before = len(counts)
     for words, mask in table.load.filters(record.shape, table.names):
         _sieve(counts, words, left, mask)
-    return NodeReport(nodes, tuple(counts), tuple(short), Reason.NODES_TOO_BUSY if len(counts) > before else rule)
+    rule = Reason.NODES_TOO_BUSY if len(counts) > before else rule
+    return NodeReport(nodes, tuple(counts), tuple(short), "", used_by(room, record), rule)
 
 
 def too_large(room: Room, record: PodRecord) -> str:

@@ -8,11 +8,13 @@ took one copy stays the best until it is full. Of several shapes the one that fi
 from collections.abc import Sequence
 
 from gang_scheduler.domain.pod_record import PodRecord
-from gang_scheduler.domain.rearrangement import place_coupled
+from gang_scheduler.domain.rearrangement import place_coupled, ranked
+from gang_scheduler.domain.reservation_use import place_owners
 from gang_scheduler.domain.role_start import RoleStart
 from gang_scheduler.domain.room import Room
 from gang_scheduler.domain.scoring import Placement
 from gang_scheduler.domain.shape_view import NO_NODE
+from gang_scheduler.domain.statuses import NOMINATED
 from gang_scheduler.domain.trial import Trial
 
 Batch = list[PodRecord]
@@ -52,7 +54,7 @@ def _placed_by_role(trial: Trial, records: Sequence[PodRecord]) -> Sequence[PodR
 def _place_plainly(trial: Trial, records: Sequence[PodRecord]) -> PodRecord | None:
     batches = by_scarcity(trial.room, records) if len(records) > 1 else [list(records)]
     for batch in batches:
-        if trial.room.view(batch[0]).total < len(batch):
+        if trial.room.view(batch[0]).total < len(batch) and not trial.room.reserved.concerns(batch[0]):
             return batch[0]
     for batch in batches:
         if place_batch(trial, batch) < len(batch):
@@ -83,9 +85,30 @@ def by_scarcity(room: Room, records: Sequence[PodRecord]) -> list[Batch]:
 
 
 def place_batch(trial: Trial, batch: Batch) -> int:
-    """Place as many copies as there is room for; returns how many. They are the first of the batch."""
+    """Place as many copies as there is room for; returns how many. Those with a nominated node come first."""
     if not batch:
         return 0
+    if trial.room.reserved.concerns(batch[0]):
+        return place_owners(trial, batch)
+    rest = _at_nominated(trial, batch)
+    return len(batch) - len(rest) + _place_rest(trial, rest) if rest else len(batch)
+
+
+def _at_nominated(trial: Trial, batch: Batch) -> Batch:
+    """Put those for which a node was nominated there if they fit, as kube-scheduler does; returns the others."""
+    if not any(NOMINATED in record.pod.status for record in batch):
+        return batch
+    rest = []
+    for record in batch:
+        slot = trial.room.table.slots.get(record.pod.status.get(NOMINATED) or "", NO_NODE)
+        if slot != NO_NODE and ranked(trial.room, record, 1)[slot] >= 0:
+            trial.place([record], slot)
+        else:
+            rest.append(record)
+    return rest
+
+
+def _place_rest(trial: Trial, batch: Batch) -> int:
     if trial.room.coupled(batch[0]):
         return place_coupled(trial, batch)
     # Where a share of a card goes best changes with every one that is placed, and so under spreading does all.

@@ -83,13 +83,15 @@ class HyperNodes:
     ) -> Iterator[Mask]:
         """The domains inside ``fence`` that hold the nodes ``held`` and may have room for ``needs``, the best first.
 
-        After them, where it only should be one domain, the whole fence.
+        After them, where it only should be one domain, few domains together, and at last the whole fence.
         """
-        domains = self.domains()
-        found = domains.candidates(self.highest(topology), held, needs)
+        domains, highest = self.domains(), self.highest(topology)
+        found = domains.candidates(highest, held, needs)
         for nodes in domains.ordered(found, self.table, rows, fullest=fullest):
             yield nodes if fence is None else nodes & fence
         if not topology.hard:
+            for nodes in domains.unions(highest, held, needs):
+                yield nodes if fence is None else nodes & fence
             yield np.ones(self.table.size, np.bool_) if fence is None else fence
 
     def highest(self, topology: Topology) -> int | None:

@@ -6,6 +6,7 @@ from gang_scheduler.domain.groups import Group
 from gang_scheduler.domain.knowledge import Knowledge
 from gang_scheduler.domain.placed_answer import placed
 from gang_scheduler.domain.pod_record import PodRecord, Standing
+from gang_scheduler.domain.reservation_answer import reservation
 from gang_scheduler.domain.statuses import condition_of
 from gang_scheduler.domain.waiting_answer import waiting
 from gang_scheduler.domain.ways_out import ways_out
@@ -21,6 +22,9 @@ def explain(k: Knowledge, arguments: Manifest) -> Manifest:
         record = k.cluster.pods.get(key)
         answer = _pod(k, record) if record else _unknown(kind, name)
         return _with_eviction(k, key, record, answer)
+    if kind == "Reservation":
+        found = k.cluster.room.reserved.by_name.get(name)
+        return reservation(k.cluster, found) if found else _unknown(kind, name)
     group = k.cluster.groups.get(GroupId("gang", namespace, name)) or _group_owned_by(k.cluster, kind, namespace, name)
     return _group(k, group) if group else _unknown(kind, name)
 
@@ -43,8 +47,9 @@ def _pod(k: Knowledge, record: PodRecord) -> Manifest:
 def _gated(record: PodRecord) -> Manifest:
     gates = ", ".join(record.form.gates)
     ways = ways_out("SchedulingGates", {}) if gates else [f"scheduler {record.form.scheduler} has to place it"]
-    message = f"held back by {gates or 'another scheduler'}"
-    return {"verdict": "Gated", "rule": "SchedulingGates", "message": message, "waysOut": ways}
+    message = f"held back by {gates}" if gates else f"it belongs to another scheduler, {record.form.scheduler}"
+    rule = "SchedulingGates" if gates else "OtherScheduler"
+    return {"verdict": "Gated", "rule": rule, "message": message, "waysOut": ways}
 
 
 def _with_eviction(k: Knowledge, key: Key, record: PodRecord | None, answer: Manifest) -> Manifest:

@@ -1,4 +1,5 @@
-"""What no fact tells and a restart must not lose: for whom room is kept, and since when who has been at the head of a queue."""
+"""What no fact tells and a restart must not lose: for whom room is kept, who is at the head of a queue since when, how long runs
+took."""
 
 import json
 from collections.abc import Iterable, Mapping
@@ -36,18 +37,26 @@ def read(data: Mapping[str, Any]) -> Claim:
     )
 
 
-def dump(claims: Iterable[Claim], heads: Since, first: Mapping[str, tuple[Unit, Place]]) -> bytes:
-    """All of it as bytes. ``first`` are those that are the heads of their queues now, with their places."""
+def dump(
+    claims: Iterable[Claim],
+    heads: Since,
+    first: Mapping[str, tuple[Unit, Place]],
+    runs: Iterable[Iterable[str | int]] = (),
+) -> bytes:
+    """All of it as bytes. ``first`` are those that are the heads of their queues now, with their places; ``runs`` the lengths
+    of past runs."""
     waiting = [[_parts(unit), since] for unit, since in sorted(heads.items())]
-    content = {
+    content: Manifest = {
         "claims": [written(claim) for claim in claims],
         "heads": waiting,
         "first": [[queue, _parts(unit), list(place[:4])] for queue, (unit, place) in sorted(first.items())],
     }
+    if lengths := list(runs):
+        content["runs"] = lengths
     return json.dumps(content, separators=(",", ":"), sort_keys=True).encode()
 
 
-def load(content: bytes) -> tuple[list[Claim], dict[Unit, int], dict[str, tuple[Unit, Place]]]:
+def load(content: bytes) -> tuple[list[Claim], dict[Unit, int], dict[str, tuple[Unit, Place]], list[list[str | int]]]:
     """What ``dump`` wrote."""
     data = json.loads(content)
     heads = {_unit(unit): int(since) for unit, since in data["heads"]}
@@ -55,7 +64,7 @@ def load(content: bytes) -> tuple[list[Claim], dict[Unit, int], dict[str, tuple[
     for queue, parts, (priority, stage, created, name) in data.get("first", ()):
         unit = _unit(parts)
         first[queue] = (unit, (priority, stage, created, name, unit))
-    return [read(item) for item in data["claims"]], heads, first
+    return [read(item) for item in data["claims"]], heads, first, data.get("runs") or []
 
 
 def _parts(unit: Unit) -> list[list[str]]:

@@ -70,6 +70,42 @@ class DomainTable:
         for number in numbers[np.lexsort((numbers, fill, self._tiers[numbers]))].tolist():
             yield self.domains[number].nodes
 
+    def unions(self, highest: int | None, held: Sequence[int], needs: Sequence[Need]) -> Iterator[Mask]:
+        """Where no domain up to ``highest`` holds all ``needs``: few domains of the lowest tier that do so together.
+
+        First such that lie in one wider domain, the lowest tier and the first by name before others; then any.
+        """
+        if not len(self.domains) or not needs:
+            return
+        fitting = self.candidates(None, held, needs)
+        wider = [] if highest is None else [number for number in fitting.tolist() if self._tiers[number] > highest]
+        for outer in [*(self._members[number] for number in wider), np.ones(self._members.shape[1], np.bool_)]:
+            union = self._union(outer, held, needs)
+            if union is not None:
+                yield union & outer
+
+    def _union(self, outer: Mask, held: Sequence[int], needs: Sequence[Need]) -> Mask | None:
+        """The roomiest domains inside ``outer``, and for what is left over the smallest that holds it; those of ``held`` first."""
+        lowest = np.flatnonzero(self._tiers == self._tiers.min())
+        room = np.array([self._sums(np.where(outer, need.copies, 0))[lowest] for need in needs])
+        left = np.array([need.wanted for need in needs])
+        roomy = np.asarray((room > 0).any(axis=0))
+        chosen: Mask = np.zeros(len(lowest), np.bool_)
+        if held:
+            chosen |= self._members[lowest][:, list(held)].any(axis=1)
+        left = left - room[:, chosen].sum(axis=1)
+        while (left > 0).any():
+            usable = roomy & ~chosen
+            enough = np.flatnonzero(usable & (room >= left.reshape(-1, 1)).all(axis=0))
+            gains = np.where(usable, np.minimum(room, np.maximum(left, 0).reshape(-1, 1)).sum(axis=0), 0)
+            best = int(enough[room[:, enough].sum(axis=0).argmin()]) if len(enough) else int(gains.argmax())
+            if not gains[best]:
+                return None
+            chosen[best] = True
+            left = left - room[:, best]
+        union: Mask = np.asarray(self._members[lowest[chosen]].any(axis=0))
+        return union
+
     def _sums(self, of_nodes: Ints) -> Ints:
         """What the nodes of each domain have together."""
         weights = of_nodes[self._node]

@@ -22,6 +22,8 @@ class Tenant(NamedTuple):
     given: Allotment
     bound: bool
     order: tuple[int, str, str, str]
+    yields: bool = False
+    """Whether it takes nothing where there is too little: nobody is there who uses it yet."""
 
 
 @dataclass(slots=True)
@@ -64,7 +66,10 @@ class NodeDevices:
         for key in self._floating:
             self._drop(key)
         for tenant in sorted(self._floating.values(), key=lambda tenant: tenant.order):
-            allotment = self.room.choose(tenant.need) or self.room.choose(tenant.need, forced=True) or NOTHING
+            allotment = self.room.choose(tenant.need)
+            if allotment is None and not tenant.yields:
+                allotment = self.room.choose(tenant.need, forced=True)
+            allotment = allotment or NOTHING
             self._hold(tenant, allotment)
 
     def _fitting(self, tenant: Tenant) -> Allotment | None:

@@ -75,12 +75,12 @@ def node_rules(spec: Mapping[str, Any]) -> NodeRules:
 
 
 def node_term(item: Mapping[str, Any]) -> NodeTerm:
-    """One term of a node selector."""
+    """A node selector term of a manifest."""
     return NodeTerm(requirements(item.get("matchExpressions")), requirements(item.get("matchFields")))
 
 
 def toleration(item: Mapping[str, Any]) -> Toleration:
-    """One toleration of a pod, or of a request for devices."""
+    """A toleration of a manifest: of a pod, or of a request for devices."""
     return Toleration(
         str(item.get("key") or ""),
         str(item.get("operator") or "Equal"),

@@ -52,6 +52,9 @@ class NodeTable:
     version: int = 0
     """Counts the changes of nodes themselves, not of what is used of them."""
 
+    arrivals: int = 0
+    """Counts the nodes that ever came."""
+
     _taint_numbers: dict[tuple[Taint, ...], int] = field(default_factory=lambda: {(): 0})
     _free_slots: list[int] = field(default_factory=list)
     _rank: Ints | None = None
@@ -117,6 +120,15 @@ class NodeTable:
             del self.held[slot]
         self.room.add(slot)
 
+    def reserve(self, slot: int, amounts: Mapping[str, int], sign: int) -> None:
+        """Hold ``amounts`` of a node for the owners of a reservation; a negative ``sign`` lets go of them."""
+        for name, amount in amounts.items():
+            row = self.resources.row(name)
+            if row >= len(self.used):
+                self._grow_rows(row)
+            self.used[row, slot] += sign * min(amount, LARGEST_SUPPLY)
+        self.room.add(slot)
+
     def rank(self) -> Ints:
         """For each slot the place of its name in the order of names: what decides between equal nodes."""
         if self._rank is None:
@@ -150,6 +162,13 @@ class NodeTable:
         rows = (self.resources.row(name) for name in MEASURED)
         cpu, memory = (int(self.allocatable[row, slot]) if row < len(self.allocatable) else 0 for row in rows)
         return Load(cpu, memory)
+
+    def row_of(self, name: str) -> int:
+        """The row of a resource, which exists then."""
+        row = self.resources.row(name)
+        if row >= len(self.used):
+            self._grow_rows(row)
+        return row
 
     def totals(self) -> Amounts:
         """What all nodes that take pods have together."""
@@ -196,6 +215,7 @@ class NodeTable:
         self.names[slot] = name
         self.slots[name] = slot
         self.exists[slot] = True
+        self.arrivals += 1
         self._rank = None
         # Equal scores are decided by the order of names, which is another one now.
         self.rules.forget()

@@ -16,7 +16,6 @@ from gang_scheduler.domain.groups import Group
 from gang_scheduler.domain.knowledge import Knowledge
 from gang_scheduler.domain.minimum import candidates, first_choice
 from gang_scheduler.domain.pod_record import PodRecord
-from gang_scheduler.domain.run_time import expected_end
 from gang_scheduler.domain.trial import Trial
 from gang_scheduler.domain.waiting_line import Unit
 from kube import Key, Manifest, rfc3339
@@ -69,7 +68,7 @@ class Outlook:
         answer: Manifest = {"after": _names(awaited), "nodes": nodes}
         if not awaited:
             return answer | {"estimate": "there is room for it already: as soon as those before it had their turn"}
-        ends = [expected_end(record, k.now) for record in awaited]
+        ends = [k.cluster.run_times.expected_end(record, k.now) for record in awaited]
         if claim.until is not None:
             when = rfc3339(claim.until)
             return answer | {

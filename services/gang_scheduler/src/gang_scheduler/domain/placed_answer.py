@@ -5,6 +5,7 @@ import numpy as np
 from gang_scheduler.domain.knowledge import Knowledge
 from gang_scheduler.domain.nearest_miss import place_of
 from gang_scheduler.domain.pod_record import PodRecord
+from gang_scheduler.domain.reservation_use import used_by
 from gang_scheduler.domain.scoring import POINT, RoomScore, static_score
 from gang_scheduler.domain.vectors import Ints
 from kube import Manifest
@@ -16,6 +17,11 @@ def placed(k: Knowledge, record: PodRecord) -> Manifest:
     """Where a pod is and why there, as the nodes are now but for the pod itself."""
     answer: Manifest = {"verdict": "Placed", "rule": "", "nodes": [record.node]}
     answer["message"] = f"pod {record.key.name} is on {record.node}" + (" (being bound)" if record.assumed else "")
+    if record.reservation:
+        answer["reservation"] = record.reservation
+        answer["message"] += f", in the room of reservation {record.reservation}"
+    elif told := used_by(k.cluster.room, record):
+        answer["message"] += f"; {told}"
     if record.slot < 0:
         return answer
     why = _why(k, record)

@@ -14,7 +14,9 @@ from gang_scheduler.domain.pod_shape import PodForm, ResourceRows, ShapeCatalog
 from gang_scheduler.domain.podset import podset_of
 from gang_scheduler.domain.queue_ledger import QueueLedger
 from gang_scheduler.domain.quota_admission import Grant, grant_of
+from gang_scheduler.domain.reservation_terms import ALLOCATED, reservation_of
 from gang_scheduler.domain.room import Room
+from gang_scheduler.domain.run_time import RunTimes
 from gang_scheduler.domain.scoring import Placement
 from kube import Event, Key, Object
 from kube.devices import devices_of
@@ -32,13 +34,19 @@ class PodBooks:
     load: LoadPolicy = field(default_factory=LoadPolicy)
     room: Room = field(init=False)
     catalog: ShapeCatalog = field(init=False)
+    run_times: RunTimes = field(default_factory=RunTimes)
+    """How long pods are expected to run."""
+
     pods: dict[Key, PodRecord] = field(default_factory=dict)
     groups: dict[GroupId, Group] = field(default_factory=dict)
     touched: dict[GroupId, bool] = field(default_factory=dict)
     on_node: dict[str, dict[Key, PodRecord]] = field(default_factory=dict)
     """By name of the node, whether it is known or not."""
 
-    claimants: dict[Key, dict[Key, None]] = field(default_factory=dict)
+    claimants: dict[Key, dict[Key, PodRecord]] = field(default_factory=dict)
+    """By volume claim the pods that name it."""
+
+    device_claimants: dict[Key, dict[Key, None]] = field(default_factory=dict)
     """By resource claim the pods that name it."""
 
     unreleased: dict[Key, None] = field(default_factory=dict)
@@ -61,7 +69,7 @@ class PodBooks:
         """A resource claim changed: what the pods that name it need may be something else now."""
         self.room.claim_book.fold_claim(event)
         self.unreleased[event.key] = None
-        for key in list(self.claimants.get(event.key, ())):
+        for key in list(self.device_claimants.get(event.key, ())):
             record = self.pods[key]
             self._renew_claims(record)
             self.touch(record.group.id, again=True)
@@ -70,11 +78,11 @@ class PodBooks:
         """Note which claims a pod has by now; a waiting one is another shape then."""
         keys = self.room.claim_book.keys_of(record.pod)
         for key in record.claim_keys:
-            self.claimants.get(key, {}).pop(record.key, None)
+            self.device_claimants.get(key, {}).pop(record.key, None)
         record.claim_keys = keys
         for key in keys:
-            self.claimants.setdefault(key, {})[record.key] = None
-        if not record.node and record.shape.claims != self.room.claim_book.text_of(record.pod):
+            self.device_claimants.setdefault(key, {})[record.key] = None
+        if not record.node and record.shape.resource_claims != self.room.claim_book.text_of(record.pod):
             self._reform(record)
 
     def _part_from_claims(self, record: PodRecord) -> None:
@@ -110,7 +118,10 @@ class PodBooks:
         """The pod was not bound after all."""
         record.assumed = False
         record.given = allotment_of(devices_of(record.pod.annotations))
-        self._bind(record, str(record.pod.spec.get("nodeName") or ""))
+        self.lift(record)
+        node = str(record.pod.spec.get("nodeName") or "")
+        record.reservation = reservation_of(record.pod.annotations) if node else ""
+        self._bind(record, node)
         self._stand(record, again=True)
 
     def placed(self) -> list[PodRecord]:
@@ -123,10 +134,14 @@ class PodBooks:
         record = PodRecord(pod.key, pod, form, form.scheduler in self.schedulers)
         record.podset = podset_of(record, grant.levels) if grant is not None else None
         record.given = allotment_of(devices_of(pod.annotations))
+        if pod.spec.get("nodeName"):
+            record.reservation = reservation_of(pod.annotations)
         record.rank()
         if not form.shape.terms.empty:
             self.room.neighbours.watch(form.shape.terms, self.placed)
         self.pods[pod.key] = record
+        for claim in form.shape.claims:
+            self.claimants.setdefault(claim, {})[pod.key] = record
         self._bind(record, str(pod.spec.get("nodeName") or ""))
         self._join(record)
         if pod.spec.get("resourceClaims"):
@@ -137,12 +152,16 @@ class PodBooks:
         del self.pods[record.key]
         self._part_from_claims(record)
         for key in record.claim_keys:
-            self.claimants.get(key, {}).pop(record.key, None)
+            self.device_claimants.get(key, {}).pop(record.key, None)
         self._bind(record, "")
         self.count(record)
         self._part(record)
         if not record.shape.terms.empty:
             self.room.neighbours.leave(record.shape.terms)
+        for claim in record.shape.claims:
+            self.claimants[claim].pop(record.key, None)
+            if not self.claimants[claim]:
+                del self.claimants[claim]
 
     def _update(self, record: PodRecord, new: Object) -> None:
         old, record.pod = record.pod, new
@@ -156,6 +175,8 @@ class PodBooks:
             self._reform(record)
         node = str(spec.get("nodeName") or "")
         if node or not record.assumed:
+            if record.assumed and record.reservation:
+                self.room.reserved.note(record.reservation)
             record.assumed = False
             self._bind(record, node)
         if spec.get("resourceClaims") and record.pod.status is not old.status:
@@ -181,6 +202,8 @@ class PodBooks:
             if not record.shape.terms.empty:
                 self._reform(record)
         self._renew_devices(record, old)
+        if record.pod.annotations.get(ALLOCATED) != old.annotations.get(ALLOCATED):
+            self._renew_reservation(record)
         if record.pod.annotations.get(ADMISSION) != old.annotations.get(ADMISSION):
             self._reform(record)
         gang = group_of(record.pod)
@@ -212,8 +235,15 @@ class PodBooks:
         if given != record.given:
             self.lift(record)
             record.given = given
-        if _traits(record.pod) != _traits(old):
+        if traits_of_pod(record.pod) != traits_of_pod(old):
             self._reform(record)
+
+    def _renew_reservation(self, record: PodRecord) -> None:
+        """The pod was given a reservation, mostly the one that was assumed."""
+        name = reservation_of(record.pod.annotations) if record.pod.spec.get("nodeName") else ""
+        if name != record.reservation:
+            self.lift(record)
+            record.reservation = name
 
     def _form_of(self, pod: Object, grant: Grant | None) -> PodForm:
         """The form of a pod, on the nodes of the quota that it was granted."""
@@ -229,7 +259,7 @@ class PodBooks:
 
     def _traits_of(self, pod: Object) -> Traits:
         """The traits of a pod with its resource claims."""
-        traits = _traits(pod)
+        traits = traits_of_pod(pod)
         return traits._replace(claims=self.room.claim_book.text_of(pod)) if pod.spec.get("resourceClaims") else traits
 
     def regrant(self, group: Group) -> None:
@@ -306,6 +336,7 @@ class PodBooks:
                 self.count(record)
 
 
-def _traits(pod: Object) -> Traits:
+def traits_of_pod(pod: Object) -> Traits:
+    """What labels, annotations and owners of a pod say about its place within a node; its resource claims are not in it."""
     owners = pod.metadata.get("ownerReferences") or ()
     return traits_of(pod.labels, pod.annotations, int(pod.spec.get("priority") or 0), owners)

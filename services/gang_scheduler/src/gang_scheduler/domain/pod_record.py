@@ -63,6 +63,9 @@ class PodRecord:
     podset: "PodSet | None" = None
     """The set that is laid out in the topology of its flavor, where that has one."""
 
+    reservation: str = ""
+    """The reservation whose room it uses, "" for none."""
+
     claim_keys: tuple[Key, ...] = ()
     """The resource claims that it names."""
 

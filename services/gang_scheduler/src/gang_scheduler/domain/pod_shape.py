@@ -14,6 +14,8 @@ from gang_scheduler.domain.node_rules import NodeRules, node_rules
 from gang_scheduler.domain.pod_requests import tolerant_requests
 from gang_scheduler.domain.pod_terms import PodTerms, pod_terms
 from gang_scheduler.domain.vectors import Ints
+from kube import Key
+from kube.volumes import claims_of
 from resources import Amounts
 
 # A request of this fits no node (see LARGEST_SUPPLY); kept far below 63 bits so that sums in vectors cannot wrap.
@@ -48,11 +50,14 @@ class PodShape:
     devices: DeviceNeed
     load: Load
     prod: bool = True
-    claims: tuple[str, ...] = ()
-    """Its resource claims: what each asks for, or which it is."""
-
     exempt: bool = False
     """Whether it may go to a node that is busy already."""
+
+    claims: tuple[Key, ...] = ()
+    """The volume claims that it names."""
+
+    resource_claims: tuple[str, ...] = ()
+    """What each of its resource claims asks for, or which it is."""
 
     broken: str = ""
     """What is wrong with the requests, if they cannot be read: such a pod waits."""
@@ -121,14 +126,15 @@ class ShapeCatalog:
 
     def _shape(self, spec: Mapping[str, Any], namespace: str, labels: Mapping[str, str], traits: Traits) -> PodShape:
         terms = pod_terms(spec, namespace, labels)
-        content = (_content(spec), None if terms.empty else terms, traits)
+        claims = claims_of(spec, namespace)
+        content = (_content(spec), None if terms.empty else terms, traits, claims)
         shape = self._by_content.get(content)
         if shape is None:
-            shape = self._make(dict(spec), terms, traits)
+            shape = self._make(dict(spec), terms, traits, claims)
             self._by_content[content] = shape
         return shape
 
-    def _make(self, spec: dict[str, Any], terms: PodTerms, traits: Traits) -> PodShape:
+    def _make(self, spec: dict[str, Any], terms: PodTerms, traits: Traits, claims: tuple[Key, ...]) -> PodShape:
         requests, broken = tolerant_requests(spec)
         if not broken and traits.pinned and requests.get("cpu", 0) % 1000:
             broken = f"cpu: {requests['cpu']}m is not a whole number of CPUs, of which a pod of this QoS class gets some of its own"
@@ -146,8 +152,9 @@ class ShapeCatalog:
             device_need(spec, requests, traits),
             estimate(spec, traits.load.factors or self.factors),
             traits.load.prod,
-            traits.claims,
             traits.load.exempt,
+            claims,
+            traits.claims,
             broken,
         )
 

@@ -106,7 +106,7 @@ class PodSetStart:
         tree, copies = self.trial.room.level_trees.of(podset.levels), self._copies(members)
         placed = [r for r in group.members.values() if r.slot >= 0 and r.podset == podset]
         if not placed:
-            return lay_out(tree, copies, podset.ask, len(members))
+            return lay_out(tree, self._with_room_for_all(group, podset, copies), podset.ask, len(members))
         ask, found = podset.ask._replace(slice_level="", slice_size=1), None
         for inside in _beside(tree, podset, placed, members):
             found = lay_out(tree, np.where(inside, copies, 0), ask, len(members))
@@ -115,6 +115,18 @@ class PodSetStart:
         if found is not None and podset.ask.nearness is Nearness.REQUIRED:
             return found
         return lay_out(tree, copies, ask, len(members))
+
+    def _with_room_for_all(self, group: Group, podset: PodSet, copies: Ints) -> Ints:
+        """Only the domains that the whole set would take, where it may start with less and there are such domains."""
+        tree = self.trial.room.level_trees.of(podset.levels)
+        place = tree.index(podset.ask.level)
+        waiting = sum(1 for record in group.pending.values() if record.podset == podset)
+        found = lay_out(tree, copies, podset.ask, waiting) if place >= 0 else []
+        if isinstance(found, Shortfall) or not found:
+            return copies
+        of_node, lowest = tree.levels[place].of_node, tree.levels[-1].of_node
+        whole = of_node[np.isin(lowest, [share.domain for share in found])]
+        return np.where(np.isin(of_node, whole), copies, 0)
 
     def _copies(self, members: Sequence[PodRecord]) -> Ints:
         """How many pods of the set fit on each node; where they are of several shapes, how many of each."""
@@ -180,3 +192,5 @@ def _beside(tree: LevelTree, podset: PodSet, placed: list[PodRecord], members: l
         domains = {int(tree.levels[place].of_node[record.slot]) for record in placed}
         if len(domains) == 1 and -1 not in domains:
             yield tree.levels[place].nodes(domains.pop())
+        if ask.nearness is Nearness.REQUIRED:
+            return

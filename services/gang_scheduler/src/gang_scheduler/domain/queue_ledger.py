@@ -2,16 +2,23 @@
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from gang_scheduler.domain.entitlement import Entitlement
 from resources import Amounts
 from resources.amounts import format_amount
+from resources.decay import averaged
 
 CLUSTER = ""
 """Stands for the whole cluster where a queue's name is meant."""
 
 SHARE_UNIT = 1_000_000_000
+
+SAMPLE_MS = 300_000
+"""Present use counts as if it went on for so long, so that who was just served stands behind."""
+
+QueueOrder = tuple[tuple[int, int, str, str], ...]
+"""Priority, share, creation and name: of the queue, or of those above it and then of the queue."""
 
 
 class Denial(NamedTuple):
@@ -22,6 +29,17 @@ class Denial(NamedTuple):
     message: str
     never: bool = False
     """Whether it could not start even if the queue used nothing."""
+
+
+class PastUse(NamedTuple):
+    """What a queue used on average at the moment ``at`` (ms since the epoch), and what it used from then on."""
+
+    amounts: Amounts
+    at: int
+    used: Amounts
+
+
+_NEVER = PastUse({}, 0, {})
 
 
 @dataclass(slots=True)
@@ -46,6 +64,18 @@ class QueueLedger:
     held: dict[str, Amounts] = field(default_factory=dict)
     """What of ``used`` nobody uses yet, because it is kept for somebody."""
 
+    levels: bool = False
+    """Whether queues are compared level by level from the root, and not by their own shares alone."""
+
+    half_life_ms: int = 0
+    """After how long past use counts half; 0 where only present use counts."""
+
+    past: dict[str, PastUse] = field(default_factory=dict)
+    """What queues used before, where that orders them."""
+
+    now: int = 0
+    """The time that it is, in milliseconds since the epoch."""
+
     _chains: dict[str, tuple[str, ...]] = field(default_factory=dict)
     _children: dict[str, list[str]] = field(default_factory=dict)
     _guaranteed: bool = False
@@ -68,6 +98,15 @@ class QueueLedger:
             self.released |= changed | {CLUSTER}
             self.used_before, self.used, self.held = self.used, {}, {}
         return bool(changed)
+
+    def hear_order(self, order: Mapping[str, Any]) -> None:
+        """How queues are ordered, as far as it is not by present use alone."""
+        self.levels = bool(order.get("levels"))
+        self.half_life_ms = int(order.get("half_life_ms") or 0)
+        self.past = {
+            str(name): PastUse(dict(item["amounts"]), int(item["at"]), dict(item["used"]))
+            for name, item in (order.get("past") or {}).items()
+        }
 
     def charge(self, queue: str, requests: Mapping[str, int], count: int) -> None:
         """``count`` pods with ``requests`` start in ``queue``; a negative count ends them."""
@@ -138,12 +177,22 @@ class QueueLedger:
     def share(self, queue: str) -> int:
         """Used by deserved of the most used resource, in billionths; what it does not deserve at all counts as a whole cluster."""
         entitlement = (self.queues or {}).get(queue)
-        used = self.used.get(queue)
+        used = self._counted(queue)
         if not used or entitlement is None:
             return 0
         if not entitlement.deserved:
             return SHARE_UNIT
         return max(_share(used.get(name, 0), amount) for name, amount in entitlement.deserved.items())
+
+    def _counted(self, queue: str) -> Amounts:
+        """What counts as used: what is used now, or the average that it will be soon."""
+        used = self.used.get(queue) or {}
+        if not self.half_life_ms:
+            return used
+        past = self.past.get(queue, _NEVER)
+        since = max(0, self.now - past.at) if past.at else 0
+        until_now = averaged(past.amounts, past.used, since, self.half_life_ms)
+        return averaged(until_now, used, SAMPLE_MS, self.half_life_ms)
 
     def has_due(self, queue: str) -> bool:
         """Whether the queue deserves more of anything than it uses."""
@@ -157,8 +206,13 @@ class QueueLedger:
         due = entitlement.deserved if entitlement else {}
         return any(amount > due.get(key, 0) for key, amount in self.used.get(queue, {}).items() if key != "pods")
 
-    def order(self, queue: str) -> tuple[int, int, str, str]:
-        """The queue's place: by priority, share, creation, name."""
+    def order(self, queue: str) -> QueueOrder:
+        """The queue's place: by priority, share, creation, name; level by level where that is chosen (hierarchical DRF)."""
+        if not self.levels:
+            return (self._place(queue),)
+        return tuple(self._place(name) for name in reversed(self.chain(queue)))
+
+    def _place(self, queue: str) -> tuple[int, int, str, str]:
         entitlement = (self.queues or {}).get(queue)
         priority = entitlement.priority if entitlement else 0
         return -priority, self.share(queue), self.created.get(queue, ""), queue

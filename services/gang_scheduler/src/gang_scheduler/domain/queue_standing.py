@@ -44,6 +44,21 @@ def queues_of(cluster: Cluster, queue: str, ask: Mapping[str, int]) -> list[Mani
     return found
 
 
+def guaranteed_to(cluster: Cluster, queue: str, ask: Mapping[str, int]) -> list[Manifest]:
+    """The other queues to which something of what is asked for is guaranteed that they do not use, most first."""
+    ledger, found = cluster.room.ledger, list[tuple[int, str, Amounts]]()
+    chain = ledger.chain(queue)
+    for name, entitlement in (ledger.queues or {}).items():
+        used = ledger.used.get(name, {})
+        idle = {key: amount - used.get(key, 0) for key, amount in _of(entitlement.guarantee, ask).items()}
+        idle = {key: amount for key, amount in idle.items() if amount > 0}
+        if idle and name not in chain:
+            found.append((-max(amount * 1000 // max(1, ask[key]) for key, amount in idle.items()), name, idle))
+    return [
+        {"queue": name, "unused": format_amounts(idle)} for _, name, idle in sorted(found, key=lambda x: x[:2])[:NAMED]
+    ]
+
+
 def used_by(cluster: Cluster, queue: str, ask: Mapping[str, int]) -> list[Manifest]:
     """The groups that use most of what is asked for in a queue or below it."""
     ledger, uses = cluster.room.ledger, list[tuple[int, str, Amounts]]()

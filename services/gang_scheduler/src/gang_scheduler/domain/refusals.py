@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from gang_scheduler.domain.block import ANYTHING, Block, Wake
+from gang_scheduler.domain.block import ANYTHING, OWN_CHANGE, Block, Wake
 from gang_scheduler.domain.explain import Explanation, NodeReport, Reason, node_report, too_large
 from gang_scheduler.domain.gang import place_some
 from gang_scheduler.domain.groups import Group
@@ -37,6 +37,12 @@ class Refusals:
             if record.shape.broken:
                 message = f"the requests of pod {record.key.name} cannot be read: {record.shape.broken}"
                 return Block(Explanation(Reason.BAD_REQUESTS, message), ANYTHING, hopeless=True)
+        if not flexible:
+            for record in _one_of_each(records):
+                if self.room.volumes.obstacle(record.shape.claims):
+                    # A change of the claim is one of the gang: nothing else can help.
+                    report = self._report(record)
+                    return Block(Explanation(report.reason, report.sentence()), OWN_CHANGE)
         wake = self._wake(records, flexible)
         for record in _one_of_each(records) if not flexible else ():
             if large := too_large(self.room, record):
@@ -89,6 +95,8 @@ class Refusals:
             needs[record.shape.index] = needs.get(record.shape.index, 0) + 1
         for record in _one_of_each(records):
             need = needs[record.shape.index]
+            if self.room.reserved.concerns(record):
+                return ANYTHING
             if self.room.view(record).total < need:
                 return Wake(record.shape, need)
         return ANYTHING
@@ -99,6 +107,9 @@ class Refusals:
         if now != self._reports_at:
             self._reports.clear()
             self._reports_at = now
+        if self.room.reserved.by_name:
+            # Which reservations are told of depends on the pod itself.
+            return node_report(self.room, record)
         kind = self.room.class_of(record)
         if kind not in self._reports:
             self._reports[kind] = node_report(self.room, record)

@@ -4,6 +4,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
 from gang_scheduler.domain.dra.claim_book import ClaimBook
+from gang_scheduler.domain.foresight import Foresight
 from gang_scheduler.domain.host_ports import PortIndex
 from gang_scheduler.domain.hyper_nodes import HyperNodes
 from gang_scheduler.domain.level_tree import LevelTrees
@@ -11,13 +12,16 @@ from gang_scheduler.domain.node_table import NodeTable
 from gang_scheduler.domain.pod_affinity import NeighbourIndex
 from gang_scheduler.domain.pod_record import PodRecord
 from gang_scheduler.domain.queue_ledger import QueueLedger
+from gang_scheduler.domain.reserved_room import ReservedRoom
 from gang_scheduler.domain.scoring import Placement
 from gang_scheduler.domain.shape_view import ShapeView, ShapeViews
 from gang_scheduler.domain.topology_spread import spread_bonus, spread_masks
 from gang_scheduler.domain.vectors import Ints, Mask
+from gang_scheduler.domain.volume_claims import VolumeBooks
 
-PodClass = tuple[int, tuple[int, ...]]
-"""Pods of one class are alike to every rule: one shape, and members of the same sets that other pods name."""
+PodClass = tuple[int, tuple[int, ...], tuple[str, ...]]
+"""Pods of one class are alike to every rule: one shape, members of the same sets that other pods name, owners of the same
+reservations."""
 
 
 @dataclass(slots=True)
@@ -29,33 +33,45 @@ class Room:
     placement: Placement
     neighbours: NeighbourIndex = field(init=False)
     ports: PortIndex = field(init=False)
+    foresight: Foresight = field(init=False)
     views: ShapeViews = field(init=False)
     hyper_nodes: HyperNodes = field(init=False)
     level_trees: LevelTrees = field(init=False)
     claim_book: ClaimBook = field(init=False)
+    volumes: VolumeBooks = field(init=False)
+    reserved: ReservedRoom = field(init=False)
     fence: Mask | None = None
     """While an attempt goes on inside a network domain: the nodes of the domain."""
 
     def __post_init__(self) -> None:
         self.neighbours = NeighbourIndex(self.table)
         self.ports = PortIndex(self.table)
-        self.views = ShapeViews(self.table, self.placement)
+        self.foresight = Foresight(self.table)
+        self.views = ShapeViews(self.table, self.placement, self.foresight)
         self.hyper_nodes = HyperNodes(self.table)
         self.level_trees = LevelTrees(self.table)
         self.claim_book = ClaimBook(self.table)
+        self.volumes = VolumeBooks(self.table)
+        self.reserved = ReservedRoom(self.table)
 
     def occupy(self, records: Sequence[PodRecord], slot: int, queue: str | None) -> None:
         """Pods of one shape take room at ``slot`` and of ``queue`` (None: they are not charged)."""
+        # What a reservation holds of the node's devices gives way before its owner takes some, and is held anew after.
+        owners = [record for record in records if record.reservation] if self.reserved.by_name else ()
+        for record in owners:
+            self.reserved.give_way(record, slot)
         self._move(records, slot, 1)
         if self.table.devices.concern(records[0].shape.devices):
             self.table.devices.take(slot, [record.tenant() for record in records])
         if self.table.load.knows(slot):
             self.table.load.take(slot, [record.newcomer() for record in records])
-        for record in records if records[0].shape.claims else ():
+        for record in records if records[0].shape.resource_claims else ():
             if not record.node:
                 self.claim_book.place(record.pod, record.shape, slot)
         for record in records:
             record.slot, record.charged = slot, queue
+        for record in owners:
+            self.reserved.move(record, slot, 1)
         if queue is not None:
             self.ledger.charge(queue, records[0].shape.requests, len(records))
 
@@ -66,12 +82,19 @@ class Room:
         keys = [record.key for record in records]
         self.table.devices.give(slot, keys)
         self.table.load.give(slot, keys)
-        for record in records if records[0].shape.claims else ():
+        for record in records if records[0].shape.resource_claims else ():
             self.claim_book.take_back(record.pod)
         for record in records:
             record.slot, record.charged = -1, None
+            if record.reservation:
+                self.reserved.move(record, slot, -1)
         if queue is not None:
             self.ledger.charge(queue, records[0].shape.requests, -len(records))
+
+    def look_ahead(self) -> None:
+        """Learn from what runs what the room that is left is good for; of use only where nodes are packed."""
+        if self.placement is Placement.BINPACK:
+            self.foresight.renew()
 
     def view(self, record: PodRecord) -> ShapeView:
         """The nodes as the pod's shape sees them."""
@@ -80,17 +103,19 @@ class Room:
 
     def class_of(self, record: PodRecord) -> PodClass:
         """The class of a pod."""
-        return record.shape.index, self.neighbours.matched(record) if self.neighbours.active else ()
+        matched = self.neighbours.matched(record) if self.neighbours.active else ()
+        return record.shape.index, matched, self.reserved.matching(record) if self.reserved.standing else ()
 
     def coupled(self, record: PodRecord) -> bool:
         """Whether it matters to the pod which pods are where, so that its copies have to be placed one at a time."""
         shape = record.shape
-        if shape.ports or shape.claims or not shape.terms.empty:
+        if shape.ports or shape.claims or shape.resource_claims or not shape.terms.empty:
             return True
         return self.neighbours.active and any(True for _ in self.neighbours.repelled_by(record))
 
     def coupling_masks(self, record: PodRecord) -> Iterator[tuple[str, Mask]]:
         """Every rule that depends on the pods around, with the nodes that satisfy it now."""
+        yield from self.volumes.masks(record.shape.claims)
         yield from self.claim_book.masks(record.shape)
         yield from self.ports.masks(record.shape)
         yield from self.neighbours.masks(record)
@@ -103,9 +128,13 @@ class Room:
     def _move(self, records: Sequence[PodRecord], slot: int, sign: int) -> None:
         shape = records[0].shape
         self.table.take(shape, slot, sign * len(records))
+        self.foresight.census.add(shape, sign * len(records))
         if shape.ports:
             for _ in records:
                 self.ports.move(shape, slot, sign)
+        if shape.claims:
+            for _ in records:
+                self.volumes.move(shape.claims, slot, sign)
         if self.neighbours.active:
             for record in records:
                 self.neighbours.move(record, slot, sign)

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from gang_scheduler.domain.filters import static_mask
+from gang_scheduler.domain.foresight import Foresight
 from gang_scheduler.domain.node_table import NodeTable
 from gang_scheduler.domain.pod_shape import PodShape
 from gang_scheduler.domain.scoring import FULL, Placement, RoomScore, static_score
@@ -31,6 +32,7 @@ class ShapeView:
     shape: PodShape
     table: NodeTable
     placement: Placement
+    foresight: Foresight
     mask: Mask = field(init=False)
     static: Ints = field(init=False)
     copies: Ints = field(init=False)
@@ -40,6 +42,7 @@ class ShapeView:
     _largest: int | None = None
     _room_seen: int = -1
     _rules_seen: int = -1
+    _foresight_seen: int = 0
 
     def __post_init__(self) -> None:
         self._score = RoomScore.of(self.shape, self.placement, self.table)
@@ -47,9 +50,11 @@ class ShapeView:
     def sync(self) -> "ShapeView":
         """Catch up with what changed since the last time."""
         rules, room = self.table.rules, self.table.room
-        if self._room_seen == room.end and self._rules_seen == rules.end:
+        looked = self._foresight_seen == self.foresight.version
+        if looked and self._room_seen == room.end and self._rules_seen == rules.end:
             return self
-        changed = rules.since(self._rules_seen) if self._rules_seen >= 0 else None
+        self._foresight_seen = self.foresight.version
+        changed = rules.since(self._rules_seen) if looked and self._rules_seen >= 0 else None
         touched = room.since(self._room_seen) if self._room_seen >= 0 else None
         if changed is None or touched is None or len(changed) + len(touched) > self.table.size // 2:
             self._renew()
@@ -58,7 +63,8 @@ class ShapeView:
                 self._largest = None
                 self._renew_rules(changed)
             for slots in (changed, touched):
-                if len(slots) <= FEW and not (self.shape.devices.cpus and self.table.devices.amplified):
+                binds = self.shape.devices.cpus and self.table.devices.amplified
+                if len(slots) <= FEW and not self.foresight.version and not binds:
                     self._renew_few(slots)
                 else:
                     self._renew_room(np.array(slots, np.intp))
@@ -176,11 +182,26 @@ class ShapeView:
         copies = np.where(self.mask[slots], np.maximum(fits, 0), 0)
         self.total += int(copies.sum()) - int(self.copies[slots].sum())
         self.copies[slots] = copies
-        score = self._score.of_nodes(allocatable, used) + self.static[slots] + _OFFSET
-        if self._packs_shares:
-            score = score + self._spared(slots)
+        score = self._scores(allocatable, used, copies, slots)
+        score = score + self.static[slots] + _OFFSET
         keys = (score << _RANK_BITS) - self.table.rank()[slots]
         self.keys[slots] = np.where(copies > 0, keys, NO_NODE)
+
+    def _scores(self, allocatable: Ints, used: Ints, copies: Ints, slots: Slots) -> Ints:
+        """How full nodes are; but where there are cards, and room, what a pod would spoil, once the foresight knows it."""
+        if not self.foresight.version:
+            score = self._score.of_nodes(allocatable, used)
+            return score + self._spared(slots) if self._packs_shares else score
+        fits = np.flatnonzero(copies)
+        places = fits if isinstance(slots, slice) else slots[fits]
+        cards = self.table.devices.have.memory[0, places] > 0
+        if cards.all():
+            score = np.zeros(copies.shape, np.int64)
+        else:
+            score, fits, places = self._score.of_nodes(allocatable, used), fits[cards], places[cards]
+        if len(fits):
+            score[fits] = self.foresight.scores(self.shape, places)
+        return score
 
 
 @dataclass(slots=True)
@@ -189,6 +210,7 @@ class ShapeViews:
 
     table: NodeTable
     placement: Placement
+    foresight: Foresight
     limit: int = 1024
     _views: dict[int, ShapeView] = field(default_factory=dict)
 
@@ -199,5 +221,5 @@ class ShapeViews:
             if len(self._views) >= self.limit:
                 for index in list(self._views)[: self.limit // 2]:
                     del self._views[index]
-            view = self._views[shape.index] = ShapeView(shape, self.table, self.placement)
+            view = self._views[shape.index] = ShapeView(shape, self.table, self.placement, self.foresight)
         return view.sync()

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from gang_scheduler.domain.explain import Explanation, signature
+from gang_scheduler.domain.explain import Explanation, Reason, signature
 from gang_scheduler.domain.gang_terms import VOLCANO_GROUP
 from gang_scheduler.domain.groups import Group
 from gang_scheduler.domain.pod_record import PodRecord, Standing
@@ -11,6 +11,9 @@ from kube import Manifest, rfc3339
 
 _NAMES = ("Pending", "Gated", "Bound", "Running", "Succeeded", "Failed", "Releasing")
 """What Volcano calls the standings of a member, in their order."""
+
+NOMINATED = "nominatedNodeName"
+"""Where in its status a pod is told for which node it waits."""
 
 INQUEUE, RUNNING, COMPLETED, UNKNOWN = "Inqueue", "Running", "Completed", "Unknown"
 
@@ -57,9 +60,12 @@ def group_patch(group: Group, now: int, *, placed: int = 0, explanation: Explana
 def pod_patch(record: PodRecord, explanation: Explanation, condition: Manifest) -> Manifest:
     """``condition``, shared by all pods of a gang, if the pod does not say the same already."""
     found = condition_of(record.pod.status, "PodScheduled")
+    # Who waits for nothing that is being freed has no node in view any more.
+    stale = explanation.reason is not Reason.ROOM_BEING_FREED and record.pod.status.get(NOMINATED)
+    patch: Manifest = {NOMINATED: None} if stale else {}
     if found and found.get("status") == "False" and signature(str(found.get("message") or "")) == explanation.signature:
-        return {}
-    return {"conditions": [condition]}
+        return patch
+    return patch | {"conditions": [condition]}
 
 
 def waiting_condition(explanation: Explanation, now: int) -> Manifest:

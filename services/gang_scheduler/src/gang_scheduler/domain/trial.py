@@ -8,6 +8,7 @@ from gang_scheduler.domain.allotments import Allotment
 from gang_scheduler.domain.dra.claim_book import Grant
 from gang_scheduler.domain.pod_record import PodRecord
 from gang_scheduler.domain.room import Room
+from gang_scheduler.domain.volume_claims import Choice
 
 
 class Step(NamedTuple):
@@ -17,6 +18,12 @@ class Step(NamedTuple):
     slot: int
     allotments: tuple[Allotment, ...] = ()
     """The devices of each, where any matter."""
+
+    volumes: tuple[Choice, ...] = ()
+    """What their claims are bound to."""
+
+    reservation: str = ""
+    """The reservation whose room they use."""
 
     grants: tuple[Grant, ...] = ()
     """What becomes of their resource claims."""
@@ -29,17 +36,23 @@ class Trial:
     room: Room
     steps: list[Step] = field(default_factory=list)
 
-    def place(self, records: Sequence[PodRecord], slot: int) -> None:
-        """Put pods of one class and one group on a node; the caller knows that they fit."""
+    def place(self, records: Sequence[PodRecord], slot: int, reservation: str = "") -> None:
+        """Put pods of one class and one group on a node, or into a reservation there; the caller knows that they fit."""
+        if reservation:
+            for record in records:
+                record.reservation = reservation
         group = records[0].group
         self.room.occupy(records, slot, group.queue if records[0].ours else None)
         devices = self.room.table.devices
         allotments: tuple[Allotment, ...] = ()
         if devices.concern(records[0].shape.devices):
             allotments = tuple(devices.allotted(slot, record.key) for record in records)
-        book = self.room.claim_book
-        grants = [grant for r in records for grant in book.grants(r.pod)] if records[0].shape.claims else ()
-        self.steps.append(Step(tuple(records), slot, allotments, tuple(grants)))
+        shape, volumes = records[0].shape, self.room.volumes
+        grants: tuple[Grant, ...] = ()
+        if shape.resource_claims:
+            grants = tuple(grant for record in records for grant in self.room.claim_book.grants(record.pod))
+        chosen = volumes.choices(shape.claims) if shape.claims else ()
+        self.steps.append(Step(tuple(records), slot, allotments, chosen, reservation, grants))
 
     def checkpoint(self) -> int:
         """A mark to come back to."""
@@ -48,7 +61,10 @@ class Trial:
     def rollback(self, mark: int) -> None:
         """Take back all steps since ``mark``."""
         while len(self.steps) > mark:
-            self.room.vacate(self.steps.pop().records)
+            step = self.steps.pop()
+            self.room.vacate(step.records)
+            for record in step.records if step.reservation else ():
+                record.reservation = ""
 
     def since(self, mark: int) -> list[Step]:
         """The steps taken since ``mark``."""

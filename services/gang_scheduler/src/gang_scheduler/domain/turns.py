@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 
 from gang_scheduler.domain.attempt import Attempts
 from gang_scheduler.domain.backfill import Backfill
-from gang_scheduler.domain.block import ANYTHING, Block
+from gang_scheduler.domain.block import ANYTHING, OWN_CHANGE, Block
 from gang_scheduler.domain.claims import Claims
 from gang_scheduler.domain.cluster import Cluster
 from gang_scheduler.domain.eviction import Wish
@@ -19,9 +19,12 @@ from gang_scheduler.domain.explain import Explanation, Reason
 from gang_scheduler.domain.groups import Group
 from gang_scheduler.domain.minimum import candidates, first_choice
 from gang_scheduler.domain.portions import lacks_minimum, portions
+from gang_scheduler.domain.queue_ledger import QueueOrder
 from gang_scheduler.domain.trial import Trial
 from gang_scheduler.domain.turn import Turn, expectation, incomplete, waits
+from gang_scheduler.domain.wait_limits import WaitLimits
 from gang_scheduler.domain.waiting_line import Unit
+from kube import rfc3339
 
 MINIMUM, SURPLUS = 0, 1
 
@@ -35,9 +38,10 @@ class Pass:
     claims: Claims
     evictor: Evictor
     backfill: Backfill
+    limits: WaitLimits = field(default_factory=WaitLimits)
     turns: dict[Unit, Turn] = field(default_factory=dict)
     _attempts: Attempts = field(init=False)
-    _queues: list[tuple[tuple[int, int, str, str], str]] = field(default_factory=list)
+    _queues: list[tuple[QueueOrder, str]] = field(default_factory=list)
     _lines: dict[str, list[tuple[tuple[int, int, str, str, Unit], Turn]]] = field(default_factory=dict)
     _heads: dict[str, str] = field(default_factory=dict)
 
@@ -141,10 +145,11 @@ class Pass:
         if not failed:
             self._line_up(turn)
             return
-        if place[1] == MINIMUM and turn.block is not None and not turn.block.hopeless and not turn.steps:
+        if place[1] == MINIMUM and turn.block is not None and _for_room(turn.block) and not turn.steps:
             self.evictor.reserved = [claim for unit, claim in self.claims.reservations.items() if unit not in passed]
             self._make_room(turn, -place[0])
         self._mention_reservations(turn, passed)
+        self._mention_limit(turn)
         if starts and self.cluster.room.ledger.strict(queue) and not (turn.block and turn.block.hopeless):
             self._stop(queue, turn)
 
@@ -155,6 +160,15 @@ class Pass:
             told = turn.block.explanation
             message = f"{told.message}; room is reserved for {' and '.join(names)}, waiting at the head of the queue"
             turn.block = turn.block._replace(explanation=Explanation(told.reason, message, told.detail))
+
+    def _mention_limit(self, turn: Turn) -> None:
+        """Say that the unit has waited as long as it wanted to."""
+        if turn.block is None or turn.plan is not None or not self.limits.over(turn.unit, self.backfill.now):
+            return
+        told = turn.block.explanation
+        at = rfc3339(self.limits.until[turn.unit])
+        message = f"{told.message}; its waiting time was over at {at}: no room is reserved for it any more"
+        turn.block = turn.block._replace(explanation=Explanation(told.reason, message, told.detail))
 
     def _make_room(self, turn: Turn, priority: int) -> None:
         """Ask whether others may be evicted for the minimum of the unit."""
@@ -220,6 +234,11 @@ class Pass:
 
     def _placed(self, turn: Turn, group: Group) -> int:
         return sum(len(step.records) for step in turn.steps if step.records[0].group is group)
+
+
+def _for_room(block: Block) -> bool:
+    """Whether the room of others could help."""
+    return not block.hopeless and block.wake is not OWN_CHANGE
 
 
 def _wants(group: Group) -> bool:

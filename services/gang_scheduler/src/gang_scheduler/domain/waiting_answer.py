@@ -16,7 +16,7 @@ from gang_scheduler.domain.outlook import Outlook, wanted
 from gang_scheduler.domain.pod_record import PodRecord
 from gang_scheduler.domain.portions import portions
 from gang_scheduler.domain.queue_ledger import total_of
-from gang_scheduler.domain.queue_standing import line_of, queues_of, used_by
+from gang_scheduler.domain.queue_standing import guaranteed_to, line_of, queues_of, used_by
 from gang_scheduler.domain.trial import Trial
 from gang_scheduler.domain.turn import Turn, incomplete
 from gang_scheduler.domain.ways_out import ways_out
@@ -111,6 +111,8 @@ def _facts(
     blocked = explanation.detail.get("queue")
     if explanation.reason is Reason.QUEUE_CAPABILITY and blocked:
         answer |= {"blockedBy": blocked, "usedBy": used_by(k.cluster, str(blocked), together)}
+    if explanation.reason is Reason.GUARANTEED_TO_OTHERS:
+        answer["guaranteedTo"] = guaranteed_to(k.cluster, groups[0].queue, together)
     if len(records) > 1:
         answer["gang"] = {"placed": placed, "needed": len(records), "roles": _roles(groups)}
     if miss is not None:

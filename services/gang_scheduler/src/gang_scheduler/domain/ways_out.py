@@ -59,7 +59,8 @@ def _capability(answer: Manifest) -> Iterator[str]:
 
 
 def _guaranteed(answer: Manifest) -> Iterator[str]:
-    yield "wait for work outside those queues to end, use a queue that has a guarantee, or lower theirs"
+    names = ", ".join(item["queue"] for item in answer.get("guaranteedTo") or ()) or "those queues"
+    yield f"wait for work outside {names} to end, use a queue that has a guarantee, or lower theirs"
 
 
 def _members(answer: Manifest) -> Iterator[str]:
@@ -134,6 +135,9 @@ _FIXED: dict[str, Callable[[Manifest], Iterator[str]]] = {
     Reason.ROOM_BEING_FREED: _freed,
     Reason.BAD_REQUESTS: _requests,
     "SchedulingGates": _gates,
+    "VolumesNotReady": lambda answer: iter(
+        ["create the claim, or see with `tidegate describe pvc` why it is not bound"]
+    ),
     "NotReady": _not_ready,
     "QueueNotLeaf": lambda answer: iter(["name one of the queues below it"]),
     "QuotaExceeded": _quota,

@@ -45,6 +45,8 @@ class JobCore:
         self._refusals: dict[Key, Refusal] = {}
         self._problems: dict[Key, str] = {}
         self._occupied = Occupied()
+        self._failures: dict[Key, str] = {}
+        """Of the problems, those that no manifest should make, since they were asked for last."""
         self._now = 0
 
     def read_from(self, store: Store) -> None:
@@ -74,7 +76,7 @@ class JobCore:
     def settle(self, outcome: Outcome) -> None:
         """Look at the job again; after refusals in a row, less and less often."""
         key = outcome.subject
-        if outcome.name != NOTE:
+        if outcome.decision_id and outcome.name != NOTE:
             self._count(outcome)
         if key in self.store.objects:
             self._agenda.mark(key)
@@ -114,6 +116,11 @@ class JobCore:
             return {"found": False, "message": f"{key} is no job that is there"}
         return self._explain(job)
 
+    def take_failures(self) -> dict[Key, str]:
+        """The jobs that the rules failed at since the last call, each with the error."""
+        failures, self._failures = self._failures, {}
+        return failures
+
     def check(self) -> list[str]:
         """Jobs on the agenda that are not there; children with more than one controller."""
         wrong = [f"{key} is due but gone" for key in self._agenda.due if key not in self.store.objects]
@@ -132,7 +139,7 @@ class JobCore:
             actions = self._after_refusals(job, now) or self._kinds[key.kind].reconcile(job, self.view, now)
         except Exception as error:
             # What makes no sense in one job must not stop all others; the next version gets its chance.
-            self._problems[key] = _words(error)
+            self._note(key, error)
             return Actions()
         self._problems.pop(key, None)
         taken = {name: words for made in actions.decisions for name, words in taken_names(made, self.store).items()}
@@ -181,7 +188,13 @@ class JobCore:
         try:
             self._kinds[job.kind].observe(job, event, now)
         except Exception as error:
-            self._problems[job.key] = _words(error)
+            self._note(job.key, error)
+
+    def _note(self, key: Key, error: Exception) -> None:
+        words = _words(error)
+        if not isinstance(error, ValueError) and self._problems.get(key) != words:
+            self._failures[key] = words
+        self._problems[key] = words
 
     def _tell_itself(self, event: Event, now: int) -> None:
         kind = self._kinds.get(event.key.kind)

@@ -1,9 +1,9 @@
 """Those who may have to give their quota back, and where they stand in the tree as seen from the one who wants it."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
-from queue_manager.domain.cluster_queue import Quotas
+from queue_manager.domain.cluster_queue import FlavorResource, Quotas
 from queue_manager.domain.cohort_tree import Node
 from queue_manager.domain.workload import Workload
 
@@ -47,15 +47,16 @@ def child_of(top: Node, node: Node) -> Node:
     return list(below(node, top))[-1]
 
 
-def queues_below(top: Node, without: Node) -> Iterator[Node]:
-    """The ClusterQueues below ``top``, without those in ``without``."""
-    for child in top.children:
+def over_below(top: Node, without: Node, places: Iterable[FlavorResource]) -> Iterator[Node]:
+    """The ClusterQueues below ``top`` that use more of any of the places than they have, as do all between; not in ``without``."""
+    children = {child: None for place in places for child in top.over.get(place, ())}
+    for child in children:
         if child is without:
             continue
         if child.is_queue:
             yield child
         else:
-            yield from queues_below(child, without)
+            yield from over_below(child, without, places)
 
 
 def left_over(node: Node, usage: Quotas) -> tuple[Quotas, bool]:

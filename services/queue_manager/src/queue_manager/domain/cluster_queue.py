@@ -1,5 +1,6 @@
 """Kueue's objects as far as quota goes: ClusterQueues, Cohorts, LocalQueues, ResourceFlavors."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -13,6 +14,7 @@ FLAVOR = "ResourceFlavor.kueue.x-k8s.io"
 PRIORITY = "PriorityClass.scheduling.k8s.io"
 TOPOLOGY = "Topology.kueue.x-k8s.io"
 WORK_PRIORITY = "WorkloadPriorityClass.kueue.x-k8s.io"
+CHECK = "AdmissionCheck.kueue.x-k8s.io"
 
 NONE, HOLD, DRAIN = "None", "Hold", "HoldAndDrain"
 
@@ -64,6 +66,15 @@ class ClusterQueue:
     reclaim: str = "Never"
     borrow_policy: str = "Never"
     borrow_threshold: int | None = None
+    checks: tuple[tuple[str, tuple[str, ...]], ...] = ()
+    """The admission checks to be answered, each with the flavors that it is about; none for all."""
+    by_use: bool = False
+    """Whether its LocalQueues are served by what they have used, the least first."""
+
+    def checks_of(self, flavors: Iterable[str]) -> list[str]:
+        """The checks that have to agree before work with quota of these flavors may start."""
+        used = set(flavors)
+        return [name for name, about in self.checks if not about or used.intersection(about)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,6 +96,17 @@ class LocalQueue:
     uid: str
     cluster_queue: str
     stop: str = NONE
+    weight_milli: int = 1000
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """An AdmissionCheck: who answers it, and whether that one says that it does not work."""
+
+    name: str
+    controller: str = ""
+    fails: str = ""
+    """Why it does not work; "" where nobody says so."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,6 +142,23 @@ def read_cluster_queue(item: Object) -> ClusterQueue:
         reclaim=str(preemption.get("reclaimWithinCohort") or "Never"),
         borrow_policy=str(borrowing.get("policy") or "Never"),
         borrow_threshold=borrowing.get("maxPriorityThreshold"),
+        checks=_checks(spec),
+        by_use=(spec.get("admissionScope") or {}).get("admissionMode") == "UsageBasedAdmissionFairSharing",
+    )
+
+
+def _checks(spec: Manifest) -> tuple[tuple[str, tuple[str, ...]], ...]:
+    rules = (spec.get("admissionChecksStrategy") or {}).get("admissionChecks") or ()
+    found = [(str(rule.get("name")), tuple(map(str, rule.get("onFlavors") or ()))) for rule in rules]
+    return (*found, *((str(name), ()) for name in spec.get("admissionChecks") or ()))
+
+
+def read_check(item: Object) -> Check:
+    """The AdmissionCheck that ``item`` describes."""
+    active: Manifest = next((word for word in item.status.get("conditions") or () if word.get("type") == "Active"), {})
+    fails = str(active.get("message") or active.get("reason") or "it is not active")
+    return Check(
+        item.name, str(item.spec.get("controllerName") or ""), fails if active.get("status") == "False" else ""
     )
 
 
@@ -133,7 +172,8 @@ def read_local_queue(item: Object) -> LocalQueue:
     """The LocalQueue that ``item`` describes."""
     spec = item.spec
     stop = str(spec.get("stopPolicy") or NONE)
-    return LocalQueue(item.namespace, item.name, item.uid, str(spec.get("clusterQueue") or ""), stop)
+    weight = _weight((spec.get("fairSharing") or {}).get("weight"))
+    return LocalQueue(item.namespace, item.name, item.uid, str(spec.get("clusterQueue") or ""), stop, weight)
 
 
 def read_flavor(item: Object) -> Flavor:

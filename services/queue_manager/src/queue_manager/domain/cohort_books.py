@@ -4,16 +4,19 @@ A change of a queue, cohort or flavor makes the trees anew from the sums of what
 workload only.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 
 from kube import Key
-from queue_manager.domain.cluster_queue import Quotas
+from queue_manager.domain.cluster_queue import ClusterQueue, Quotas
 from queue_manager.domain.cohort_tree import CohortTree, grow
 from queue_manager.domain.flavor_choice import Verdict
+from queue_manager.domain.grant import Admission
 from queue_manager.domain.queue_line import QueueLine
 from queue_manager.domain.queue_objects import QueueObjects
 from queue_manager.domain.quota_holding import Holding, Promise
-from queue_manager.domain.workload import Admission, Workload
+from queue_manager.domain.shared_line import SharedLine
+from queue_manager.domain.workload import Workload
 
 
 @dataclass(slots=True)
@@ -40,8 +43,12 @@ class CohortBooks(QueueObjects):
     promises: dict[Key, Promise] = field(default_factory=dict)
     leaving: dict[Key, Key] = field(default_factory=dict)
     """By each victim who has to go, the workload that gets its quota."""
+    revoked: dict[Key, None] = field(default_factory=dict)
+    """Those who were told to go."""
     ready: dict[Key, None] = field(default_factory=dict)
     """Those for whom the last victim is gone."""
+    use: Callable[[tuple[str, str]], int] | None = None
+    """How much a LocalQueue has used lately; None where that does not matter."""
     _places: dict[Key, tuple[str, tuple[str, str]]] = field(default_factory=dict)
 
     def put(self, workload: Workload) -> None:
@@ -51,6 +58,8 @@ class CohortBooks(QueueObjects):
             return
         self.forget(workload.key)
         self.workloads[workload.key] = workload
+        if workload.revoked:
+            self.revoked[workload.key] = None
         self._place(workload)
 
     def _keeps_place(self, before: Workload, after: Workload) -> bool:
@@ -67,6 +76,10 @@ class CohortBooks(QueueObjects):
                 line.members[key] = after
         if kept:
             self.workloads[key] = after
+            if after.revoked:
+                self.revoked[key] = None
+            elif before.revoked:
+                del self.revoked[key]
         return kept
 
     def forget(self, key: Key) -> None:
@@ -79,6 +92,7 @@ class CohortBooks(QueueObjects):
             self._uncount(workload)
         self._leave(workload)
         self.release(key)
+        self.revoked.pop(key, None)
 
     def charge(self, key: Key, admission: Admission) -> None:
         """The workload holds quota now; the tree has it charged already where a contest took it."""
@@ -185,13 +199,18 @@ class CohortBooks(QueueObjects):
         self.promises, self.leaving, self.ready = {}, {}, {}
         for name, holding in self.holdings.items():
             self._move(name, holding.usage, 1)
-        self.lines = {name: QueueLine(name, queue.strict) for name, queue in self.queues.items()}
+        self.lines = {name: self._line(queue) for name, queue in self.queues.items()}
         self.stray, self.local_waiting, self.stray_in = {}, {}, {}
         self.dirty = dict.fromkeys(self.queues, True)
         self.shown.update(dict.fromkeys(self.queues))
         for key, workload in self.workloads.items():
             if key not in self.held:
                 self._line_up(workload)
+
+    def _line(self, queue: ClusterQueue) -> QueueLine:
+        if not (queue.by_use and self.use is not None):
+            return QueueLine(queue.name, queue.strict)
+        return SharedLine(queue.name, queue.strict, use=self.use)
 
     def _place(self, workload: Workload) -> None:
         key = workload.key

@@ -15,6 +15,8 @@ from queue_manager.domain.cluster_queue import (
 )
 from queue_manager.domain.cohort_books import CohortBooks
 from queue_manager.domain.cohort_tree import PER_MILLE, UNLIMITED, Node
+from queue_manager.domain.kueue_policy import KueuePolicy
+from queue_manager.domain.local_use import LocalUse
 from queue_manager.domain.quota_holding import Holding
 from queue_manager.domain.reports import Reports
 from resources.amounts import format_amount
@@ -26,7 +28,8 @@ _MOST = (1 << 63) - 1
 class CohortReport:
     """Which statuses are old. ``fair`` reports shares, too."""
 
-    def __init__(self, books: CohortBooks, fair: bool) -> None:
+    def __init__(self, books: CohortBooks, fair: bool, policy: KueuePolicy | None = None) -> None:
+        self.use = LocalUse(books, policy or KueuePolicy(), self._local_before)
         self._books = books
         self._fair = fair
         self._written: dict[Key, tuple[str, Manifest]] = {}
@@ -69,7 +72,7 @@ class CohortReport:
             above |= {upper.name: upper for upper in list(node.path())[1:]}
         for (namespace, name), local in sorted(books.local.items()):
             if local.cluster_queue in shown:
-                yield from self._patch(Key(LOCAL_QUEUE_KIND, namespace, name), self._local_status(local), now)
+                yield from self._patch(Key(LOCAL_QUEUE_KIND, namespace, name), self._local_status(local, now), now)
         for name, node in sorted(above.items() if self._fair else ()):
             yield from self._patch(Key(COHORT, "", name), {"fairSharing": {"weightedShare": _told(node)}}, now)
 
@@ -104,7 +107,11 @@ class CohortReport:
             status["fairSharing"] = {"weightedShare": _told(node)}
         return status
 
-    def _local_status(self, local: LocalQueue) -> Manifest:
+    def _local_before(self, place: tuple[str, str]) -> Manifest:
+        known = self._written.get(Key(LOCAL_QUEUE_KIND, *place))
+        return known[1] if known is not None else {}
+
+    def _local_status(self, local: LocalQueue, now: int) -> Manifest:
         books, place = self._books, (local.namespace, local.name)
         queue = books.queues.get(local.cluster_queue)
         holding = books.local_holdings.get(place, Holding())
@@ -114,7 +121,8 @@ class CohortReport:
             status["active"] = ("False", "ClusterQueueDoesNotExist", text)
         elif local.stop != NONE:
             status["active"] = ("False", "Stopped", "the LocalQueue is stopped")
-        return status
+        past = self.use.news(place, now)
+        return status | ({"fairSharing": past} if past else {})
 
 
 def _counts(waiting: int, holding: Holding, queue: ClusterQueue | None) -> Manifest:

@@ -26,6 +26,8 @@ class Node:
     subtree: Quotas = field(default_factory=dict)
     usage: Quotas = field(default_factory=dict)
     height: int = 0
+    over: dict[FlavorResource, dict["Node", None]] = field(default_factory=dict)
+    """The children that use more than their subtree has."""
     _potential: Quotas = field(default_factory=dict)
 
     @property
@@ -92,10 +94,23 @@ class Node:
             left -= max(0, node.local(place) - node.usage.get(place, 0))
         return node.height
 
+    def fits_below_root(self, place: FlavorResource, amount: int) -> bool:
+        """Whether a subtree that is not the whole tree has ``amount`` as its own, so that it may be reclaimed from the rest."""
+        if not self.borrows(place, amount):
+            return self.parent is not None
+        left = amount - max(0, self.local(place) - self.usage.get(place, 0))
+        for node in self.path():
+            if node is self:
+                continue
+            if not node.borrows(place, left):
+                return node.parent is not None
+            left -= max(0, node.local(place) - node.usage.get(place, 0))
+        return False
+
     def take(self, place: FlavorResource, amount: int) -> None:
         """``amount`` more is used."""
         usage, local = self.usage.get(place, 0), self.local(place)
-        self.usage[place] = usage + amount
+        self._use(place, usage + amount)
         beyond = amount - max(0, local - usage)
         if self.parent is not None and beyond > 0:
             self.parent.take(place, beyond)
@@ -104,9 +119,18 @@ class Node:
         """``amount`` less is used."""
         usage, local = self.usage.get(place, 0), self.local(place)
         above = max(0, usage - local)
-        self.usage[place] = usage - amount
+        self._use(place, usage - amount)
         if self.parent is not None and above > 0:
             self.parent.give(place, min(amount, above))
+
+    def _use(self, place: FlavorResource, amount: int) -> None:
+        self.usage[place] = amount
+        if self.parent is None:
+            return
+        if amount > self.subtree.get(place, 0):
+            self.parent.over.setdefault(place, {})[self] = None
+        elif place in self.parent.over:
+            self.parent.over[place].pop(self, None)
 
     def move(self, usage: Quotas, sign: int) -> None:
         """``usage`` more (``sign`` 1) or less (-1) is used."""

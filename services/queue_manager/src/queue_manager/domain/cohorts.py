@@ -4,11 +4,12 @@ from collections.abc import Iterable, Iterator
 from collections.abc import Set as AbstractSet
 from typing import Any
 
-from kube import Decision, Event, Key, Manifest, Object, Outcome, Verb
+from kube import Decision, Event, Key, Manifest, Outcome, Verb
+from queue_manager.domain.account import Accounts
 from queue_manager.domain.cluster_queue import (
+    CHECK,
     CLUSTER_QUEUE,
     COHORT,
-    DRAIN,
     FLAVOR,
     LOCAL_QUEUE_KIND,
     TOPOLOGY,
@@ -19,87 +20,87 @@ from queue_manager.domain.cohort_report import CohortReport
 from queue_manager.domain.cohort_tree import touched_trees
 from queue_manager.domain.contest import Contest, Entry
 from queue_manager.domain.demand import Demand
+from queue_manager.domain.departure import Departure
+from queue_manager.domain.elastic_jobs import ElasticJobs
 from queue_manager.domain.flavor_choice import Mode, Verdict, WaitReason, admission_of
+from queue_manager.domain.grant import Admission, read_admission
 from queue_manager.domain.growth import Growth
-from queue_manager.domain.job_templates import JobTemplates
-from queue_manager.domain.members import COHORTS, GROUP, LOCAL_QUEUE, group_named_by
-from queue_manager.domain.pod_requests import PodRequests
+from queue_manager.domain.kueue_policy import EVICTION, KueuePolicy
+from queue_manager.domain.members import COHORTS
 from queue_manager.domain.quota_holding import Promise
 from queue_manager.domain.share_rules import OPEN_ENTRY
+from queue_manager.domain.supervision import Supervision
 from queue_manager.domain.topology_gate import TopologyGate
-from queue_manager.domain.workload import (
-    ADMISSION,
-    Admission,
-    Shape,
-    Workload,
-    read_admission,
-    read_pod,
-    read_pod_group,
+from queue_manager.domain.workload import Workload
+from queue_manager.domain.workload_decisions import (
+    admitted,
+    grant_patch,
+    grown,
+    held_back,
+    reserved,
 )
-from queue_manager.domain.workload_decisions import REQUEUED_WORDS, admitted, grown, held_back, requeued, revoked
+from queue_manager.domain.workload_report import WorkloadReport
+from queue_manager.domain.workload_sources import WorkloadSources
 
-OBJECTS = (CLUSTER_QUEUE, COHORT, LOCAL_QUEUE_KIND, FLAVOR, TOPOLOGY, WORK_PRIORITY)
+OBJECTS = (CLUSTER_QUEUE, COHORT, LOCAL_QUEUE_KIND, FLAVOR, TOPOLOGY, WORK_PRIORITY, CHECK)
 
 
 class Cohorts:
     """The part of queue_manager that keeps quota of flavors. ``fair`` turns fair sharing on."""
 
-    def __init__(self, demand: Demand, fair: bool) -> None:
+    def __init__(self, demand: Demand, fair: bool, policy: KueuePolicy | None = None) -> None:
         self.books = CohortBooks()
-        self.report = CohortReport(self.books, fair)
+        self.policy = policy or KueuePolicy()
+        self.report = CohortReport(self.books, fair, self.policy)
+        self.sources = WorkloadSources(self.books, demand, Accounts(self.policy.timestamp == EVICTION))
+        self.gate = TopologyGate(self.books, self.sources.templates)
+        self.sources.podsets = self.gate.podsets
+        self.shown = WorkloadReport(self.books, self.sources)
+        self.books.use = self.report.use.share if self.policy.half_life_ms else None
         self.entries: dict[str, Manifest] = {}
         """What gang_scheduler hears of the ClusterQueues: that they are there. Their quota is kept here."""
-        self._demand = demand
         self._fair = fair
-        self._requests = PodRequests()
-        self._groups: dict[Key, Object] = {}
-        self._samples: dict[Key, Manifest] = {}
-        self._templates = JobTemplates()
-        self.gate = TopologyGate(self.books, self._templates)
         self._growth = Growth(self.books, demand)
-        self._drained: dict[Key, tuple[str, str]] = {}
-        """Who has to go, with the reason and the sentence for people."""
+        self._elastic = ElasticJobs(self.books, self.sources)
+        self._supervision = Supervision(self.books, demand, self.sources, self.policy)
         self._news = False
         self._grants: dict[tuple[Any, ...], tuple[Admission, Manifest, str]] = {}
         self._resting: dict[str, None] = {}
+        self._rested = False
+        """Whether a decision came to its outcome, so that the queues that rest may look again."""
+
+    def begin(self, now: int) -> None:
+        """It is ``now``: those who stayed away until now come back."""
+        self.books.now = max(self.books.now, now)
+        self._supervision.begin(now)
+
+    @property
+    def due(self) -> int | None:
+        """When somebody has to be looked at though nothing changes."""
+        return self._supervision.due
 
     def fold_object(self, event: Event) -> None:
-        """Take in a change of a ClusterQueue, Cohort, LocalQueue, ResourceFlavor, WorkloadPriorityClass or Namespace."""
+        """Take in a change of a ClusterQueue, Cohort, LocalQueue, ResourceFlavor, AdmissionCheck, priority or Namespace."""
         self.books.fold_object(event)
         if event.key.kind in (CLUSTER_QUEUE, LOCAL_QUEUE_KIND, COHORT):
             self.report.read(event)
 
     def fold_other(self, event: Event) -> None:
         """Take in a change of an object that may be a job."""
-        self._templates.fold(event)
+        self.sources.fold_other(event)
 
     def fold_pod(self, event: Event) -> None:
-        """Take in a change of a pod; one of a group counts with its group."""
+        """Take in a change of a pod."""
         self.gate.fold_pod(event)
-        pod = event.new
-        if pod is not None and LOCAL_QUEUE in pod.labels:
-            group = group_named_by(pod)
-            if not group:
-                self.books.put(read_pod(pod, self._requests.of(pod), self.books.priorities))
-                return
-            self._samples.setdefault(Key(GROUP, pod.namespace, group), pod.spec)
-        if event.key in self.books.workloads:
-            self.books.forget(event.key)
+        self.sources.fold_pod(event)
 
     def fold_group(self, event: Event) -> None:
         """Take in a change of a pod group."""
-        if event.new is not None and LOCAL_QUEUE in event.new.labels:
-            self._groups[event.key] = event.new
-            self._renew_group(event.key)
-        elif self._groups.pop(event.key, None) is not None:
-            self._samples.pop(event.key, None)
-            self.books.forget(event.key)
+        self.sources.fold_group(event)
 
     def demand_changed(self, tallies: Iterable[Key]) -> None:
         """Pods of these groups came, went or were bound."""
-        for key in tallies:
-            if key in self._groups:
-                self._renew_group(key)
+        self.sources.renew(tallies)
 
     def assume(self, decision: Decision) -> None:
         """Count quota as given until the outcome comes."""
@@ -114,29 +115,43 @@ class Cohorts:
         """Look again at the workload that the outcome is about, and at those who were passed over because of it."""
         books, key = self.books, outcome.subject
         books.settle(key)
-        for name in self._resting:
-            books.touch(name, freed=False)
+        self._rested = True
         if key in books.stray:
             books.untold[key] = None
+        self._supervision.look(key)
 
     def decide(self, now: int, in_flight: AbstractSet[Key]) -> list[Decision]:
         """Who is given quota, who is told why not, and whose quota is taken back."""
         books = self.books
+        self.begin(now)
+        for name in self._resting if self._rested else ():
+            books.touch(name, freed=False)
+        self._rested = False
+        for key in self.sources.changed:
+            self._growth.look(key)
+            self._elastic.look(key)
         if books.renewed:
             books.renew()
             self._grants = {}
             entries = {f"{COHORTS}/{name}": OPEN_ENTRY for name in books.queues}
             self._news = self._news or entries != self.entries
             self.entries = entries
-            self._find_drained()
+            self._supervision.look_at_all()
             self.gate.flavors_changed()
         self.gate.renew()
+        self._supervision.renew(now)
         decisions = [
             self._admit(books.workloads[key], books.promises[key].queue, books.promises[key].verdict, now)
             for key in list(books.ready)
             if key not in in_flight
         ]
-        busy = in_flight | {decision.subject for decision in decisions}
+        decisions += self._contests(now, in_flight | {decision.subject for decision in decisions})
+        decisions += self._stray_words(now, in_flight | {decision.subject for decision in decisions})
+        return [*decisions, *self._supervision.decide(now, in_flight | {decision.subject for decision in decisions})]
+
+    def _contests(self, now: int, busy: AbstractSet[Key]) -> Iterator[Decision]:
+        """The rounds in every tree in which something may have become possible, and what is said there."""
+        books = self.books
         contest = Contest(books, self.gate, self._fair, self._resting)
         dirty, books.dirty = books.dirty, {}
         for names, freed in touched_trees(books.tree, dirty):
@@ -144,13 +159,24 @@ class Cohorts:
                 self._resting.pop(name, None)
                 if freed:
                     books.lines[name].look_again()
-            for entry in contest.run(names, busy):
-                decisions += self._promise(entry, now) if entry.victims else [self._grant_to(entry, now)]
-            decisions += self._words(names, now, busy)
-            told = busy | {decision.subject for decision in decisions} if self._growth.waiting else busy
-            decisions += [grown(workload, more.text()) for workload, more in self._growth.decide(set(names), told)]
-        decisions += self._stray_words(now, busy)
-        return [*decisions, *self._take_back(now, in_flight | {decision.subject for decision in decisions})]
+            made = list(self._contest(contest, names, now, busy))
+            yield from made
+            yield from self._words(names, now, busy)
+            told = busy | {decision.subject for decision in made} if self._growth.waiting else busy
+            yield from self._elastic.decide(set(names), busy)
+            yield from (grown(workload, more.text()) for workload, more in self._growth.decide(set(names), told))
+
+    def _contest(self, contest: Contest, names: list[str], now: int, busy: AbstractSet[Key]) -> Iterator[Decision]:
+        if self._supervision.blocks:
+            return
+        for entry in contest.run(names, busy):
+            if entry.victims:
+                yield from self._promise(entry, now)
+                continue
+            yield self._admit(entry.workload, entry.queue.name, entry.verdict, now)
+            if self.policy.block:
+                self._supervision.renew(now)
+                return
 
     def take_news(self) -> bool:
         """Whether ``entries`` changed since this was asked last."""
@@ -170,18 +196,6 @@ class Cohorts:
                 wrong.append(f"ClusterQueue {name} is charged {used}, its workloads hold {expected}")
         return wrong
 
-    def _renew_group(self, key: Key) -> None:
-        tally = self._demand.tallies.get(key)
-        held = tally.held() if tally is not None else {}
-        live = tally.live if tally is not None else 0
-        group = self._groups[key]
-        spec = self._samples.get(key) or self._templates.of(group.controller)
-        podsets = self.gate.podsets(key, group.controller)
-        self.books.put(read_pod_group(group, held, live, spec, self.books.priorities, self.books.classes, podsets))
-        self._growth.look(key)
-        if self.books.workloads[key].revoked:
-            self._drained.setdefault(key, REQUEUED_WORDS)
-
     def _promise(self, entry: Entry, now: int) -> Iterator[Decision]:
         """Others have to go for it: their quota is kept for it until they are gone."""
         workload, name = entry.workload, entry.queue.name
@@ -192,29 +206,36 @@ class Cohorts:
             message = (
                 f"{workload.key.name} of ClusterQueue {name} takes back what {key.name} uses of ClusterQueue {owner}"
             )
-            self._drained.setdefault(key, (victim.reason, message))
+            self._supervision.send_away(key, Departure(victim.reason, message))
         text = f"waits for {', '.join(sorted(key.name for key in victims)[:3])} to give {len(victims)} shares of quota back"
         return held_back(workload, Verdict(Mode.PREEMPT, reason=WaitReason.VICTIMS, message=text), now)
 
-    def _grant_to(self, entry: Entry, now: int) -> Decision:
-        return self._admit(entry.workload, entry.queue.name, entry.verdict, now)
-
     def _admit(self, workload: Workload, queue: str, verdict: Verdict, now: int) -> Decision:
-        admission, patch, message = self._grant(workload.shape, queue, verdict)
+        """Give it its quota; it may start at once unless admission checks have to agree first."""
+        admission, patch, message = self._grant(workload, queue, verdict)
         self.gate.keep(workload.key, workload.shape, verdict.flavors)
         self.books.grant(workload.key, admission)
+        checks = self.books.queues[queue].checks_of(flavor for flavor, _ in admission.usage)
+        if checks:
+            return reserved(workload, admission, checks, now)
         return admitted(workload, patch, message, now)
 
-    def _grant(self, shape: Shape, queue: str, verdict: Verdict) -> tuple[Admission, Manifest, str]:
+    def _grant(self, workload: Workload, queue: str, verdict: Verdict) -> tuple[Admission, Manifest, str]:
         """What a workload is given, the change of its annotations, and the sentence; one for all who are alike."""
+        shape = workload.shape
         kind = (queue, shape, tuple(verdict.flavors.items()))
-        found = self._grants.get(kind)
+        found = self._grants.get(kind) if not shape.sets else None
         if found is None:
             admission = admission_of(verdict, shape, self.books.queues[queue], self.books.flavors)
             chosen = ", ".join(f"{name} of flavor {flavor}" for name, flavor in sorted(admission.flavors.items()))
             message = f"ClusterQueue {queue} gives {chosen or 'leave'}"
-            patch: Manifest = {"metadata": {"annotations": {ADMISSION: admission.text()}}}
-            found = self._grants[kind] = (admission, patch, message)
+            count = sum(item.size for item in admission.sets)
+            if shape.sets and count < workload.count:
+                message += f", for {count} of {workload.count} pods"
+            patch = grant_patch(workload, self.sources.items.get(workload.key), admission)
+            found = (admission, patch, message)
+            if not shape.sets:
+                self._grants[kind] = found
         return found
 
     def _words(self, names: Iterable[str], now: int, busy: AbstractSet[Key]) -> Iterator[Decision]:
@@ -222,7 +243,7 @@ class Cohorts:
         for name in names:
             line = self.books.lines[name]
             blocker = line.blocker()
-            behind = _behind(blocker, name) if blocker is not None else None
+            behind = _behind(blocker, name) if blocker is not None else self._supervision.blocks
             for shape in list(line.ranks):
                 verdict = line.ranks[shape].verdict or behind
                 if verdict is None:
@@ -236,37 +257,6 @@ class Cohorts:
             del books.untold[key]
             if key in books.stray:
                 yield from held_back(books.workloads[key], books.stray[key], now)
-
-    def _find_drained(self) -> None:
-        """The workloads whose queue wants to be empty; who was chosen to go but not told so yet may stay."""
-        books = self.books
-        told = {key: words for key, words in self._drained.items() if key in books.workloads}
-        self._drained = {key: words for key, words in told.items() if books.workloads[key].revoked}
-        for key, admission in books.held.items():
-            queue = books.queues.get(admission.cluster_queue)
-            local = books.local.get((key.namespace, books.workloads[key].local_queue))
-            if queue is not None and queue.stop == DRAIN:
-                self._drained[key] = ("ClusterQueueStopped", f"ClusterQueue {queue.name} is being drained")
-            elif local is not None and local.stop == DRAIN:
-                self._drained[key] = (
-                    "LocalQueueStopped",
-                    f"LocalQueue {local.namespace}/{local.name} is being drained",
-                )
-
-    def _take_back(self, now: int, in_flight: AbstractSet[Key]) -> Iterator[Decision]:
-        """Ask for the eviction of those who have to go and run; those that do not run wait for quota again."""
-        books = self.books
-        for key in [key for key in {**self._drained, **books.leaving} if key not in in_flight]:
-            workload, admission = books.workloads.get(key), books.held.get(key)
-            if workload is None or admission is None:
-                self._drained.pop(key, None)
-                continue
-            tally = self._demand.tallies.get(key)
-            runs = bool(tally and tally.bound) if workload.is_group else workload.running
-            if workload.deleting or key in books.assumed or (runs and workload.revoked):
-                continue
-            reason, message = self._drained.get(key, REQUEUED_WORDS)
-            yield revoked(workload, reason, message) if runs else requeued(workload, now)
 
 
 def _behind(head: Workload, name: str) -> Verdict:

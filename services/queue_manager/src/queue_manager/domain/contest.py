@@ -5,19 +5,20 @@ taken. Classical order: who borrows least far up goes first, then priority, age,
 below, the child with the smaller share after admission wins, those who do not borrow before those who do.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, replace
 
 from kube import Key
 from queue_manager.domain.candidates import Candidate
-from queue_manager.domain.cluster_queue import ClusterQueue, Quotas
+from queue_manager.domain.cluster_queue import ClusterQueue, FlavorResource, Quotas
 from queue_manager.domain.cohort_books import CohortBooks
 from queue_manager.domain.cohort_tree import Node
-from queue_manager.domain.flavor_choice import Mode, Verdict, choose
+from queue_manager.domain.flavor_choice import Mode, Oracle, Supplier, Verdict, choose
 from queue_manager.domain.queue_line import Order, QueueLine
 from queue_manager.domain.topology_gate import TopologyGate
 from queue_manager.domain.victims import VictimSearch
+from queue_manager.domain.work_parts import shortened, slack
 from queue_manager.domain.workload import Workload
 
 
@@ -99,20 +100,53 @@ class Contest:
             if head.key in busy:
                 self.resting[name] = None
                 return None
-            verdict = choose(head.shape, queue, node, books.flavors, self.gate.obstacle)
-            usage = verdict.usage(head.shape)
-            if verdict.mode is Mode.FIT:
-                return Entry(head, queue, node, line, verdict, usage)
-            if verdict.mode is Mode.PREEMPT:
-                search = self._search(head, queue, node, verdict, busy)
-                victims = search.find()
-                if victims:
-                    return Entry(head, queue, node, line, verdict, usage, tuple(victims))
-                if search.skipped:
-                    self.resting[name] = None
-                    return None
+            found, verdict = self._judge(head, queue, node, line, busy)
+            if found is not None:
+                return found
+            if name in self.resting:
+                return None
             line.fail(head.shape, verdict)
         return None
+
+    def _judge(
+        self, head: Workload, queue: ClusterQueue, node: Node, line: QueueLine, busy: AbstractSet[Key]
+    ) -> tuple[Entry | None, Verdict]:
+        """How the head can have quota: whole, or as much of it as there is; and the verdict on the whole."""
+        oracle = self._oracle(head, queue, node, busy)
+        supplier = Supplier(queue, node, self.books.flavors, self.fair, oracle, self.gate.obstacle)
+
+        def entry(counts: Sequence[int]) -> tuple[Entry | None, Verdict]:
+            verdict = choose(head.shape, supplier, counts)
+            usage = verdict.usage(head.shape)
+            if verdict.mode is Mode.FIT:
+                return Entry(head, queue, node, line, verdict, usage), verdict
+            if verdict.mode < Mode.PREEMPT:
+                return None, verdict
+            search = self._search(head, queue, node, verdict, busy)
+            victims = search.find()
+            if search.skipped and not victims:
+                self.resting[queue.name] = None
+            made = Entry(head, queue, node, line, verdict, usage, tuple(victims)) if victims else None
+            return made, verdict
+
+        found, verdict = entry(())
+        if found is None and slack(head.shape.sets) and queue.name not in self.resting:
+            found = _largest(lambda left_out: entry(shortened(head.shape.sets, left_out))[0], slack(head.shape.sets))
+        return found, verdict
+
+    def _oracle(self, head: Workload, queue: ClusterQueue, node: Node, busy: AbstractSet[Key]) -> Oracle:
+        """Where flavors are to be compared, who would have to go is looked up; else it matters only in the end."""
+
+        def ask(place: FlavorResource, amount: int) -> Mode:
+            victims = VictimSearch(
+                self.books, head, queue, node, {place: amount}, self.fair, busy, lambda without: True
+            ).find()
+            if not victims:
+                return Mode.NO_CANDIDATES
+            return Mode.PREEMPT if any(victim.top is None for victim in victims) else Mode.RECLAIM
+
+        several = any(len(group.flavors) > 1 for group in queue.quota.groups)
+        return ask if several else lambda place, amount: Mode.PREEMPT
 
     def _ordered(self, entries: list[Entry]) -> Iterable[Entry]:
         if not self.fair:
@@ -125,6 +159,19 @@ class Contest:
             winner = _winner(list(left.values()))
             del left[id(winner)]
             yield winner
+
+
+def _largest(attempt: Callable[[int], Entry | None], most: int) -> Entry | None:
+    """The result for the fewest pods left out, searched by halves: if it fits, it fits with more left out, too."""
+    low, high, found = 1, most, attempt(most)
+    while found is not None and low < high:
+        middle = (low + high) // 2
+        made = attempt(middle)
+        if made is None:
+            low = middle + 1
+        else:
+            found, high = made, middle
+    return found
 
 
 def _winner(entries: Sequence[Entry]) -> Entry:

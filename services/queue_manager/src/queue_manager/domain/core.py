@@ -30,7 +30,8 @@ from queue_manager.domain.sums import accumulate
 from queue_manager.domain.supply import Supply
 from queue_manager.domain.tree_shares import TreeShares
 from queue_manager.domain.waiting import ADMISSION, WaitingGroups
-from queue_manager.domain.workload_decisions import POD_ADMITTED
+from queue_manager.domain.workload_decisions import POD_ADMITTED, QUOTA_RESERVED
+from queue_manager.domain.workload_report import NAME as WORKLOADS
 from resources import Amounts
 
 
@@ -50,14 +51,16 @@ class QueueCore:
         self._waiting = WaitingGroups(self._tree_of, self._demand, self._policy.factor_milli)
         self._shares = TreeShares(self._tree, QueueRule(self._policy))
         self._quota_shares = TreeShares(self._quotas.tree, QuotaRule(self._policy.strict_fifo))
-        self._entitlements = Entitlements()
-        self._cohorts = Cohorts(self._demand, self._policy.fair)
-        self._report = QueueReport()
+        half_life_ms = self._policy.kueue.half_life_ms
+        self._entitlements = Entitlements(half_life_ms, self._policy.claim == "drf")
+        self._cohorts = Cohorts(self._demand, self._policy.fair, self._policy.kueue)
+        self._report = QueueReport(half_life_ms)
         self._elastic_report = ElasticReport(self._quota_shares)
         self._reports: dict[str, Report] = {
             REPORT: self._report,
             ELASTIC_REPORT: self._elastic_report,
             QUOTA_REPORT: self._cohorts.report,
+            WORKLOADS: self._cohorts.shown,
         }
         self._states = StateKeeper(self._tree, self._is_occupied)
         self._commands: dict[Key, Command] = {}
@@ -77,6 +80,7 @@ class QueueCore:
 
     def fold(self, events: Sequence[Event], now: int) -> None:
         """Take in what one change set changed."""
+        self._cohorts.begin(now)
         for event in events:
             self._folds.get(event.key.kind, self._cohorts.fold_other)(event)
 
@@ -89,7 +93,7 @@ class QueueCore:
         """Count a group as let in until the outcome comes."""
         if decision.name == ADMISSION:
             self._waiting.assume(decision.subject)
-        if decision.name in (ADMISSION, POD_ADMITTED):
+        if decision.name in (ADMISSION, POD_ADMITTED, QUOTA_RESERVED):
             self._cohorts.assume(decision)
 
     def settle(self, outcome: Outcome) -> None:
@@ -120,12 +124,14 @@ class QueueCore:
             self._report.write(self._tree, totals, now, busy, in_flight),
             self._elastic_report.write(totals, now, busy, in_flight),
             self._cohorts.report.write(now, busy, in_flight),
+            self._cohorts.shown.write(now, busy, in_flight),
         )
         return [*decisions, *(report for report in reports if report)]
 
     def deadline(self) -> int | None:
-        """When reports that were put off may be written."""
-        return min((report.due for report in self._reports.values() if report.due is not None), default=None)
+        """When reports that were put off may be written, or somebody's time is over."""
+        times = [report.due for report in self._reports.values()]
+        return min((time for time in [*times, self._cohorts.due] if time is not None), default=None)
 
     def query(self, name: str, arguments: Manifest) -> Manifest:
         """``queue`` answers what the queue ``arguments["name"]`` asks for, has and deserves; ``explain`` why a group waits."""
@@ -240,7 +246,8 @@ class QueueCore:
         news = bool(self._shares.renew(totals, self._supply_of("")) or changed)
         news |= self._cohorts.take_news()
         parts = (self._shares.entries, quotas.entries, self._cohorts.entries)
-        return self._entitlements.tell(news, parts, self._quotas.namespaces, self._tree.queues[ROOT].uid, now)
+        root = self._tree.queues[ROOT].uid
+        return self._entitlements.tell(news, parts, self._quotas.namespaces, root, now, self._report.past)
 
     def _supply_of(self, domain: str) -> Amounts:
         left = dict(self._supply.total)

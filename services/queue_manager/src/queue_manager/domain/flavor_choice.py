@@ -8,13 +8,12 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import IntEnum, StrEnum
 
-from kube import Manifest
-from kube.selectors import matches
-from queue_manager.domain.cluster_queue import ClusterQueue, Flavor, Quotas, ResourceGroup
+from queue_manager.domain.cluster_queue import ClusterQueue, Flavor, FlavorResource, Quotas, ResourceGroup
 from queue_manager.domain.cohort_tree import Node
+from queue_manager.domain.flavor_match import unsuitable
+from queue_manager.domain.grant import Admission, SetGrant
 from queue_manager.domain.podset import PodSet
-from queue_manager.domain.tolerations import tolerates
-from queue_manager.domain.workload import Admission, Shape
+from queue_manager.domain.workload import Constraints, Shape
 from resources.amounts import format_amount
 
 
@@ -29,15 +28,52 @@ class WaitReason(StrEnum):
     SUSPENDED = "Suspended"
     EVALUATING = "PendingEvaluation"
     BEHIND_HEAD = "BehindHeadOfQueue"
+    INACTIVE = "Deactivated"
+    BACKING_OFF = "BackingOff"
+    PODS_NOT_READY = "WaitingForPodsReady"
     TOPOLOGY = "TopologyPlacementFailed"
+    CHECKS = "UnsatisfiedAdmissionChecks"
 
 
 class Mode(IntEnum):
     """How well a flavor suits, the worst first."""
 
     NO_FIT = 0
-    PREEMPT = 1
-    FIT = 2
+    NO_CANDIDATES = 1
+    """Others would have to go, and nobody may be sent away."""
+    PREEMPT = 2
+    """Others of its own queue have to go."""
+    RECLAIM = 3
+    """Only others who borrow have to go."""
+    FIT = 4
+
+
+Oracle = Callable[[FlavorResource, int], Mode]
+"""What would become of those who are in the way of an amount: see ``Mode``."""
+
+
+def _somebody(place: FlavorResource, amount: int) -> Mode:
+    return Mode.PREEMPT
+
+
+Obstacle = Callable[[str, Sequence[PodSet]], str]
+"""Why pod sets find no place in the topology of a flavor's nodes; "" when they do."""
+
+
+def _nothing(flavor: str, podsets: Sequence[PodSet]) -> str:
+    return ""
+
+
+@dataclass(frozen=True, slots=True)
+class Supplier:
+    """Where quota may come from for the workloads of one ClusterQueue."""
+
+    queue: ClusterQueue
+    node: Node
+    flavors: Mapping[str, Flavor]
+    fair: bool = False
+    oracle: Oracle = _somebody
+    obstacle: Obstacle = _nothing
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,27 +87,68 @@ class Verdict:
     reason: WaitReason = WaitReason.NO_FLAVOR
     message: str = ""
 
+    sets: tuple[SetGrant, ...] = ()
+    """What each part gets, where the workload is judged part by part."""
+
     def usage(self, shape: Shape) -> Quotas:
         """What a workload of ``shape`` takes, by flavor and resource."""
-        return {(self.flavors[name], name): amount for name, amount in shape.requests if name in self.flavors}
+        if not self.sets:
+            return {(self.flavors[name], name): amount for name, amount in shape.requests if name in self.flavors}
+        found: Quotas = {}
+        for item in self.sets:
+            _charge(found, item)
+        return found
 
 
-Obstacle = Callable[[str, Sequence[PodSet]], str]
-"""Why pod sets find no place in the topology of a flavor's nodes; "" when they do."""
+def choose(shape: Shape, supplier: Supplier, counts: Sequence[int] = ()) -> Verdict:
+    """The flavors for a workload of ``shape``; ``counts`` are the sizes of its parts, where they are not the full ones."""
+    if not shape.sets:
+        return _choose(shape.requests, shape.constraints, shape.podsets, supplier, {})
+    taken: Quotas = {}
+    grants: list[SetGrant] = []
+    mode, height, words, reason = Mode.FIT, 0, [], WaitReason.WAITING
+    for item, count in zip(shape.sets, counts or [item.size for item in shape.sets], strict=True):
+        asked = item.asked(count)
+        found = _choose(asked, Constraints(item.constraints), shape.podsets, supplier, taken)
+        if found.mode < Mode.FIT:
+            words.append(found.message if len(shape.sets) == 1 else f"pod set {item.name}: {found.message}")
+            reason = found.reason
+        mode, height = min(mode, found.mode), max(height, found.height)
+        if mode is Mode.NO_FIT:
+            return Verdict(mode, reason=reason, message="; ".join(words))
+        amounts = tuple((name, amount) for name, amount in asked if name in found.flavors)
+        grants.append(SetGrant(item.name, count, tuple(sorted(found.flavors.items())), amounts))
+        _charge(taken, grants[-1])
+    flavors = dict(grants[0].flavors) if grants else {}
+    return Verdict(mode, flavors, height, reason, "; ".join(words), tuple(grants))
 
 
-def choose(shape: Shape, queue: ClusterQueue, node: Node, flavors: Mapping[str, Flavor], obstacle: Obstacle) -> Verdict:
-    """The flavors for a workload of ``shape`` in ``queue``, whose quota ``node`` keeps."""
-    for name, _ in shape.requests:
-        if name not in queue.quota.covered and name != "pods":
-            return Verdict(Mode.NO_FIT, message=f"resource {name} is not covered by ClusterQueue {queue.name}")
+def _charge(taken: Quotas, item: SetGrant) -> None:
+    flavors = dict(item.flavors)
+    for name, amount in item.amounts:
+        place = (flavors[name], name)
+        taken[place] = taken.get(place, 0) + amount
+
+
+def _choose(
+    requests: tuple[tuple[str, int], ...],
+    constraints: Constraints,
+    podsets: tuple[PodSet, ...],
+    supplier: Supplier,
+    taken: Quotas,
+) -> Verdict:
+    """The flavors for pods of one kind, beside what is ``taken`` by other parts of the same workload."""
+    quota = supplier.queue.quota
+    for name, _ in requests:
+        if name not in quota.covered and name != "pods":
+            return Verdict(Mode.NO_FIT, message=f"resource {name} is not covered by ClusterQueue {supplier.queue.name}")
     chosen: dict[str, str] = {}
     mode, height, words, reason = Mode.FIT, 0, [], WaitReason.WAITING
-    for group in queue.quota.groups:
-        asked = [(name, amount) for name, amount in shape.requests if name in group.resources]
+    for group in quota.groups:
+        asked = [(name, amount) for name, amount in requests if name in group.resources]
         if not asked:
             continue
-        found = _choose_in(group, asked, shape, queue, node, flavors, obstacle)
+        found = _choose_in(group, asked, constraints, podsets, supplier, taken)
         if found.mode < Mode.FIT:
             words.append(found.message)
             reason = found.reason
@@ -83,34 +160,34 @@ def choose(shape: Shape, queue: ClusterQueue, node: Node, flavors: Mapping[str, 
 
 
 def admission_of(verdict: Verdict, shape: Shape, queue: ClusterQueue, flavors: Mapping[str, Flavor]) -> Admission:
-    """What a workload of ``shape`` is given by ``verdict``."""
+    """What a workload of ``shape`` is given by ``verdict``. Its nodes are those of its first part's flavors."""
     used = dict.fromkeys(verdict.flavors.values())
     labels = {name: value for flavor in used for name, value in flavors[flavor].labels.items()}
     tolerations = tuple(item for flavor in used for item in flavors[flavor].tolerations)
     amounts = {name: amount for name, amount in shape.requests if name in verdict.flavors}
     levels = next((flavors[flavor].levels or () for flavor in used if flavors[flavor].levels), ())
-    return Admission(queue.name, dict(verdict.flavors), amounts, labels, tolerations, levels)
+    return Admission(queue.name, dict(verdict.flavors), amounts, labels, tolerations, levels, verdict.sets)
 
 
 def _choose_in(
     group: ResourceGroup,
     asked: list[tuple[str, int]],
-    shape: Shape,
-    queue: ClusterQueue,
-    node: Node,
-    flavors: Mapping[str, Flavor],
-    obstacle: Obstacle,
+    constraints: Constraints,
+    podsets: tuple[PodSet, ...],
+    supplier: Supplier,
+    taken: Quotas,
 ) -> Verdict:
+    queue = supplier.queue
     best: Verdict | None = None
     words: list[str] = []
     for name in group.flavors:
-        unsuitable = _unsuitable(name, group, flavors, shape)
-        if unsuitable:
-            words.append(unsuitable)
+        objection = unsuitable(name, group, supplier.flavors, constraints, podsets)
+        if objection:
+            words.append(objection)
             continue
-        found = _judge(name, asked, queue, node)
-        if shape.podsets and found.mode is not Mode.NO_FIT:
-            found = _with_place(found, obstacle(name, shape.podsets), queue)
+        found = _judge(name, asked, supplier, taken)
+        if podsets and found.mode is not Mode.NO_FIT:
+            found = _with_place(found, supplier.obstacle(name, podsets), queue)
         words += [found.message] if found.message else []
         if best is None or _suits(found, queue) > _suits(best, queue):
             best = found
@@ -121,47 +198,45 @@ def _choose_in(
     return Verdict(best.mode, best.flavors, best.height, best.reason, "; ".join(words))
 
 
-def _judge(flavor: str, asked: list[tuple[str, int]], queue: ClusterQueue, node: Node) -> Verdict:
+def _judge(flavor: str, asked: list[tuple[str, int]], supplier: Supplier, taken: Quotas) -> Verdict:
     """How the flavor suits; the resource that suits least decides."""
-    mode, height, reason, words = Mode.FIT, 0, WaitReason.WAITING, []
-    for name, amount in asked:
+    queue, node = supplier.queue, supplier.node
+    mode, height, words = Mode.FIT, 0, list[str]()
+    for name, need in asked:
         place = (flavor, name)
+        amount = need + taken.get(place, 0)
         most = node.potential(place)
         if amount > most:
             text = f"insufficient quota for {name} in flavor {flavor}: needs {format_amount(name, amount)}, "
             text += f"ClusterQueue {queue.name} can have {format_amount(name, max(0, most))} at the most"
             return Verdict(Mode.NO_FIT, reason=WaitReason.TOO_LARGE, message=text)
         free = node.available(place)
-        own_height = node.borrow_height(place, amount)
-        height = max(height, own_height)
+        height = max(height, node.borrow_height(place, amount))
         if amount > free:
-            more = format_amount(name, amount - free)
-            text = f"insufficient unused quota for {name} in flavor {flavor}: needs {format_amount(name, amount)}, "
-            words.append(
-                text + f"ClusterQueue {queue.name} may take {format_amount(name, max(0, free))}, {more} more needed"
-            )
-            mode = min(mode, Mode.PREEMPT if preempts(queue) else Mode.NO_FIT)
+            words.append(_shortage(place, amount, free, queue.name))
+            mode = min(mode, _without_room(place, amount, supplier))
     found = {name: flavor for name, _ in asked}
-    return Verdict(mode, found, height, reason, "; ".join(words))
+    return Verdict(mode, found, height, WaitReason.WAITING, "; ".join(words))
 
 
-def preempts(queue: ClusterQueue) -> bool:
-    """Whether the queue ever sends others away."""
-    return queue.within_queue != "Never" or queue.reclaim != "Never"
+def _shortage(place: FlavorResource, amount: int, free: int, queue: str) -> str:
+    flavor, name = place
+    text = f"insufficient unused quota for {name} in flavor {flavor}: needs {format_amount(name, amount)}, "
+    more = format_amount(name, amount - free)
+    return text + f"ClusterQueue {queue} may take {format_amount(name, max(0, free))}, {more} more needed"
 
 
-def _suits(found: Verdict, queue: ClusterQueue) -> tuple[int, int]:
-    if found.mode is Mode.NO_FIT or queue.prefer_borrowing:
-        return found.mode, -found.height
-    return Mode.FIT if found.mode is Mode.FIT else Mode.PREEMPT, -found.height
+def _without_room(place: FlavorResource, amount: int, supplier: Supplier) -> Mode:
+    """What may be done where there is too little: nothing, unless the quota is the queue's own or it may reclaim it.
 
-
-def _ends(found: Verdict, queue: ClusterQueue) -> bool:
-    if found.mode is Mode.NO_FIT:
-        return False
-    if found.height and not queue.borrow_first:
-        return False
-    return found.mode is Mode.FIT or queue.preempt_first
+    A queue that never sends anybody away has no candidates, which still makes this flavor better than one without quota.
+    """
+    queue = supplier.queue
+    own = queue.quota.nominal.get(place, 0) >= amount
+    borrowing = queue.borrow_policy != "Never" or (supplier.fair and queue.reclaim != "Never")
+    if not (own or borrowing or supplier.node.fits_below_root(place, amount)):
+        return Mode.NO_FIT
+    return supplier.oracle(place, amount) if preempts(queue) else Mode.NO_CANDIDATES
 
 
 def _with_place(found: Verdict, words: str, queue: ClusterQueue) -> Verdict:
@@ -173,41 +248,20 @@ def _with_place(found: Verdict, words: str, queue: ClusterQueue) -> Verdict:
     return replace(found, mode=mode, reason=WaitReason.TOPOLOGY, message=told)
 
 
-def _unsuitable(name: str, group: ResourceGroup, flavors: Mapping[str, Flavor], shape: Shape) -> str:
-    """Why a workload cannot run on the nodes of the flavor; "" when it can."""
-    flavor = flavors.get(name)
-    if flavor is None:
-        return f"flavor {name} does not exist"
-    if flavor.topology and flavor.levels is None:
-        return f"flavor {name} names the topology {flavor.topology}, which does not exist"
-    if shape.podsets and not flavor.levels:
-        return f"flavor {name} has no topology, which the pods ask for"
-    missing = [level for podset in shape.podsets for level in podset.ask.levels if level not in (flavor.levels or ())]
-    if missing:
-        return f"the topology {flavor.topology} of flavor {name} has no level {missing[0]}, which the pods ask for"
-    constraints = shape.constraints
-    if not (flavor.taints or constraints.text):
-        return ""
-    selector, terms, tolerations = constraints.parts
-    for taint in flavor.taints:
-        if taint.get("effect") != "PreferNoSchedule" and not any(
-            tolerates(item, taint) for item in (*tolerations, *flavor.tolerations)
-        ):
-            return f"flavor {name} has the taint {taint.get('key')}={taint.get('value', '')} that is not tolerated"
-    allowed = {label for each in group.flavors if each in flavors for label in flavors[each].labels}
-    wanted = {label: value for label, value in selector.items() if label in allowed}
-    if any(flavor.labels.get(label) != value for label, value in wanted.items()) or not _meets(terms, flavor, allowed):
-        return f"flavor {name} does not match the node selector or affinity"
-    return ""
+def preempts(queue: ClusterQueue) -> bool:
+    """Whether the queue ever sends others away."""
+    return queue.within_queue != "Never" or queue.reclaim != "Never"
 
 
-def _meets(terms: list[Manifest] | None, flavor: Flavor, allowed: set[str]) -> bool:
-    """Whether one of the terms holds, of which only what is about labels that flavors have is looked at."""
-    if terms is None:
-        return True
-    for term in terms:
-        listed = [item for item in term.get("matchExpressions") or () if item.get("key") in allowed]
-        known = [item for item in listed if item.get("operator") in ("In", "NotIn", "Exists", "DoesNotExist")]
-        if matches({"matchExpressions": known}, flavor.labels):
-            return True
-    return False
+def _suits(found: Verdict, queue: ClusterQueue) -> tuple[int, int]:
+    if found.mode <= Mode.NO_CANDIDATES or queue.prefer_borrowing:
+        return found.mode, -found.height
+    return Mode.FIT, -found.height
+
+
+def _ends(found: Verdict, queue: ClusterQueue) -> bool:
+    if found.mode <= Mode.NO_CANDIDATES:
+        return False
+    if found.height and not queue.borrow_first:
+        return False
+    return found.mode is Mode.FIT or queue.preempt_first

@@ -8,8 +8,9 @@ from kube import Key
 from queue_manager.domain.cluster_queue import Quotas
 from queue_manager.domain.cohort_books import CohortBooks
 from queue_manager.domain.demand import Demand, Tally
+from queue_manager.domain.grant import Admission
 from queue_manager.domain.members import Place
-from queue_manager.domain.workload import Admission, Workload
+from queue_manager.domain.workload import Workload
 from resources import Amounts, add
 
 

@@ -45,12 +45,15 @@ class Member:
 
 def read_member(pod: Object, requests: PodRequests) -> Member:
     """The entry of ``pod``; ``requests`` remembers what pods of its template ask for."""
-    annotations, labels = pod.annotations, pod.labels
     group = group_named_by(pod)
     if group:
-        role = annotations.get(_TASK) or labels.get(_TASK) or ""
-        return Member(Key(GROUP, pod.namespace, group), place_of(pod), requests.of(pod), role)
+        return Member(Key(GROUP, pod.namespace, group), place_of(pod), requests.of(pod), role_of(pod))
     return Member(Key(BARE, pod.namespace, queue_named_by(pod)), place_of(pod), requests.of(pod))
+
+
+def role_of(pod: Object) -> str:
+    """The task of its job that the pod belongs to, "" for none."""
+    return pod.annotations.get(_TASK) or pod.labels.get(_TASK) or ""
 
 
 def group_named_by(pod: Object) -> str:

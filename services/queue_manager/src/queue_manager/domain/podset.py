@@ -35,6 +35,8 @@ class PodSet(NamedTuple):
     pods: int
     requests: tuple[tuple[str, int], ...]
     limits: str = ""
+    role: str = ""
+    """Which part of its job it is: parts that are alike are laid out each by itself."""
 
 
 def ask_of(annotations: Mapping[str, str]) -> Ask | None:
@@ -51,7 +53,7 @@ def ask_of(annotations: Mapping[str, str]) -> Ask | None:
     return Ask(nearness, level, slice_level, whole, annotations.get(KUEUE + "group-name", "") if level else "")
 
 
-def podset_of(annotations: Mapping[str, str], spec: Manifest, count: int) -> PodSet | None:
+def podset_of(annotations: Mapping[str, str], spec: Manifest, count: int, role: str = "") -> PodSet | None:
     """The set of ``count`` pods of ``spec``; None where they ask for no place in a topology."""
     ask = ask_of(annotations)
     if ask is None or count <= 0:
@@ -64,7 +66,9 @@ def podset_of(annotations: Mapping[str, str], spec: Manifest, count: int) -> Pod
     required = affinity.get("requiredDuringSchedulingIgnoredDuringExecution")
     parts = [spec.get("nodeSelector"), spec.get("tolerations"), required]
     limits = json.dumps(parts, separators=(",", ":"), sort_keys=True) if any(parts) else ""
-    return PodSet(ask, count, tuple(sorted((name, amount) for name, amount in requests.items() if amount)), limits)
+    return PodSet(
+        ask, count, tuple(sorted((name, amount) for name, amount in requests.items() if amount)), limits, role
+    )
 
 
 def merged(found: Iterable[PodSet | None]) -> tuple[PodSet, ...]:
@@ -77,11 +81,14 @@ def merged(found: Iterable[PodSet | None]) -> tuple[PodSet, ...]:
     return tuple(podset._replace(pods=count) for podset, count in sorted(counts.items()))
 
 
-def podsets_of_job(part: Any, count: int = 1) -> Iterator[PodSet | None]:
-    """The sets of all pod templates in a job's spec, whatever kind of job it is, each as often as its holders say."""
+def podsets_of_job(part: Any, count: int = 1, path: str = "") -> Iterator[PodSet | None]:
+    """The sets of all pod templates in a job's spec, whatever kind of job it is, each as often as its holders say.
+
+    ``path`` is where ``part`` stands in the spec, and tells sets apart.
+    """
     if isinstance(part, list):
-        for item in part:
-            yield from podsets_of_job(item, count)
+        for index, item in enumerate(part):
+            yield from podsets_of_job(item, count, f"{path}[{index}]")
     if not isinstance(part, dict):
         return
     template = part.get("template")
@@ -89,10 +96,10 @@ def podsets_of_job(part: Any, count: int = 1) -> Iterator[PodSet | None]:
     spec = inner.get("spec")
     own = count * _copies(part) if inner else count
     if isinstance(spec, dict) and "containers" in spec:
-        yield podset_of((inner.get("metadata") or {}).get("annotations") or {}, spec, own)
+        yield podset_of((inner.get("metadata") or {}).get("annotations") or {}, spec, own, path)
         return
-    for item in part.values():
-        yield from podsets_of_job(item, own)
+    for name, item in part.items():
+        yield from podsets_of_job(item, own, f"{path}.{name}")
 
 
 def _copies(holder: Mapping[str, Any]) -> int:

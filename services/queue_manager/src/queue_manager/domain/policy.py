@@ -1,8 +1,9 @@
 """What an operator may choose about queues."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from queue_manager.domain.claims import CLAIMS
+from queue_manager.domain.kueue_policy import KueuePolicy
 from resources import QuantityError, parse_milli
 
 QUEUEING = {"elastic-quota": "proportion", "cohort": "proportion"} | {name: name for name in CLAIMS}
@@ -17,7 +18,7 @@ which then have little to do, share as they do by default.
 class QueuePolicy:
     """The choices. ``queueing`` names the rule of shares; ``overcommit`` is the factor of the enqueue gate, such as
     ``"1.2"``, None for no gate; ``strict_fifo`` lets nobody pass the head of any queue; ``fair`` orders the work of
-    ClusterQueues by the shares of their queues and cohorts.
+    ClusterQueues by the shares of their queues and cohorts; ``kueue`` is what Kueue's Configuration chooses.
 
     Raises ValueError for a rule or a factor that there is not.
     """
@@ -26,6 +27,7 @@ class QueuePolicy:
     queueing: str = "proportion"
     strict_fifo: bool = False
     fair: bool = False
+    kueue: KueuePolicy = field(default_factory=KueuePolicy)
 
     def __post_init__(self) -> None:
         if self.queueing not in QUEUEING:

@@ -4,9 +4,10 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from kube import Event, Object
+from kube import Event, Object, rfc3339
 from kube.selectors import matches
 from queue_manager.domain.cluster_queue import (
+    CHECK,
     CLUSTER_QUEUE,
     COHORT,
     FLAVOR,
@@ -15,10 +16,12 @@ from queue_manager.domain.cluster_queue import (
     PRIORITY,
     TOPOLOGY,
     WORK_PRIORITY,
+    Check,
     ClusterQueue,
     Cohort,
     Flavor,
     LocalQueue,
+    read_check,
     read_cluster_queue,
     read_cohort,
     read_flavor,
@@ -42,6 +45,9 @@ class QueueObjects:
     priorities: dict[str, int] = field(default_factory=dict)
     classes: dict[str, int] = field(default_factory=dict)
     """The value of every PriorityClass, which counts where a group names no WorkloadPriorityClass."""
+    checks: dict[str, Check] = field(default_factory=dict)
+    now: int = 0
+    """The time that it is, in milliseconds since the epoch."""
     renewed: bool = False
     """Whether objects changed since the trees were made."""
 
@@ -68,6 +74,7 @@ class QueueObjects:
             FLAVOR: (self.flavors, read_flavor),
             TOPOLOGY: (self.topologies, read_topology),
             PRIORITY: (self.classes, lambda item: int(item.body.get("value") or 0)),
+            CHECK: (self.checks, read_check),
             WORK_PRIORITY: (self.priorities, lambda item: int(item.body.get("value") or 0)),
             "Namespace": (self.namespaces, lambda item: {"kubernetes.io/metadata.name": item.name, **item.labels}),
         }
@@ -95,11 +102,28 @@ class QueueObjects:
             return _no(WaitReason.SUSPENDED, f"LocalQueue {space}/{local.name} is stopped")
         if queue.stop != NONE:
             return _no(WaitReason.SUSPENDED, f"ClusterQueue {queue.name} is stopped")
+        missing = [name for name, _ in queue.checks if name not in self.checks]
+        if missing:
+            text = f"ClusterQueue {queue.name} needs the AdmissionCheck {missing[0]}, which does not exist"
+            return _no(WaitReason.MISCONFIGURED, text)
+        failing = next((self.checks[name] for name, _ in queue.checks if self.checks[name].fails), None)
+        if failing is not None:
+            return _no(WaitReason.MISCONFIGURED, f"AdmissionCheck {failing.name} does not work: {failing.fails}")
         if not matches(queue.selector, self.namespaces.get(space, {"kubernetes.io/metadata.name": space})):
             return _no(WaitReason.MISCONFIGURED, f"ClusterQueue {queue.name} does not select the namespace {space}")
+        if not workload.account.active:
+            return _no(WaitReason.INACTIVE, f"Workload {_name(workload)} is deactivated; set spec.active to true")
+        if workload.account.resume_at > self.now:
+            account = workload.account
+            text = f"was sent away {account.attempts} times and comes back at {rfc3339(account.resume_at)}"
+            return _no(WaitReason.BACKING_OFF, text)
         if not workload.ready:
             return _no(WaitReason.EVALUATING, "what it needs is not known before its pods are there")
         return None
+
+
+def _name(workload: Workload) -> str:
+    return workload.account.key.name if workload.account.key is not None else workload.key.name
 
 
 def _no(reason: WaitReason, message: str) -> Verdict:

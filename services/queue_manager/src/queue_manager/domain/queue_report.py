@@ -8,10 +8,11 @@ from collections.abc import Set as AbstractSet
 
 from kube import Decision, Key, Manifest, Mutation, Verb
 from queue_manager.domain.demand import QueueTotals
+from queue_manager.domain.past_use import PastUse, past_use_part, read_past_use
 from queue_manager.domain.queue_tree import QueueTree, queue_key
 from queue_manager.domain.reports import Reports
 from queue_manager.domain.sums import accumulate
-from resources import Amounts, format_amounts
+from resources import Amounts, QuantityError, format_amounts, parse_amounts
 
 NAME = "QueueUseReported"
 
@@ -22,7 +23,10 @@ _PHASES = ("pending", "inqueue", "running", "unknown", "completed")
 class QueueReport:
     """Which queues' reports are old, and when they may be written."""
 
-    def __init__(self) -> None:
+    def __init__(self, half_life_ms: int = 0) -> None:
+        self.past: dict[str, PastUse] = {}
+        """What queues have used lately, as their status says; empty where past use does not count."""
+        self._half_life_ms = half_life_ms
         self._written: dict[str, Manifest] = {}
         self._reports = Reports()
 
@@ -30,7 +34,10 @@ class QueueReport:
         """Take in what the status of ``name`` says; None when the queue is gone."""
         if status is None:
             self._written.pop(name, None)
+            self.past.pop(name, None)
             return
+        if self._half_life_ms and "pastUse" in status:
+            self.past[name] = read_past_use(status["pastUse"], _parsed(status.get("allocated") or {}))
         kept = {field: status[field] for field in ("allocated", *_PHASES) if field in status}
         if self._written.get(name) != kept:
             self._written[name] = kept
@@ -58,14 +65,14 @@ class QueueReport:
             now,
             busy,
             in_flight,
-            lambda names: [found for name in names if (found := self._mutation(tree, totals, name))],
+            lambda names: [found for name in names if (found := self._mutation(tree, totals, name, now))],
         )
         if made is None:
             return None
         message = f"the use of {len(made.changes)} queues changed"
         return Decision(NAME, made.subject, made.uid, "UseChanged", message, made.changes)
 
-    def _mutation(self, tree: QueueTree, totals: Mapping[str, QueueTotals], name: str) -> Mutation | None:
+    def _mutation(self, tree: QueueTree, totals: Mapping[str, QueueTotals], name: str, now: int) -> Mutation | None:
         queue = tree.queues.get(name)
         written = self._written.get(name)
         if queue is None or not queue.uid or written is None:
@@ -77,9 +84,19 @@ class QueueReport:
         if before != after:
             # By name: what came first is no news.
             patch["allocated"] = dict(sorted((dict.fromkeys(before) | after).items()))
+            if self._half_life_ms:
+                known = self.past.get(name, PastUse(used=_parsed(before)))
+                patch["pastUse"] = past_use_part(known, now, self._half_life_ms)
         counts = {phase: phases.get(phase.capitalize(), 0) for phase in _PHASES}
         patch |= {phase: count for phase, count in counts.items() if written.get(phase, 0) != count}
         return Mutation(Verb.STATUS, queue_key(name), queue.uid, patch=patch) if patch else None
+
+
+def _parsed(amounts: Manifest) -> Amounts:
+    try:
+        return parse_amounts(amounts)
+    except QuantityError:
+        return {}
 
 
 def _summed(tree: QueueTree, totals: Mapping[str, QueueTotals], name: str) -> tuple[Amounts, dict[str, int]]:

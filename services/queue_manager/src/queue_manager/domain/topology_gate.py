@@ -6,7 +6,7 @@ from collections.abc import Set as AbstractSet
 from kube import Event, Key, Manifest, Object
 from queue_manager.domain.cohort_books import CohortBooks
 from queue_manager.domain.job_templates import JobTemplates
-from queue_manager.domain.members import GROUP, group_named_by
+from queue_manager.domain.members import GROUP, group_named_by, role_of
 from queue_manager.domain.node_room import NodeRoom, Spots
 from queue_manager.domain.podset import PodSet, merged, podset_of
 from queue_manager.domain.topology_room import TopologyRoom
@@ -46,7 +46,7 @@ class TopologyGate:
             return
         members = self._members.setdefault(Key(GROUP, pod.namespace, group), {})
         members.pop(event.key, None)
-        podset = podset_of(pod.annotations, pod.spec, 1) if event.new is not None else None
+        podset = podset_of(pod.annotations, pod.spec, 1, role_of(pod)) if event.new is not None else None
         if podset is not None:
             members[event.key] = podset
         if not members:

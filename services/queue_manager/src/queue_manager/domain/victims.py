@@ -10,7 +10,7 @@ from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
 
 from kube import Key
-from queue_manager.domain.candidates import Candidate, below, child_of, left_over, queues_below
+from queue_manager.domain.candidates import Candidate, below, child_of, left_over, over_below
 from queue_manager.domain.cluster_queue import ClusterQueue, Quotas
 from queue_manager.domain.cohort_books import CohortBooks
 from queue_manager.domain.cohort_tree import Node
@@ -40,9 +40,9 @@ class VictimSearch:
 
     def find(self) -> list[Candidate]:
         """The victims; empty where nobody may be evicted, all together would leave too little, or nobody else has to go."""
-        leaving = [self.books.held[key] for key in self.books.leaving]
-        nodes = self.books.tree.queues
-        gone = [(nodes[one.cluster_queue], one.usage) for one in leaving if one.cluster_queue in nodes]
+        if self._in_vain():
+            return []
+        gone = self._gone()
         for node, usage in gone:
             node.move(usage, -1)
         self._short = [place for place, amount in self.usage.items() if amount > self.node.available(place)]
@@ -53,8 +53,41 @@ class VictimSearch:
             node.move(usage, 1)
         return found
 
+    def _gone(self) -> list[tuple[Node, Quotas]]:
+        """What those who are leaving give back in this tree, by ClusterQueue."""
+        books, nodes = self.books, self.books.tree.queues
+        total: dict[str, Quotas] = {}
+        for key in books.leaving:
+            admission = books.held[key]
+            usage = total.setdefault(admission.cluster_queue, {})
+            for place, amount in admission.usage.items():
+                usage[place] = usage.get(place, 0) + amount
+        root = self.node.root
+        return [(nodes[name], usage) for name, usage in total.items() if name in nodes and nodes[name].root is root]
+
+    def _in_vain(self) -> bool:
+        """Whether it can be told without looking at others: it may not borrow for what it has no quota of its own left.
+
+        Then only those of its own queue might go, and there is none of lower priority. Nobody who is leaving is of its queue.
+        """
+        if not self._only_own() or any(
+            self.books.held[key].cluster_queue == self.queue.name for key in self.books.leaving
+        ):
+            return False
+        self._short = list(self.usage)
+        return not any(self._may_reclaim_at(place) for place in self._short) and not any(True for _ in self._own())
+
+    def _only_own(self) -> bool:
+        """Whether others have to go only as far as that brings the queue up to its own quota."""
+        flat = self.node.parent is None or self.node.parent.parent is None
+        return flat and not self.fair and self.queue.borrow_policy == "Never"
+
+    def _may_reclaim_at(self, place: tuple[str, str]) -> bool:
+        return self.node.usage.get(place, 0) < self.queue.quota.nominal.get(place, 0)
+
     def _search(self) -> list[Candidate]:
-        own, others = list(self._own()), list(self._others())
+        reclaims = not self._only_own() or all(self._may_reclaim_at(place) for place in self._short)
+        own, others = list(self._own()), list(self._others()) if reclaims else []
         candidates = sorted(own + others, key=lambda one: one.workload.order[1:], reverse=True)
         candidates.sort(key=lambda one: one.order)
         if not candidates:
@@ -148,18 +181,30 @@ class VictimSearch:
             return
         left, within = left_over(self.node, {place: self.usage[place] for place in self._short})
         before = self.node
+        held = self.books.held
+        revoking = {held[key].cluster_queue for key in self.books.revoked if key in held}
         for top in list(self.node.path())[1:]:
-            for node in queues_below(top, before):
+            for node, over in self._nodes_below(top, before, revoking):
                 for workload, usage in self._users(node.name):
                     lower = workload.shape.priority < self.workload.shape.priority
                     if not (workload.revoked or policy == "Any" or (policy == "LowerPriority" and lower)):
                         continue
-                    if workload.revoked or all(self._is_over(each) for each in below(node, top)):
+                    if workload.revoked or over:
                         reason = RECLAIM if within or not self._may_borrow(workload) else RECLAIM_BORROWING
                         yield Candidate(workload, node, usage, reason, top, within, workload.revoked)
             left, fits = left_over(top, left)
             within = within or fits
             before = top
+
+    def _nodes_below(self, top: Node, without: Node, revoking: AbstractSet[str]) -> Iterator[tuple[Node, bool]]:
+        """The ClusterQueues below ``top`` that use more than their side has (True), and those in which somebody goes anyway."""
+        found = dict.fromkeys(over_below(top, without, self._short), True)
+        for name in sorted(revoking):
+            node = self.books.tree.queues.get(name)
+            path = list(node.path()) if node is not None else []
+            if node is not None and node not in found and top in path and without not in path:
+                found[node] = False
+        yield from found.items()
 
     def _users(self, name: str) -> Iterator[tuple[Workload, Quotas]]:
         """Who holds quota of what is short, and is not being decided about."""

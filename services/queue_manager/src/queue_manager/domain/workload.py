@@ -1,21 +1,22 @@
-"""Workloads of ClusterQueues: bare pods and pod groups that name a LocalQueue; what they ask for and what they were given."""
+"""Workloads of ClusterQueues: what they ask for and what they were given.
+
+Workloads are bare pods, pod groups and batch Jobs that name a LocalQueue, and Workload objects that no job of ours is behind.
+"""
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass, field
-from functools import lru_cache
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from kube import Key, Manifest, Object
 from kube.pods import is_finished
-from queue_manager.domain.cluster_queue import Quotas
-from queue_manager.domain.groups import COMPLETED, PENDING, read_group
+from queue_manager.domain.account import FREE, Account
+from queue_manager.domain.grant import RESERVATION, Admission, read_admission
+from queue_manager.domain.groups import ADMITTED, COMPLETED, PENDING, read_group
 from queue_manager.domain.members import GROUP, LOCAL_QUEUE
 from queue_manager.domain.podset import PodSet, merged, podset_of
+from queue_manager.domain.work_parts import WorkPart
 from resources import Amounts
-
-ADMISSION = "tidegate.dev/admission"
-"""The annotation that says which quota a workload holds, and what that means for where its pods may run."""
 
 REVOKED = "tidegate.dev/revoked"
 """The annotation that says why the quota of a running workload is wanted back: its pods are to be evicted."""
@@ -47,36 +48,8 @@ class Shape(NamedTuple):
     constraints: Constraints
     podsets: tuple[PodSet, ...] = ()
     """Those that ask for a place in a topology."""
-
-
-@dataclass(frozen=True, slots=True)
-class Admission:
-    """What a workload was given: the quota of ``cluster_queue``, of which flavor each resource, how much of it."""
-
-    cluster_queue: str
-    flavors: dict[str, str]
-    amounts: Amounts
-    node_selector: dict[str, str] = field(default_factory=dict)
-    tolerations: tuple[Manifest, ...] = ()
-    levels: tuple[str, ...] = ()
-    """The labels of the topology of the nodes, the widest first; empty where they have none."""
-    usage: Quotas = field(init=False, compare=False)
-    """What it takes, by flavor and resource."""
-
-    def __post_init__(self) -> None:
-        usage = {(flavor, resource): self.amounts.get(resource, 0) for resource, flavor in self.flavors.items()}
-        object.__setattr__(self, "usage", usage)
-
-    def text(self) -> str:
-        """As the annotation holds it."""
-        content: Manifest = {"clusterQueue": self.cluster_queue, "flavors": self.flavors, "usage": self.amounts}
-        if self.node_selector:
-            content["nodeSelector"] = self.node_selector
-        if self.tolerations:
-            content["tolerations"] = list(self.tolerations)
-        if self.levels:
-            content["topology"] = list(self.levels)
-        return json.dumps(content, separators=(",", ":"), sort_keys=True)
+    sets: tuple[WorkPart, ...] = ()
+    """Its parts, where they are judged one by one; ``requests`` are then all of them together."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,42 +71,24 @@ class Workload:
     admission: Admission | None = None
     revoked: bool = False
     told: tuple[str, str] | None = None
+    let_in: bool = True
+    """Whether it may start with the quota that it holds; not so while admission checks are to be answered."""
+    account: Account = FREE
+    """What its Workload object says of it."""
+    expected: int = 1
+    """How many of its pods have to be ready before it counts as ready; 0 where nobody can tell."""
 
     @property
     def order(self) -> tuple[int, str, str, str]:
         """Its place in its queue: by priority, creation, name."""
-        return -self.shape.priority, self.created, self.key.namespace, self.key.name
+        return -self.shape.priority, self.account.queued_at or self.created, self.key.namespace, self.key.name
 
     @property
     def is_group(self) -> bool:
         return self.key.kind == GROUP
 
 
-def read_admission(annotations: Mapping[str, str]) -> Admission | None:
-    """The admission in an object's annotations; None where there is none or it is spoilt."""
-    text = annotations.get(ADMISSION)
-    return _parsed(text) if text else None
-
-
-@lru_cache(maxsize=4096)
-def _parsed(text: str) -> Admission | None:
-    try:
-        content = json.loads(text)
-        if not isinstance(content, dict):
-            return None
-        return Admission(
-            str(content["clusterQueue"]),
-            {str(name): str(flavor) for name, flavor in content["flavors"].items()},
-            {str(name): int(amount) for name, amount in content["usage"].items()},
-            dict(content.get("nodeSelector") or {}),
-            tuple(content.get("tolerations") or ()),
-            tuple(str(level) for level in content.get("topology") or ()),
-        )
-    except (ValueError, KeyError, TypeError, AttributeError):
-        return None
-
-
-def read_pod(pod: Object, requests: Amounts, priorities: Mapping[str, int]) -> Workload:
+def read_pod(pod: Object, requests: Amounts, priorities: Mapping[str, int], account: Account = FREE) -> Workload:
     """The workload of a bare pod with ``requests``; ``priorities`` are the WorkloadPriorityClasses'."""
     spec = pod.spec
     admission = read_admission(pod.annotations)
@@ -152,7 +107,9 @@ def read_pod(pod: Object, requests: Amounts, priorities: Mapping[str, int]) -> W
         deleting=pod.deleting,
         admission=admission,
         revoked=REVOKED in pod.annotations,
-        told=_told(pod.status, RESERVED),
+        told=told_of(pod.status, RESERVATION in pod.annotations),
+        let_in=RESERVATION not in pod.annotations,
+        account=account,
     )
 
 
@@ -164,6 +121,7 @@ def read_pod_group(
     priorities: Mapping[str, int],
     classes: Mapping[str, int],
     podsets: tuple[PodSet, ...] = (),
+    account: Account = FREE,
 ) -> Workload:
     """The workload of a group whose live pods, ``members`` in number, ask for ``held``; ``pod_spec`` is of one of them.
 
@@ -196,6 +154,9 @@ def read_pod_group(
         admission=read_admission(item.annotations),
         revoked=REVOKED in item.annotations,
         told=group.told,
+        let_in=RESERVATION not in item.annotations,
+        account=account,
+        expected=least,
     )
 
 
@@ -227,7 +188,9 @@ def _whole(value: Any) -> int:
     return value if isinstance(value, int) and not isinstance(value, bool) else 0
 
 
-def _told(status: Manifest, kind: str) -> tuple[str, str] | None:
+def told_of(status: Manifest, waits_for_checks: bool) -> tuple[str, str] | None:
+    """Why it was told that it waits: for quota, or for checks once it has that. None while it was told nothing."""
+    kind = ADMITTED if waits_for_checks else RESERVED
     for condition in status.get("conditions") or ():
         if condition.get("type") == kind and condition.get("status") == "False":
             return str(condition.get("reason") or ""), str(condition.get("message") or "")

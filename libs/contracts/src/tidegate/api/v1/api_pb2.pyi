@@ -548,6 +548,7 @@ class WatchResponse(_message.Message):
     """added, modified, deleted, or bookmark"""
     manifest: _builtins.bytes
     revision: _builtins.int
+    """A watch from here misses nothing behind this change; of what changed together it may tell some once more."""
     def __init__(
         self,
         *,
@@ -918,20 +919,26 @@ class WhoAmIResponse(_message.Message):
 
     USER_FIELD_NUMBER: _builtins.int
     NAMESPACES_FIELD_NUMBER: _builtins.int
+    READS_FIELD_NUMBER: _builtins.int
     user: _builtins.str
     @_builtins.property
     def namespaces(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
         """Namespaces that the user may write; "*" for all."""
+
+    @_builtins.property
+    def reads(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
+        """Namespaces that the user may read; "*" for all."""
 
     def __init__(
         self,
         *,
         user: _builtins.str = ...,
         namespaces: _abc.Iterable[_builtins.str] | None = ...,
+        reads: _abc.Iterable[_builtins.str] | None = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["namespaces", b"namespaces", "user", b"user"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["namespaces", b"namespaces", "reads", b"reads", "user", b"user"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

@@ -74,6 +74,7 @@ class Write(_message.Message):
     FORCE_FIELD_NUMBER: _builtins.int
     GRACE_SECONDS_FIELD_NUMBER: _builtins.int
     NAMES_FIELD_NUMBER: _builtins.int
+    UID_FIELD_NUMBER: _builtins.int
     delete: _builtins.bool
     kind: _builtins.str
     namespace: _builtins.str
@@ -87,6 +88,8 @@ class Write(_message.Message):
     force: _builtins.bool
     """Write although the object changed since."""
     grace_seconds: _builtins.int
+    uid: _builtins.str
+    """Of an object to be deleted: which one is meant. Another one of its name is left alone. Empty for whatever is there."""
     @_builtins.property
     def names(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
         """Of several objects: the name of each."""
@@ -105,10 +108,11 @@ class Write(_message.Message):
         force: _builtins.bool = ...,
         grace_seconds: _builtins.int | None = ...,
         names: _abc.Iterable[_builtins.str] | None = ...,
+        uid: _builtins.str = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["_grace_seconds", b"_grace_seconds", "grace_seconds", b"grace_seconds"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["_grace_seconds", b"_grace_seconds", "body", b"body", "delete", b"delete", "expected_revision", b"expected_revision", "force", b"force", "grace_seconds", b"grace_seconds", "kind", b"kind", "metadata", b"metadata", "name", b"name", "names", b"names", "namespace", b"namespace", "status", b"status"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_grace_seconds", b"_grace_seconds", "body", b"body", "delete", b"delete", "expected_revision", b"expected_revision", "force", b"force", "grace_seconds", b"grace_seconds", "kind", b"kind", "metadata", b"metadata", "name", b"name", "names", b"names", "namespace", b"namespace", "status", b"status", "uid", b"uid"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     _WhichOneofReturnType__grace_seconds: _TypeAlias = _typing.Literal["grace_seconds"]  # noqa: Y015
     _WhichOneofArgType__grace_seconds: _TypeAlias = _typing.Literal["_grace_seconds", b"_grace_seconds"]  # noqa: Y015

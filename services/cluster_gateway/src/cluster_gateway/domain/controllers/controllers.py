@@ -12,14 +12,19 @@ from cluster_gateway.domain.controllers.namespace_end import NAMESPACE, reconcil
 from cluster_gateway.domain.controllers.replica_set import DEPLOYMENT, REPLICA_SET, reconcile_replica_set
 from cluster_gateway.domain.controllers.resource_claim import POD, TEMPLATE, from_template, reconcile_claims
 from cluster_gateway.domain.controllers.stateful_set import STATEFUL_SET, reconcile_stateful_set
+from cluster_gateway.domain.controllers.volume_claim import reconcile_claim, reconcile_volume, unbound
 from cluster_gateway.domain.controllers.work import Names, Work
 from kube import Event, Key, Manifest, Mutation, Object, Store, kind_id
 from kube.pods import has_condition, is_finished
+from kube.volumes import CLAIM, STORAGE_CLASS, VOLUME, claims_of
 
 _RANK = {
     kind: rank
     for rank, kind in enumerate(
-        (NAMESPACE, CRON_JOB, DEPLOYMENT, REPLICA_SET, STATEFUL_SET, DAEMON_SET, JOB, BUDGET, POD)
+        (
+            *(NAMESPACE, CRON_JOB, DEPLOYMENT, REPLICA_SET, STATEFUL_SET, DAEMON_SET, JOB, BUDGET),
+            *(CLAIM, VOLUME, POD),
+        )
     )
 }
 
@@ -38,6 +43,7 @@ class Controllers:
         self._finished: dict[str, list[Object]] = {}
         self._ending: set[str] = set()
         self._dirty: dict[Key, None] = {}
+        self._taken: set[str] = set()
         self._due: list[tuple[int, Key]] = []
         self._planned: dict[Key, int] = {}
         self._failed: dict[Key, str] = {}
@@ -52,6 +58,8 @@ class Controllers:
             JOB: lambda job, work: reconcile_job(job, self._finished.pop(job.uid, ()), work),
             POD: reconcile_claims,
             BUDGET: lambda budget, work: reconcile_budget(budget, self._members.of(budget.key), work),
+            CLAIM: lambda claim, work: reconcile_claim(claim, self._taken, work),
+            VOLUME: reconcile_volume,
         }
 
     def fold(self, events: Sequence[Event], now: int) -> None:
@@ -64,6 +72,8 @@ class Controllers:
                 self._fold_own(event)
             elif kind == TEMPLATE:
                 self._mark_claimants(event.key.namespace)
+            elif kind == STORAGE_CLASS:
+                self._mark_claims()
             elif kind == "Node" and _matters(event):
                 self._dirty.update(dict.fromkeys(self._store.of_kind(DAEMON_SET)))
             if event.key.namespace in self._ending:
@@ -75,6 +85,7 @@ class Controllers:
         if not self._dirty:
             return []
         dirty, self._dirty = self._dirty, {}
+        self._taken.clear()
         mutations: list[Mutation] = []
         for key in sorted(dirty, key=lambda key: (_RANK[key.kind], key)):
             item = self._store.get(key)
@@ -125,6 +136,10 @@ class Controllers:
             self._members.fold_budget(event)
         elif key.kind == NAMESPACE:
             self._fold_namespace(event)
+        elif key.kind == VOLUME:
+            self._fold_volume(event)
+        elif key.kind == CLAIM and event.object.spec.get("volumeName"):
+            self._dirty[Key(VOLUME, "", event.object.spec["volumeName"])] = None
         if event.new is None:
             self._names.forget(event.object.uid)
             self._finished.pop(event.object.uid, None)
@@ -137,9 +152,22 @@ class Controllers:
         else:
             self._ending.discard(event.key.name)
 
+    def _fold_volume(self, event: Event) -> None:
+        """A claim may get the volume, or has lost it."""
+        owner = event.object.spec.get("claimRef") or {}
+        if owner:
+            self._dirty[Key(CLAIM, str(owner.get("namespace") or ""), str(owner.get("name") or ""))] = None
+        else:
+            self._mark_claims()
+
+    def _mark_claims(self) -> None:
+        self._dirty.update((key, None) for key, claim in self._store.of_kind(CLAIM).items() if unbound(claim))
+
     def _fold_pod(self, event: Event) -> None:
         self._dirty.update(dict.fromkeys(self._members.fold_pod(event)))
         self._mark_owners(event)
+        if "volumes" in event.object.spec and _comes_or_goes(event):
+            self._dirty.update(dict.fromkeys(claims_of(event.object.spec, event.key.namespace)))
         if event.object.metadata.get("ownerReferences"):
             self._note_end(event)
         if event.new is not None and event.new.spec.get("resourceClaims") and from_template(event.new):
@@ -179,6 +207,14 @@ class Controllers:
         for item in self._store.owned_by(found.uid) if found else ():
             if item.kind == REPLICA_SET:
                 self._dirty[item.key] = None
+
+
+def _comes_or_goes(pod: Event) -> bool:
+    """Whether the pod got its node, or has ended."""
+    old, new = pod.old, pod.new
+    if old is None or new is None or is_finished(new):
+        return True
+    return bool(old.spec.get("nodeName") != new.spec.get("nodeName"))
 
 
 def _matters(node: Event) -> bool:

@@ -6,6 +6,9 @@ from kube.cron import Schedule, ScheduleError, run_name
 
 CRON_JOB = "CronJob.batch"
 JOB = "Job.batch"
+_LOCAL_QUEUE = "kueue.x-k8s.io/queue-name"
+"""The label of Jobs that wait for quota: queue_manager lets them run."""
+
 _SCHEDULED = "batch.kubernetes.io/cronjob-scheduled-timestamp"
 
 
@@ -74,7 +77,10 @@ def _start(item: Object, due: int, active: list[Object], work: Work) -> bool:
         "annotations": {**(given.get("annotations") or {}), _SCHEDULED: rfc3339(due)},
         "ownerReferences": [reference(item)],
     }
-    work.create({"apiVersion": "batch/v1", "kind": "Job", "metadata": metadata, "spec": template.get("spec") or {}})
+    spec = template.get("spec") or {}
+    if _LOCAL_QUEUE in (given.get("labels") or {}):
+        spec = {**spec, "suspend": True}
+    work.create({"apiVersion": "batch/v1", "kind": "Job", "metadata": metadata, "spec": spec})
     return True
 
 

@@ -10,6 +10,8 @@ from kube.pods import is_finished
 
 INDEX = "batch.kubernetes.io/job-completion-index"
 FAILURES = "batch.kubernetes.io/job-index-failure-count"
+ESTIMATE = "tidegate.dev/running-estimate"
+"""The annotation of a Job that says how long its pods run."""
 _FIRST_DELAY_MS = 10_000
 _LONGEST_DELAY_MS = 360_000
 _INDEX_VARIABLE: Manifest = {
@@ -44,10 +46,12 @@ def make_pod(job: Object, work: Work, index: int | None = None, failures: int | 
         "controller-uid": job.uid,
         "job-name": job.name,
     }
+    said = {ESTIMATE: job.annotations[ESTIMATE]} if ESTIMATE in job.annotations else {}
     if index is None:
-        work.create(pod_manifest(job, template, work.names.fresh("Pod", job, job.name, work.now), labels=labels))
+        name = work.names.fresh("Pod", job, job.name, work.now)
+        work.create(pod_manifest(job, template, name, labels=labels, annotations=said))
         return
-    notes = {INDEX: str(index)} | ({} if failures is None else {FAILURES: str(failures)})
+    notes = said | {INDEX: str(index)} | ({} if failures is None else {FAILURES: str(failures)})
     spec = {**_with_index(template.get("spec") or {}), "hostname": f"{job.name}-{index}"}
     name = work.names.fresh("Pod", job, f"{job.name}-{index}", work.now)
     labels[INDEX] = str(index)

@@ -155,14 +155,14 @@ class ClaimBook:
 
     def masks(self, shape: PodShape) -> Iterator[tuple[str, Mask]]:
         """The nodes on which the claims of a pod can be met."""
-        if not shape.claims:
+        if not shape.resource_claims:
             return
         fit = self._fit(shape)
         yield f"do not have the devices for the pod's resource claims{f': {fit.why}' if fit.why else ''}", fit.mask
 
     def waits_for(self, shape: PodShape) -> str:
         """Why no node would do; "" where one might."""
-        for text in shape.claims:
+        for text in shape.resource_claims:
             if text.startswith(MISSING):
                 return f"resource claim {text.removeprefix(MISSING)} does not exist"
             key = _key(text)
@@ -188,7 +188,7 @@ class ClaimBook:
         return f"{NAMED}{pod.namespace}/{claim_name}"
 
     def _claims(self, pod: Object, shape: PodShape) -> Iterator[tuple[Key, str]]:
-        for (_, name), text in zip(claim_names(pod), shape.claims, strict=True):
+        for (_, name), text in zip(claim_names(pod), shape.resource_claims, strict=True):
             yield Key(CLAIM, pod.namespace, name), text
 
     def _holding(self, key: Key) -> Holding | None:
@@ -218,7 +218,7 @@ class ClaimBook:
             self.pools.hold(now, 1)
 
     def _fit(self, shape: PodShape) -> _Fit:
-        named = any(text.startswith(NAMED) for text in shape.claims)
+        named = any(text.startswith(NAMED) for text in shape.resource_claims)
         version = (self.pools.version + self.table.version, self._named_version if named else 0)
         log = self.pools.changes
         fit = self._fits.get(shape.index)
@@ -236,7 +236,7 @@ class ClaimBook:
 
     def _fits_on(self, shape: PodShape, slot: int, fit: _Fit) -> bool:
         asked: list[Wanted] = []
-        for text in shape.claims:
+        for text in shape.resource_claims:
             key = _key(text)
             holding = self._holding(key) if key is not None else None
             if holding is not None:

@@ -1,0 +1,105 @@
+"""The scores of other schedulers as drop-in scores of the scheduling core: BestFit and FGD, as the FGD paper has them."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+from tests.bench.openb import Job, Trace
+
+from gang_scheduler.domain.mixture import Ask, Census, Floats, ask_of
+from gang_scheduler.domain.node_table import NodeTable
+from gang_scheduler.domain.pod_shape import PodShape
+from gang_scheduler.domain.room import Room
+from gang_scheduler.domain.vectors import Ints, Mask, Slots
+
+LARGEST_CPU, LARGEST_CARDS = 128_000, 800
+TYPICAL = 0.95
+"""FGD looks at the most common pods that together are so many of all."""
+
+
+@dataclass(slots=True)
+class Reference:
+    """Stands where the core's own foresight stands. ``models`` are the card models of the nodes, by slot."""
+
+    table: NodeTable
+    trace: Trace
+    models: Sequence[str]
+    census: Census = field(default_factory=Census)
+    version: int = 1
+
+    def install(self, room: Room) -> None:
+        """Score the nodes of ``room`` from now on."""
+        room.foresight = room.views.foresight = self  # type: ignore[assignment]
+
+    def renew(self) -> None:
+        """Nothing is learned."""
+
+    def state(self, slots: Slots) -> tuple[Ints, Ints]:
+        """Free CPU of nodes in milli-cores, and of each card of theirs how many percent."""
+        row, devices = self.table.resources.rows["cpu"], self.table.devices
+        cpu = self.table.allocatable[row, slots] - self.table.used[row, slots]
+        return cpu, np.where(devices.have.core[:, slots] > 0, devices.free.core[:, slots], 0)
+
+    def placed(self, cpu: Ints, free: Ints, ask: Ask) -> tuple[Ints, Ints]:
+        """The same with one more pod, on the cards that the core would give it: the fullest; of no meaning where it does not fit."""
+        order = np.where(free >= ask.percent, free, 1000)
+        rank = np.argsort(np.argsort(order, axis=0, kind="stable"), axis=0, kind="stable")
+        return cpu - ask.cpu, np.where(rank < ask.cards, np.maximum(free - ask.percent, 0), free)
+
+
+class BestFit(Reference):
+    """The node with the least left of CPU and cards."""
+
+    __slots__ = ()
+
+    def scores(self, shape: PodShape, slots: Slots) -> Ints:
+        """Millionths, more is better."""
+        cpu, free = self.placed(*self.state(slots), ask_of(shape, 1))
+        left = 0.5 * cpu / LARGEST_CPU + 0.5 * free.sum(axis=0) / LARGEST_CARDS
+        scores: Ints = np.rint(1_000_000 * (2 - left)).astype(np.int64)
+        return scores
+
+
+@dataclass(slots=True)
+class Fgd(Reference):
+    """The node on which fragmentation grows least. It knows beforehand which pods the whole list has."""
+
+    shares: Floats = field(init=False)
+    needs: Ints = field(init=False)
+    """CPU, cards, percent of each: of every typical pod."""
+
+    admits: Mask = field(init=False)
+    """Typical pod by node; false everywhere for pods without cards."""
+
+    def __post_init__(self) -> None:
+        counts = np.bincount(self.trace.kinds)
+        order = np.argsort(-counts, kind="stable")
+        typical = order[: int(np.searchsorted(np.cumsum(counts[order]), TYPICAL * counts.sum())) + 1]
+        jobs = [self.trace.jobs[kind] for kind in typical]
+        self.shares = counts[typical] / counts[typical].sum()
+        self.needs = np.array([(job.cpu, job.cards, job.percent) for job in jobs], np.int64).T
+        self.admits = np.array([[self._admits(job, model) for model in self.models] for job in jobs])
+
+    def scores(self, shape: PodShape, slots: Slots) -> Ints:
+        """Of 100; the coarse steps are the original's, and it does worse without them."""
+        state = self.state(slots)
+        grown = self._fragments(*self.placed(*state, ask_of(shape, 1)), slots) - self._fragments(*state, slots)
+        scores: Ints = (100 / (1 + np.exp(grown / 100))).astype(np.int64)
+        return scores
+
+    def _fragments(self, cpu: Ints, free: Ints, slots: Slots) -> Floats:
+        """For each node how much of its cards, in percent of one, a typical pod cannot use, in the mean over typical pods."""
+        total = free.sum(axis=0)
+        need_cpu, cards, percent = (row.reshape(-1, 1) for row in self.needs)
+        large = free >= percent[:, :, None]
+        usable = self.admits[:, slots] & (cpu >= need_cpu) & (large.sum(axis=1) >= cards)
+        rest = np.where(large, 0, free).sum(axis=1)
+        fragments: Floats = (self.shares.reshape(-1, 1) * np.where(usable, rest, total)).sum(axis=0)
+        return fragments
+
+    @staticmethod
+    def _admits(job: Job, model: str) -> bool:
+        return job.cards > 0 and (not job.models or model in job.models)
+
+
+POLICIES: dict[str, Callable[[NodeTable, Trace, Sequence[str]], Reference]] = {"best-fit": BestFit, "fgd": Fgd}

@@ -1,0 +1,131 @@
+"""Kueue's Workloads through all services in virtual time: each test is a scenario."""
+
+from typing import Any
+
+JOB = """
+apiVersion: batch/v1
+kind: Job
+metadata: {name: j, labels: {kueue.x-k8s.io/queue-name: q}}
+spec:
+  parallelism: 3
+  completions: 3
+  template:
+    spec: {restartPolicy: Never, containers: [{name: c, image: busybox, resources: {requests: {cpu: 1}}}]}
+"""
+
+OWN = """
+apiVersion: kueue.x-k8s.io/v1beta2
+kind: Workload
+metadata: {name: w}
+spec:
+  queueName: q
+  podSets:
+    - {name: lead, count: 1, template: {spec: {containers: [{name: c, resources: {requests: {cpu: 1}}}]}}}
+    - {name: crew, count: 4, minCount: 1, template: {spec: {containers: [{name: c, resources: {requests: {cpu: 1}}}]}}}
+"""
+
+
+def test_a_workload_of_its_own_holds_quota_and_shows_what_it_was_given(play: Any, one_line: Any) -> None:
+    small = one_line(OWN).replace("count: 4", "count: 3")
+    play(f"""
+- apply: [{small}]
+- expect:
+    object:
+      - {{ref: Workload/w, path: status.admission.clusterQueue, equals: q}}
+      - {{ref: Workload/w, path: 'status.admission.podSetAssignments[1].flavors.cpu', equals: f}}
+      - {{ref: Workload/w, path: 'status.admission.podSetAssignments[1].resourceUsage.cpu', equals: 3}}
+      - {{ref: Workload/w, path: status.conditions, contains: {{type: QuotaReserved, status: 'True'}}}}
+      - {{ref: Workload/w, path: status.conditions, contains: {{type: Admitted, status: 'True'}}}}
+      - {{ref: ClusterQueue/q, path: 'status.flavorsUsage[0].resources[0].total', equals: 4}}
+""")
+
+
+def test_a_workload_that_does_not_fit_is_admitted_in_part_down_to_its_least_count(play: Any, one_line: Any) -> None:
+    play(f"""
+- apply: [{one_line(OWN)}]
+- expect:
+    object:
+      - {{ref: Workload/w, path: 'status.admission.podSetAssignments[0].count', equals: 1}}
+      - {{ref: Workload/w, path: 'status.admission.podSetAssignments[1].count', equals: 3}}
+- apply: [{one_line(OWN, name="w2")}]
+- expect:
+    object:
+      - {{ref: Workload/w2, path: status.conditions, contains: {{type: QuotaReserved, status: 'False', reason: ExceedsMaxQuota}}}}
+""")
+
+
+def test_a_job_is_suspended_until_it_has_quota_for_all_its_pods(play: Any, one_line: Any) -> None:
+    play(f"""
+- apply: [{one_line(JOB)}, {one_line(JOB, name="k")}]
+- expect:
+    count: [{{owner: Job/j, bound: 3}}, {{owner: Job/k, exists: 0}}]
+    object:
+      - {{ref: Job/k, path: spec.suspend, equals: true}}
+      - {{ref: ClusterQueue/q, path: status.pendingWorkloads, equals: 1}}
+      - {{ref: ClusterQueue/q, path: 'status.flavorsUsage[0].resources[0].total', equals: 3}}
+- delete: [Job/j]
+- expect:
+    count: [{{owner: Job/k, bound: 3}}]
+""")
+
+
+def test_a_job_runs_with_fewer_pods_where_it_says_how_few_are_enough(play: Any, one_line: Any) -> None:
+    wide = (
+        one_line(JOB, annotations={"kueue.x-k8s.io/job-min-parallelism": "2"})
+        .replace("completions: 3", "completions: 9")
+        .replace("parallelism: 3", "parallelism: 9")
+    )
+    play(f"""
+- apply: [{wide}]
+- expect:
+    count: [{{owner: Job/j, bound: 4}}]
+    object: [{{ref: Job/j, path: spec.parallelism, equals: 4}}]
+""")
+
+
+def test_a_job_that_is_applied_again_keeps_what_it_was_given(play: Any, one_line: Any) -> None:
+    play(f"""
+- apply: [{one_line(JOB)}]
+- expect: {{count: [{{owner: Job/j, running: 3}}]}}
+- apply: [{one_line(JOB)}]
+- advance: 10s
+- expect: {{count: [{{owner: Job/j, running: 3}}], evictedCount: 0}}
+""")
+
+
+def test_a_more_important_job_takes_the_quota_and_the_other_queues_again(play: Any, one_line: Any) -> None:
+    high = one_line(JOB, name="k", labels={"kueue.x-k8s.io/priority-class": "high"})
+    play(f"""
+- apply: [{one_line(JOB)}]
+- advance: 1s
+- apply: [{high}]
+- expect: {{count: [{{owner: Job/k, running: 3}}, {{owner: Job/j, exists: 0}}]}}
+- delete: [Job/k]
+- expect: {{count: [{{owner: Job/j, running: 3}}]}}
+""")
+
+
+def test_an_elastic_job_gets_more_pods_as_far_as_there_is_quota_and_gives_it_back(play: Any, one_line: Any) -> None:
+    """It asks for six of four: four run at once, none beyond; when it asks for one, three CPUs are free again."""
+    job = one_line(JOB, annotations={"kueue.x-k8s.io/elastic-job": "true"}).replace("completions: 3", "completions: 9")
+    play(f"""
+- apply: [{job}]
+- expect: {{count: [{{labels: {{job-name: j}}, bound: 3}}]}}
+- apply: [{job.replace("parallelism: 3", "parallelism: 6")}]
+- expect:
+    count: [{{labels: {{job-name: j}}, bound: 4, pending: 0}}]
+    object: [{{ref: ClusterQueue/q, path: 'status.flavorsUsage[0].resources[0].total', equals: 4}}]
+- apply: [{job.replace("parallelism: 3", "parallelism: 1")}]
+- expect:
+    count: [{{labels: {{job-name: j}}, bound: 1}}]
+    object: [{{ref: ClusterQueue/q, path: 'status.flavorsUsage[0].resources[0].total', equals: 1}}]
+""")
+
+
+def test_a_job_that_is_not_elastic_keeps_the_size_it_has_quota_for(play: Any, one_line: Any) -> None:
+    job = one_line(JOB).replace("completions: 3", "completions: 9").replace("parallelism: 3", "parallelism: 2")
+    play(f"""
+- apply: [{job}]
+- apply: [{job.replace("parallelism: 2", "parallelism: 4")}]
+- expect: {{count: [{{labels: {{job-name: j}}, bound: 2, pending: 0}}]}}
+""")
