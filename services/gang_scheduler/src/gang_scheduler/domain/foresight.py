@@ -26,6 +26,9 @@ from gang_scheduler.domain.vectors import Ints, Mask
 FIRST_LOOK = 16
 """So many pods with cards must have a place before anything is learned from them; until then nodes are just packed."""
 
+GROWTH, LONGEST = 4, 200
+"""In a long pass it looks again when the pods have become more, or fewer, by a quarter, at the latest by so many."""
+
 MIXED = 40.0
 """How much the mixture counts against all single kinds together."""
 
@@ -122,6 +125,7 @@ class Foresight:
     version: int = 0
     _looks: int = 0
     _books: tuple[int, ...] = ()
+    _pods_seen: int = 0
     _card_memory: int = 1
     _prices: Prices | None = None
     _states: NodeStates | None = None
@@ -130,16 +134,25 @@ class Foresight:
     _rules_seen: int = 0
 
     def renew(self) -> None:
-        """Look at what runs, if anything has changed; only while nothing is on trial.
+        """Look at what runs, if anything has changed: at the start of a pass, while nothing is on trial.
 
-        Prices stay as they are for a whole pass and follow from the books at its start alone, so that a core that was just
+        Prices follow from the books at that moment, and from what the pass has placed since, alone; so a core that was just
         started decides like one that has been there for long.
         """
         books = (self.table.room.end, self.table.rules.end, len(self.table.devices.free.core))
-        if books == self._books:
-            return
-        self._books = books
-        if self.census.with_cards < FIRST_LOOK or not books[-1]:
+        if books != self._books:
+            self._books = books
+            self._look_again()
+
+    def keep_up(self) -> None:
+        """Look again in the midst of a pass that has placed much."""
+        pods, seen = self.census.with_cards, self._pods_seen
+        if pods >= FIRST_LOOK and abs(pods - seen) >= max(1, min(LONGEST, seen // GROWTH)):
+            self._look_again()
+
+    def _look_again(self) -> None:
+        self._pods_seen = self.census.with_cards
+        if self._pods_seen < FIRST_LOOK or not len(self.table.devices.free.core):
             self._prices, self.version = None, 0
             return
         self._looks += 1
