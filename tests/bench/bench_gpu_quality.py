@@ -22,7 +22,7 @@ from gang_scheduler.domain.core import SchedulerCore
 from kube import Decision, Event, Key, Object, Verb
 
 NOW = 1_767_225_600_000
-TOGETHER = 20
+TOGETHER = 100
 """So many pods come at once."""
 
 FIRST_SEED = 42

@@ -34,6 +34,9 @@ class Reference:
     def renew(self) -> None:
         """Nothing is learned."""
 
+    def keep_up(self) -> None:
+        """Nothing is learned."""
+
     def state(self, slots: Slots) -> tuple[Ints, Ints]:
         """Free CPU of nodes in milli-cores, and of each card of theirs how many percent."""
         row, devices = self.table.resources.rows["cpu"], self.table.devices

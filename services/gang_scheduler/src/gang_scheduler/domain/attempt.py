@@ -52,10 +52,10 @@ class Attempts:
 
     def add(self, group: Group, records: Sequence[PodRecord]) -> Block | None:
         """Bind one more member, or one more sub-group, of a gang that runs."""
-        denial = beyond_grant(group, records) or self._denial([group], [list(records)])
+        denial = beyond_grant(group, records) or self._denial([group], [records])
         if denial:
             return self._refusals.denied(denial, records, [group])
-        if self.adds(group, records):
+        if self._place(group, records):
             return None
         block = self._refusals.unplaced(records, group.name, flexible=False)
         return self._obstacles.later(group, records, block) if group.fenced else block
@@ -80,8 +80,11 @@ class Attempts:
 
     def adds(self, group: Group, records: Sequence[PodRecord]) -> bool:
         """Like ``add``, for whoever does not need to know why it fails."""
-        if self._denial([group], [list(records)]):
-            return False
+        return self._denial([group], [records]) is None and self._place(group, records)
+
+    def _place(self, group: Group, records: Sequence[PodRecord]) -> bool:
+        if not group.fenced:
+            return self._placed_or_undone(lambda: place_all(self.trial, records) is None)
         fenced = FencedStart(self.trial)
         return fenced.inside(group, records, lambda: self._placed_or_undone(lambda: fenced.place(group, records)))
 

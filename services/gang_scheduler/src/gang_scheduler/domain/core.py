@@ -134,13 +134,14 @@ class SchedulerCore:
         due = self._renew_claims(now)
         self.line.wake(cluster.room, self._strict_queue)
         cluster.room.ledger.released.clear()
-        cluster.room.look_ahead()
         trial = Trial(cluster.room)
         evictor = Evictor(cluster, trial, self.claims, self._rules)
         backfill = Backfill(cluster, trial, self.claims, self.heads, now, due)
         turns = Pass(cluster, trial, self.claims, evictor, backfill, self.limits)
         ready = [unit for unit in self.line.ready if not self._busy(unit, in_flight)]
         made += self.desk.open(now, in_flight)
+        if ready or self.desk.busy:
+            cluster.room.look_ahead()
         self.desk.place(self._first_of(ready))
         turns.run(ready)
         self.desk.place()

@@ -12,6 +12,7 @@ worth of a node follows from the node alone. Nothing is configured (docs/adr/001
 """
 
 from dataclasses import dataclass, field
+from math import fsum
 from typing import NamedTuple
 
 import numpy as np
@@ -26,7 +27,7 @@ FIRST_LOOK = 16
 """So many pods with cards must have a place before anything is learned from them; until then nodes are just packed."""
 
 GROWTH, LONGEST = 4, 200
-"""Prices are computed again when the pods have become more, or fewer, by a quarter, at the latest by so many."""
+"""In a long pass it looks again when the pods have become more, or fewer, by a quarter, at the latest by so many."""
 
 MIXED = 40.0
 """How much the mixture counts against all single kinds together."""
@@ -123,7 +124,8 @@ class Foresight:
     census: Census = field(default_factory=Census)
     version: int = 0
     _looks: int = 0
-    _seen: tuple[int, ...] = ()
+    _books: tuple[int, ...] = ()
+    _pods_seen: int = 0
     _card_memory: int = 1
     _prices: Prices | None = None
     _states: NodeStates | None = None
@@ -132,15 +134,27 @@ class Foresight:
     _rules_seen: int = 0
 
     def renew(self) -> None:
-        """Look again at what runs, if that has changed enough; only while nothing is on trial."""
-        pods, devices = self.census.with_cards, self.table.devices
-        sight = (self.table.arrivals, len(devices.free.core))
-        if self._seen[1:] == sight and abs(pods - self._seen[0]) < max(1, min(LONGEST, self._seen[0] // GROWTH)):
-            return
-        if pods < FIRST_LOOK or not len(devices.free.core):
+        """Look at what runs, if anything has changed: at the start of a pass, while nothing is on trial.
+
+        Prices follow from the books at that moment, and from what the pass has placed since, alone; so a core that was just
+        started decides like one that has been there for long.
+        """
+        books = (self.table.room.end, self.table.rules.end, len(self.table.devices.free.core))
+        if books != self._books:
+            self._books = books
+            self._look_again()
+
+    def keep_up(self) -> None:
+        """Look again in the midst of a pass that has placed much."""
+        pods, seen = self.census.with_cards, self._pods_seen
+        if pods >= FIRST_LOOK and abs(pods - seen) >= max(1, min(LONGEST, seen // GROWTH)):
+            self._look_again()
+
+    def _look_again(self) -> None:
+        self._pods_seen = self.census.with_cards
+        if self._pods_seen < FIRST_LOOK or not len(self.table.devices.free.core):
             self._prices, self.version = None, 0
             return
-        self._seen = (pods, *sight)
         self._looks += 1
         self.version = self._looks
         self._look()
@@ -205,7 +219,8 @@ class Foresight:
         )
         self._survey(prices, states, places)
         cpu, memory = self._unused(places)
-        mixture = float(prices.mixed(cpu, memory, states.served, node_class).sum())
+        # Exact sums: the order of the nodes, which a restart changes, must not show.
+        mixture = fsum(prices.mixed(cpu, memory, states.served, node_class).tolist())
         price = _scarcity(kinds, masks, prices.copies(cpu, memory, states.parts), mixture) @ admits.T
         prices = prices._replace(per_copy=price[:, node_class], per_card=MIXED / max(mixture, _ALMOST))
         states.worth = prices.worth(cpu, memory, states.parts, states.served, places)

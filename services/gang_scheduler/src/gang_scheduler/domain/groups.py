@@ -82,10 +82,11 @@ class Group:
         Without a Volcano PodGroup only those in a LocalQueue need leave, each of them.
         """
         if self.pod_group is None or self.pod_group.kind != VOLCANO_GROUP:
-            return all(
-                ADMISSION in record.pod.annotations or LOCAL_QUEUE not in record.pod.labels
-                for record in self.pending.values()
-            )
+            for record in self.pending.values():
+                metadata = record.pod.metadata
+                if LOCAL_QUEUE in (metadata.get("labels") or ()) and ADMISSION not in record.pod.annotations:
+                    return False
+            return True
         return self.phase not in ("", "Pending") and REVOKED not in self.pod_group.annotations
 
     @property

@@ -52,9 +52,6 @@ class NodeTable:
     version: int = 0
     """Counts the changes of nodes themselves, not of what is used of them."""
 
-    arrivals: int = 0
-    """Counts the nodes that ever came."""
-
     _taint_numbers: dict[tuple[Taint, ...], int] = field(default_factory=lambda: {(): 0})
     _free_slots: list[int] = field(default_factory=list)
     _rank: Ints | None = None
@@ -215,7 +212,6 @@ class NodeTable:
         self.names[slot] = name
         self.slots[name] = slot
         self.exists[slot] = True
-        self.arrivals += 1
         self._rank = None
         # Equal scores are decided by the order of names, which is another one now.
         self.rules.forget()

@@ -71,6 +71,11 @@ class ReservationDesk:
             self._waiting = []
         return made
 
+    @property
+    def busy(self) -> bool:
+        """Whether any wait to be placed in this pass."""
+        return bool(self._waiting)
+
     def place(self, before: Rank | None = None) -> None:
         """Place those who wait and come before ``before`` (None: all)."""
         while self._waiting and (before is None or _rank(self._waiting[0])[:2] <= before):

@@ -98,6 +98,8 @@ class Room:
 
     def view(self, record: PodRecord) -> ShapeView:
         """The nodes as the pod's shape sees them."""
+        if self.placement is Placement.BINPACK:
+            self.foresight.keep_up()
         view = self.views.of(record.shape)
         return view if self.fence is None else view.inside(self.fence)
 

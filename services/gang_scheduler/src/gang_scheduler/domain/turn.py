@@ -40,6 +40,11 @@ class Turn:
     plan: Plan | None = None
     """Who is to be evicted so that the unit can start."""
 
+    @property
+    def alone(self) -> bool:
+        """Whether it is a pod that is a gang by itself: of most clusters most units are."""
+        return len(self.groups) == 1 and self.groups[0].id.kind == "pod"
+
     def expect(self, plan: Plan, message: str) -> None:
         """Note that room is being freed for the unit; that is what is told."""
         self.plan = plan
@@ -53,6 +58,8 @@ class Turn:
 
 def incomplete(turn: Turn) -> Block | None:
     """Why a unit cannot be tried at all: members, groups or the leave of a queue are missing."""
+    if turn.alone and turn.groups[0].let_in:
+        return None
     present = {group.id for group in turn.groups}
     name = turn.unit[0].name
     for gang in turn.unit:

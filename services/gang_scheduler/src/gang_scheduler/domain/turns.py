@@ -143,7 +143,8 @@ class Pass:
         turn.steps.extend(self.trial.since(before))
         self.claims.restore(passed)
         if not failed:
-            self._line_up(turn)
+            if not turn.alone:
+                self._line_up(turn)
             return
         if place[1] == MINIMUM and turn.block is not None and _for_room(turn.block) and not turn.steps:
             self.evictor.reserved = [claim for unit, claim in self.claims.reservations.items() if unit not in passed]
