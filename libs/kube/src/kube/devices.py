@@ -86,7 +86,9 @@ def device_variables(pod: Manifest, container: str) -> dict[str, str]:
 
 def _of_koordinator(annotations: Mapping[str, str]) -> Manifest:
     """The cards of a pod that Koordinator's scheduler placed."""
-    given = _read(annotations.get(KOORDINATOR_CARDS) or "")
+    if KOORDINATOR_CARDS not in annotations:
+        return {}
+    given = _read(annotations[KOORDINATOR_CARDS])
     found: Manifest = {}
     for kind, resource in (("gpu", "koordinator.sh/gpu"), ("rdma", RDMA)):
         try:

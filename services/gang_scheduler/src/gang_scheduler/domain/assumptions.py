@@ -45,7 +45,8 @@ class Assumptions:
         """Count a decision as done; returns the pods that it binds, in batches of one shape and one gang."""
         assumption = self.by_decision[decision_id] = Assumption(decision.subject)
         for mutation in decision.mutations:
-            self._note(assumption, mutation)
+            if mutation.verb in (Verb.PATCH, Verb.STATUS):
+                self._note(assumption, mutation)
         batches = []
         for batch, node in self._batches(decision):
             self.cluster.assume(batch, node)

@@ -57,8 +57,10 @@ _BURST = "ConstrainedBurst"
 
 def binding_of(text: str | None) -> Binding:
     """The binding that a pod's annotation asks for; what cannot be read, and ``Default``, is the usual one."""
+    if text is None:
+        return USUAL
     try:
-        spec = json.loads(text or "{}")
+        spec = json.loads(text)
         required, preferred = (str(spec.get(f"{word}CPUBindPolicy") or "") for word in ("required", "preferred"))
         exclusive = _EXCLUSIVE.get(str(spec.get("preferredCPUExclusivePolicy") or ""), Exclusive.NONE)
     except (ValueError, AttributeError):

@@ -38,8 +38,8 @@ def placed(turn: Turn, names: Sequence[str], uids: Mapping[str, str], now: int) 
         count[group] = count.get(group, 0) + len(step.records)
     for group, placed_now in count.items():
         mutations.extend(_status_of(group, group_patch(group, now, placed=placed_now)))
-    for claim, patch in reserved(grant for step in turn.steps for grant in step.grants):
-        mutations.append(Mutation(Verb.STATUS, claim.key, claim.uid, None, patch))
+    if grants := [grant for step in turn.steps for grant in step.grants]:
+        mutations += [Mutation(Verb.STATUS, claim.key, claim.uid, None, patch) for claim, patch in reserved(grants)]
     lead = subject_of(turn.groups)
     total = sum(count.values())
     if turn.started:

@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import IntEnum
 from typing import Any, NamedTuple
 
@@ -24,6 +24,10 @@ GPU, GPU_SHARED = "koordinator.sh/gpu", "koordinator.sh/gpu.shared"
 VGPU_CORES, VGPU_PERCENT = "volcano.sh/vgpu-cores", "volcano.sh/vgpu-memory-percentage"
 QOS, PRIORITY_CLASS = "koordinator.sh/qosClass", "koordinator.sh/priority-class"
 VOLCANO_POLICY, NUMA_SPEC = "volcano.sh/numa-topology-policy", "scheduling.koordinator.sh/numa-topology-spec"
+_LABELS = frozenset({QOS, PRIORITY_CLASS, VOLCANO_POLICY})
+_ANNOTATIONS = frozenset({VOLCANO_POLICY, NUMA_SPEC, JOINT, FACTORS})
+"""Where traits are written; RESOURCE_SPEC counts only where the QoS class says that the pod gets CPUs of its own."""
+
 _PROD = (9000, 9999)
 _BANDS = (3000, 9999)
 
@@ -62,6 +66,7 @@ class Traits(NamedTuple):
 
 
 PLAIN = Traits()
+_DAEMON = Traits(load=LoadTraits(exempt=True))
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,17 +98,17 @@ class DeviceNeed:
     binding: Binding = USUAL
     apart: bool = False
     nics: NicNeed | None = None
+    special: bool = field(init=False, compare=False)
+    """Whether it matters on every node; else only on those that keep pods within NUMA nodes."""
+
+    def __post_init__(self) -> None:
+        asked = self.cards is not None or self.nics is not None or self.cpus > 0
+        object.__setattr__(self, "special", asked or self.policy > NumaPolicy.BEST_EFFORT)
 
     @property
     def intricate(self) -> bool:
         """Whether how often it fits shows only by trying."""
         return self.apart or self.nics is not None or (self.cpus > 0 and self.binding.required)
-
-    @property
-    def special(self) -> bool:
-        """Whether it matters on every node; else only on those that keep pods within NUMA nodes."""
-        asked = self.cards is not None or self.nics is not None or self.cpus > 0
-        return asked or self.policy > NumaPolicy.BEST_EFFORT
 
     @property
     def shares(self) -> bool:
@@ -119,6 +124,8 @@ def traits_of(
     labels: Mapping[str, str], annotations: Mapping[str, str], priority: int, owners: Sequence[Mapping[str, Any]] = ()
 ) -> Traits:
     """The traits of a pod; most have none."""
+    if _LABELS.isdisjoint(labels) and _ANNOTATIONS.isdisjoint(annotations) and _is_prod(None, priority):
+        return PLAIN if not _of_daemon(owners) else _DAEMON
     load = _load_traits(labels, annotations, priority, owners)
     qos = labels.get(QOS)
     policy = annotations.get(VOLCANO_POLICY) or labels.get(VOLCANO_POLICY)
@@ -138,10 +145,14 @@ def _load_traits(
     labels: Mapping[str, str], annotations: Mapping[str, str], priority: int, owners: Sequence[Mapping[str, Any]]
 ) -> LoadTraits:
     prod = _is_prod(labels.get(PRIORITY_CLASS), priority)
-    exempt = any(owner.get("kind") == "DaemonSet" for owner in owners)
+    exempt = _of_daemon(owners)
     if prod and not exempt and FACTORS not in annotations:
         return USUAL_LOAD
     return LoadTraits(prod, exempt, own_factors(annotations.get(FACTORS)))
+
+
+def _of_daemon(owners: Sequence[Mapping[str, Any]]) -> bool:
+    return bool(owners) and any(owner.get("kind") == "DaemonSet" for owner in owners)
 
 
 def numa_policy(text: str | None) -> NumaPolicy:
@@ -214,8 +225,10 @@ def _is_prod(name: str | None, priority: int) -> bool:
 
 def _numa_spec(text: str | None) -> tuple[str, str]:
     """The policy and the exclusiveness that a pod's annotation names."""
+    if text is None:
+        return "", ""
     try:
-        read = json.loads(text or "{}")
+        read = json.loads(text)
         return str(read.get("numaTopologyPolicy") or ""), str(read.get("singleNUMANodeExclusive") or "")
     except (ValueError, AttributeError):
         return "", ""

@@ -56,8 +56,10 @@ def estimate(spec: Mapping[str, Any], factors: Percent) -> Load:
 
 def own_factors(text: str | None) -> Percent | None:
     """The factors that a pod's annotation names; None without one, or when it cannot be read."""
+    if text is None:
+        return None
     try:
-        read = json.loads(text or "{}")
+        read = json.loads(text)
         return (int(read["cpu"]), int(read["memory"])) if {"cpu", "memory"} <= read.keys() else None
     except (ValueError, TypeError, AttributeError):
         return None

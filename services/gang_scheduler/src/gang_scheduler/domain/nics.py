@@ -59,8 +59,10 @@ def nic_need(requests: Amounts, joint: Joint) -> NicNeed | None:
 
 def joint_of(text: str | None) -> Joint:
     """What a pod's annotation asks for; NONE when it cannot be read or does not speak of cards and RDMA."""
+    if text is None:
+        return Joint.NONE
     try:
-        read = json.loads(text or "{}")
+        read = json.loads(text)
         if not {"gpu", "rdma"} <= set(read.get("deviceTypes") or ()):
             return Joint.NONE
         return Joint.SAME_PCIE if read.get("requiredScope") == "SamePCIe" else Joint.NEAR

@@ -49,7 +49,9 @@ class NodeLoad:
     taken_at: Ints = field(default_factory=lambda: np.full(0, LONG_AGO, np.int64))
     fresh: Mask = field(default_factory=lambda: np.zeros(0, np.bool_))
     now: int = LONG_AGO
-    _by_slot: dict[int, Measurement] = field(default_factory=dict)
+    by_slot: dict[int, Measurement] = field(default_factory=dict)
+    """The newest measurement of every node that was ever measured."""
+
     _unseen: dict[int, dict[Key, tuple[Load, bool]]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -79,7 +81,7 @@ class NodeLoad:
     ) -> None:
         """A node was measured anew; ``pods`` are all that are on it."""
         self.resize(slot + 1)
-        self._by_slot[slot] = measurement
+        self.by_slot[slot] = measurement
         self.taken_at[slot] = measurement.at
         self.fresh[slot] = self._is_fresh(measurement.at)
         self.limit[:, slot] = [
@@ -96,7 +98,7 @@ class NodeLoad:
 
     def forget(self, slot: int) -> None:
         """A node is gone, or what was measured of it."""
-        if self._by_slot.pop(slot, None) is None:
+        if self.by_slot.pop(slot, None) is None:
             return
         self._unseen.pop(slot, None)
         self.taken_at[slot], self.fresh[slot] = LONG_AGO, False
@@ -104,13 +106,9 @@ class NodeLoad:
         for matrix in (self.measured, self.expected, self.prod_measured, self.prod_expected):
             matrix[:, slot] = 0
 
-    def knows(self, slot: int) -> bool:
-        """Whether the node was ever measured."""
-        return slot in self._by_slot
-
     def take(self, slot: int, pods: Iterable[Newcomer]) -> None:
         """Pods come to a node."""
-        measurement = self._by_slot.get(slot)
+        measurement = self.by_slot.get(slot)
         if measurement is None:
             return
         unseen = self._unseen[slot]
@@ -134,7 +132,7 @@ class NodeLoad:
 
     def advance(self, now: int) -> list[int]:
         """It is ``now``; returns the nodes whose measurements have become too old, or not, since the last time."""
-        if now == self.now or not self._by_slot:
+        if now == self.now or not self.by_slot:
             self.now = now
             return []
         self.now = now
@@ -151,7 +149,7 @@ class NodeLoad:
 
     def copies(self, shape: PodShape, slots: Slots = ALL) -> Ints | None:
         """How many more pods the load of each node allows; None where nothing limits them."""
-        if not self._by_slot or shape.exempt or not self.policy.enabled:
+        if not self.by_slot or shape.exempt or not self.policy.enabled:
             return None
         prod = shape.prod & (self.prod_limit[:, slots] < NO_LIMIT).any(axis=0)
         copies: Ints = np.full(prod.shape, 1 << 20, np.int64)

@@ -99,8 +99,7 @@ class NodeTable:
             if row >= len(self.used):
                 self._grow_rows(row)
             self.used[row, slot] += need * count
-        surcharge = self.devices.surcharge(shape.devices, slot)
-        if surcharge:
+        if self.devices.amplified and (surcharge := self.devices.surcharge(shape.devices, slot)):
             self.used[self.resources.row("cpu"), slot] += surcharge * count
         self.room.add(slot)
 

@@ -144,7 +144,7 @@ class PodBooks:
             self.claimants.setdefault(claim, {})[pod.key] = record
         self._bind(record, str(pod.spec.get("nodeName") or ""))
         self._join(record)
-        if pod.spec.get("resourceClaims"):
+        if "resourceClaims" in pod.spec:
             self._renew_claims(record)
         self.count(record)
 
@@ -247,7 +247,10 @@ class PodBooks:
 
     def _form_of(self, pod: Object, grant: Grant | None) -> PodForm:
         """The form of a pod, on the nodes of the quota that it was granted."""
-        return self.catalog.form_of(pod.spec, pod.namespace, pod.labels, self._traits_of(pod), grant)
+        spec, traits = pod.spec, traits_of_pod(pod)
+        if "resourceClaims" in spec:
+            traits = traits._replace(claims=self.room.claim_book.text_of(pod))
+        return self.catalog.form_of(spec, pod.namespace, pod.labels, traits, grant)
 
     def _grant_of(self, pod: Object) -> Grant | None:
         """What a pod or its group was granted."""
@@ -256,11 +259,6 @@ class PodBooks:
             group.pod_group.annotations.get(ADMISSION) if group is not None and group.pod_group is not None else None
         )
         return grant_of(text) if (text := pod.annotations.get(ADMISSION) or whole) else None
-
-    def _traits_of(self, pod: Object) -> Traits:
-        """The traits of a pod with its resource claims."""
-        traits = traits_of_pod(pod)
-        return traits._replace(claims=self.room.claim_book.text_of(pod)) if pod.spec.get("resourceClaims") else traits
 
     def regrant(self, group: Group) -> None:
         """The quota that the group was granted is another one: its members go to other nodes."""

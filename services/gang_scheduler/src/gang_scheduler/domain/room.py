@@ -61,35 +61,37 @@ class Room:
         for record in owners:
             self.reserved.give_way(record, slot)
         self._move(records, slot, 1)
-        if self.table.devices.concern(records[0].shape.devices):
-            self.table.devices.take(slot, [record.tenant() for record in records])
-        if self.table.load.knows(slot):
-            self.table.load.take(slot, [record.newcomer() for record in records])
-        for record in records if records[0].shape.resource_claims else ():
-            if not record.node:
-                self.claim_book.place(record.pod, record.shape, slot)
+        table, shape = self.table, records[0].shape
+        if table.devices.concern(shape.devices):
+            table.devices.take(slot, [record.tenant() for record in records])
+        if slot in table.load.by_slot:
+            table.load.take(slot, [record.newcomer() for record in records])
+        if shape.resource_claims:
+            self.claim_book.place([record.pod for record in records if not record.node], shape, slot)
         for record in records:
             record.slot, record.charged = slot, queue
         for record in owners:
             self.reserved.move(record, slot, 1)
         if queue is not None:
-            self.ledger.charge(queue, records[0].shape.requests, len(records))
+            self.ledger.charge(queue, shape.requests, len(records))
 
     def vacate(self, records: Sequence[PodRecord]) -> None:
         """Pods of one shape, at one place and charged to one queue, leave it."""
         slot, queue = records[0].slot, records[0].charged
         self._move(records, slot, -1)
-        keys = [record.key for record in records]
-        self.table.devices.give(slot, keys)
-        self.table.load.give(slot, keys)
-        for record in records if records[0].shape.resource_claims else ():
-            self.claim_book.take_back(record.pod)
+        table, shape = self.table, records[0].shape
+        if slot in table.devices.nodes:
+            table.devices.give(slot, [record.key for record in records])
+        if slot in table.load.by_slot:
+            table.load.give(slot, [record.key for record in records])
+        if shape.resource_claims:
+            self.claim_book.take_back([record.pod for record in records])
         for record in records:
             record.slot, record.charged = -1, None
             if record.reservation:
                 self.reserved.move(record, slot, -1)
         if queue is not None:
-            self.ledger.charge(queue, records[0].shape.requests, -len(records))
+            self.ledger.charge(queue, shape.requests, -len(records))
 
     def look_ahead(self) -> None:
         """Learn from what runs what the room that is left is good for; of use only where nodes are packed."""

@@ -62,9 +62,10 @@ class ShapeView:
             if changed:
                 self._largest = None
                 self._renew_rules(changed)
+            amplified = self.shape.devices.cpus and self.table.devices.amplified
+            by_hand = not (self.foresight.version or amplified)
             for slots in (changed, touched):
-                binds = self.shape.devices.cpus and self.table.devices.amplified
-                if len(slots) <= FEW and not self.foresight.version and not binds:
+                if by_hand and len(slots) <= FEW:
                     self._renew_few(slots)
                 else:
                     self._renew_room(np.array(slots, np.intp))
@@ -147,7 +148,8 @@ class ShapeView:
         rows, needs = self._score.rows, self.shape.needs
         devices = self.table.devices
         limits = devices.copies_at(self.shape.devices, slots) if devices.concern(self.shape.devices) else None
-        busy = self.table.load.copies(self.shape, np.array(slots, np.intp))
+        load = self.table.load
+        busy = load.copies(self.shape, np.array(slots, np.intp)) if load.by_slot else None
         spared = self._spared(np.array(slots, np.intp)).tolist() if self._packs_shares else [0] * len(slots)
         for place, slot in enumerate(slots):
             has = [int(allocatable[row, slot]) for row in rows]

@@ -119,8 +119,12 @@ class ClaimBook:
         """Whether a decision about the claim is on its way."""
         return key in self._assumed
 
-    def place(self, pod: Object, shape: PodShape, slot: int) -> None:
-        """A pod is put on a node on trial: its claims get devices there. The caller knows that they fit."""
+    def place(self, pods: Iterable[Object], shape: PodShape, slot: int) -> None:
+        """Pods are put on a node on trial: their claims get devices there. The caller knows that they fit."""
+        for pod in pods:
+            self._place(pod, shape, slot)
+
+    def _place(self, pod: Object, shape: PodShape, slot: int) -> None:
         missing = [key for key, text in self._claims(pod, shape) if self._holding(key) is None]
         chosen = self._choose(shape, slot, missing)
         for at, key in enumerate(missing):
@@ -131,14 +135,14 @@ class ClaimBook:
         for key, _ in self._claims(pod, shape):
             self._trial_users.setdefault(key, {})[pod.uid] = user
 
-    def take_back(self, pod: Object) -> None:
-        """A pod leaves its place: what the trial gave to its claims comes back."""
-        for _, name in claim_names(pod):
-            key = Key(CLAIM, pod.namespace, name)
-            self._trial_users.get(key, {}).pop(pod.uid, None)
-            if key in self._trial and self._trial[key][0] == pod.key:
-                del self._trial[key]
-                self._renew(key)
+    def take_back(self, pods: Iterable[Object]) -> None:
+        """Pods leave their place: what the trial gave to their claims comes back."""
+        for pod in pods:
+            for key in self.keys_of(pod):
+                self._trial_users.get(key, {}).pop(pod.uid, None)
+                if key in self._trial and self._trial[key][0] == pod.key:
+                    del self._trial[key]
+                    self._renew(key)
 
     def grants(self, pod: Object) -> tuple[Grant, ...]:
         """What the decision that binds the pod has to do to its claims."""
