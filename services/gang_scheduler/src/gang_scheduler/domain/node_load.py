@@ -7,6 +7,7 @@ threshold, in percent of allocatable, rounded. Measurements that are too old say
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 import numpy as np
 
@@ -20,10 +21,11 @@ from resources import format_amounts
 
 NO_LIMIT = 1 << 62
 LONG_AGO = -(1 << 62)
+MANY = 1 << 20
+"""So many copies where load says nothing; no node takes more pods."""
 
 
-@dataclass(frozen=True, slots=True)
-class Newcomer:
+class Newcomer(NamedTuple):
     """A pod on a node, as far as its load matters. ``bound_at`` is None while it is only about to be bound."""
 
     key: Key
@@ -35,17 +37,16 @@ class Newcomer:
 class NodeLoad:
     """Row 0 of every matrix is cpu in milli-cores, row 1 memory in bytes; a node is a column, as in the node table.
 
-    ``limit`` is how much may be used at most; ``measured`` and ``expected`` what is used and what comes on top. The same
-    of prod pods alone.
+    ``limit`` is how much may be used at most, ``left`` what of it is neither used nor about to be. Prod pods have a limit
+    of their own on the nodes that ``prod_limited`` says.
     """
 
     policy: LoadPolicy
     limit: Ints = field(default_factory=lambda: np.full((2, 0), NO_LIMIT, np.int64))
-    measured: Ints = field(default_factory=lambda: np.zeros((2, 0), np.int64))
-    expected: Ints = field(default_factory=lambda: np.zeros((2, 0), np.int64))
+    left: Ints = field(default_factory=lambda: np.zeros((2, 0), np.int64))
     prod_limit: Ints = field(default_factory=lambda: np.full((2, 0), NO_LIMIT, np.int64))
-    prod_measured: Ints = field(default_factory=lambda: np.zeros((2, 0), np.int64))
-    prod_expected: Ints = field(default_factory=lambda: np.zeros((2, 0), np.int64))
+    prod_left: Ints = field(default_factory=lambda: np.zeros((2, 0), np.int64))
+    prod_limited: Mask = field(default_factory=lambda: np.zeros(0, np.bool_))
     taken_at: Ints = field(default_factory=lambda: np.full(0, LONG_AGO, np.int64))
     fresh: Mask = field(default_factory=lambda: np.zeros(0, np.bool_))
     now: int = LONG_AGO
@@ -63,12 +64,11 @@ class NodeLoad:
         if more <= 0:
             return
         none, nothing = np.full((2, more), NO_LIMIT, np.int64), np.zeros((2, more), np.int64)
-        for name in ("limit", "prod_limit"):
-            setattr(self, name, np.concatenate([getattr(self, name), none], axis=1))
-        for name in ("measured", "expected", "prod_measured", "prod_expected"):
-            setattr(self, name, np.concatenate([getattr(self, name), nothing], axis=1))
+        for name, part in (("limit", none), ("prod_limit", none), ("left", nothing), ("prod_left", nothing)):
+            setattr(self, name, np.concatenate([getattr(self, name), part], axis=1))
         self.taken_at = np.concatenate([self.taken_at, np.full(more, LONG_AGO, np.int64)])
         self.fresh = np.concatenate([self.fresh, np.zeros(more, np.bool_)])
+        self.prod_limited = np.concatenate([self.prod_limited, np.zeros(more, np.bool_)])
 
     def measure(
         self,
@@ -84,15 +84,17 @@ class NodeLoad:
         self.by_slot[slot] = measurement
         self.taken_at[slot] = measurement.at
         self.fresh[slot] = self._is_fresh(measurement.at)
-        self.limit[:, slot] = [
-            _most(have, percent) for have, percent in zip(allocatable, thresholds.usage, strict=True)
-        ]
-        self.prod_limit[:, slot] = [_most(*pair) for pair in zip(allocatable, thresholds.prod, strict=True)]
-        self.measured[:, slot] = measurement.used(thresholds.percentile, thresholds.window_ms)
-        prod = [used for key, used in measurement.pods.items() if is_prod(key)]
-        system = measurement.system if self.policy.prod_with_system else NOTHING_USED
-        self.prod_measured[:, slot] = [sum(used[row] for used in prod) + system[row] for row in (0, 1)]
-        self.expected[:, slot], self.prod_expected[:, slot] = 0, 0
+        used = measurement.used(thresholds.percentile, thresholds.window_ms)
+        limit = [_most(*pair) for pair in zip(allocatable, thresholds.usage, strict=True)]
+        self.limit[:, slot] = limit
+        self.left[:, slot] = [most - amount for most, amount in zip(limit, used, strict=True)]
+        self.prod_limited[slot] = any(thresholds.prod)
+        if any(thresholds.prod):
+            prod = [amounts for key, amounts in measurement.pods.items() if is_prod(key)]
+            prod.append(measurement.system if self.policy.prod_with_system else NOTHING_USED)
+            limit = [_most(*pair) for pair in zip(allocatable, thresholds.prod, strict=True)]
+            self.prod_limit[:, slot] = limit
+            self.prod_left[:, slot] = [limit[row] - sum(amounts[row] for amounts in prod) for row in (0, 1)]
         self._unseen[slot] = {}
         self.take(slot, pods)
 
@@ -101,34 +103,32 @@ class NodeLoad:
         if self.by_slot.pop(slot, None) is None:
             return
         self._unseen.pop(slot, None)
-        self.taken_at[slot], self.fresh[slot] = LONG_AGO, False
+        self.taken_at[slot], self.fresh[slot], self.prod_limited[slot] = LONG_AGO, False, False
         self.limit[:, slot], self.prod_limit[:, slot] = NO_LIMIT, NO_LIMIT
-        for matrix in (self.measured, self.expected, self.prod_measured, self.prod_expected):
-            matrix[:, slot] = 0
+        self.left[:, slot], self.prod_left[:, slot] = 0, 0
 
     def take(self, slot: int, pods: Iterable[Newcomer]) -> None:
         """Pods come to a node."""
         measurement = self.by_slot.get(slot)
         if measurement is None:
             return
-        unseen = self._unseen[slot]
+        unseen, came = self._unseen[slot], []
         for pod in pods:
             if pod.bound_at is not None and pod.bound_at <= measurement.at - measurement.interval_ms:
                 continue
-            seen = measurement.pods.get(pod.key, NOTHING_USED)
-            load = pod.shape.load
-            more = Load(max(0, load.cpu - seen.cpu), max(0, load.memory - seen.memory))
             if pod.key not in unseen:
-                unseen[pod.key] = more, pod.shape.prod
-                self._add(slot, more, pod.shape.prod, 1)
+                load, seen = pod.shape.load, measurement.pods.get(pod.key)
+                if seen is not None:
+                    load = Load(max(0, load.cpu - seen.cpu), max(0, load.memory - seen.memory))
+                unseen[pod.key] = load, pod.shape.prod
+                came.append((load, pod.shape.prod))
+        self._add(slot, came, 1)
 
     def give(self, slot: int, keys: Iterable[Key]) -> None:
         """Pods leave a node."""
         unseen = self._unseen.get(slot)
-        for key in keys if unseen else ():
-            entry = unseen.pop(key, None) if unseen is not None else None
-            if entry is not None:
-                self._add(slot, *entry, -1)
+        if unseen:
+            self._add(slot, [unseen.pop(key) for key in keys if key in unseen], -1)
 
     def advance(self, now: int) -> list[int]:
         """It is ``now``; returns the nodes whose measurements have become too old, or not, since the last time."""
@@ -149,48 +149,70 @@ class NodeLoad:
 
     def copies(self, shape: PodShape, slots: Slots = ALL) -> Ints | None:
         """How many more pods the load of each node allows; None where nothing limits them."""
-        if not self.by_slot or shape.exempt or not self.policy.enabled:
+        if not self._matters(shape):
             return None
-        prod = shape.prod & (self.prod_limit[:, slots] < NO_LIMIT).any(axis=0)
-        copies: Ints = np.full(prod.shape, 1 << 20, np.int64)
-        for row, load in enumerate(shape.load):
-            usual = self.limit[row, slots] - self.measured[row, slots] - self.expected[row, slots]
-            own = self.prod_limit[row, slots] - self.prod_measured[row, slots] - self.prod_expected[row, slots]
-            copies = np.minimum(copies, np.where(prod, own, usual) // max(1, load))
-        closed = (self.taken_at[slots] > LONG_AGO) & ~self.fresh[slots] & self.policy.closes_when_expired
-        copies = np.where(self.fresh[slots], np.maximum(0, copies), 1 << 20)
-        return np.where(closed, 0, copies)
+        left = self._left(shape, slots)
+        cpu, memory = (left[row] // max(1, load) for row, load in enumerate(shape.load))
+        copies: Ints = np.where(self.fresh[slots], np.maximum(0, np.minimum(cpu, memory)), MANY)
+        if self.policy.closes_when_expired:
+            copies[(self.taken_at[slots] > LONG_AGO) & ~self.fresh[slots]] = 0
+        return copies
+
+    def copies_at(self, shape: PodShape, slots: Sequence[int]) -> list[int] | None:
+        """The same for a few nodes, without the cost of starting vector operations."""
+        if not self._matters(shape):
+            return None
+        cpu, memory = (max(1, load) for load in shape.load)
+        found = []
+        for slot in slots:
+            if self.fresh[slot]:
+                left = self.prod_left if shape.prod and self.prod_limited[slot] else self.left
+                found.append(max(0, min(int(left[0, slot]) // cpu, int(left[1, slot]) // memory)))
+            else:
+                closed = self.policy.closes_when_expired and self.taken_at[slot] > LONG_AGO
+                found.append(0 if closed else MANY)
+        return found
 
     def filters(self, shape: PodShape, names: Sequence[str]) -> Iterator[tuple[str, Mask]]:
         """What keeps a pod out because a node is busy: the words for such nodes, and those that pass."""
-        if self.copies(shape) is None:
+        if not self._matters(shape):
             return
         if self.policy.closes_when_expired:
             yield "have reported no usage for too long", self.fresh | (self.taken_at == LONG_AGO)
-        prod = shape.prod & (self.prod_limit < NO_LIMIT).any(axis=0)
+        limits = np.where(self.prod_limited, self.prod_limit, self.limit) if shape.prod else self.limit
+        all_left = self._left(shape, ALL)
         for row, (name, load) in enumerate(zip(MEASURED, shape.load, strict=True)):
-            limit = np.where(prod, self.prod_limit[row], self.limit[row])
-            used = np.where(prod, self.prod_measured[row], self.measured[row])
-            used = used + np.where(prod, self.prod_expected[row], self.expected[row])
-            passes = ~self.fresh | (used + load <= limit)
+            passes = ~self.fresh | (all_left[row] >= load)
             if passes.all():
                 continue
+            used = limits[row] - all_left[row]
             least = int(np.where(passes, NO_LIMIT, used).argmin())
-            shown = [format_amounts({name: int(amount)})[name] for amount in (load, used[least], limit[least])]
+            shown = [format_amounts({name: int(amount)})[name] for amount in (load, used[least], limits[row, least])]
             words = (
                 f"are too busy by {name} (the pod is thought to use {shown[0]}; on {names[least]} {shown[1]} are used or "
                 f"about to be, {shown[2]} may be)"
             )
             yield words, passes
 
+    def _matters(self, shape: PodShape) -> bool:
+        return bool(self.by_slot) and not shape.exempt and self.policy.enabled
+
+    def _left(self, shape: PodShape, slots: Slots) -> Ints:
+        """What nodes have left for a pod."""
+        left = self.left[:, slots]
+        limited = self.prod_limited[slots] if shape.prod else None
+        return left if limited is None or not limited.any() else np.where(limited, self.prod_left[:, slots], left)
+
     def _is_fresh(self, at: int) -> bool:
         return self.now - at <= self.policy.expiry_ms
 
-    def _add(self, slot: int, load: Load, prod: bool, sign: int) -> None:
-        for row, amount in enumerate(load):
-            self.expected[row, slot] += sign * amount
-            if prod:
-                self.prod_expected[row, slot] += sign * amount
+    def _add(self, slot: int, pods: Sequence[tuple[Load, bool]], sign: int) -> None:
+        """Pods of which so much is not seen yet are more (``sign`` 1), or fewer."""
+        self.left[0, slot] -= sign * sum(load.cpu for load, _ in pods)
+        self.left[1, slot] -= sign * sum(load.memory for load, _ in pods)
+        if self.prod_limited[slot]:
+            self.prod_left[0, slot] -= sign * sum(load.cpu for load, prod in pods if prod)
+            self.prod_left[1, slot] -= sign * sum(load.memory for load, prod in pods if prod)
 
 
 def _most(have: int, percent: int) -> int:

@@ -149,7 +149,7 @@ class ShapeView:
         devices = self.table.devices
         limits = devices.copies_at(self.shape.devices, slots) if devices.concern(self.shape.devices) else None
         load = self.table.load
-        busy = load.copies(self.shape, np.array(slots, np.intp)) if load.by_slot else None
+        busy = load.copies_at(self.shape, slots) if load.by_slot else None
         spared = self._spared(np.array(slots, np.intp)).tolist() if self._packs_shares else [0] * len(slots)
         for place, slot in enumerate(slots):
             has = [int(allocatable[row, slot]) for row in rows]
@@ -161,7 +161,7 @@ class ShapeView:
                 if limits is not None:
                     copies = min(copies, limits[place])
                 if busy is not None:
-                    copies = min(copies, int(busy[place]))
+                    copies = min(copies, busy[place])
             self.total += copies - int(self.copies[slot])
             self.copies[slot] = copies
             score = self._score.of_node(has, takes) + int(self.static[slot]) + spared[place] + _OFFSET
