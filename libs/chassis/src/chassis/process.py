@@ -14,6 +14,7 @@ from prometheus_client import start_http_server
 
 from bus.jetstream import JetStreamBus
 from chassis import logs
+from chassis.allocator import keep_freed_memory
 from chassis.clock import Clock, SteadyClock
 from chassis.endings import end
 from chassis.measures import Measures
@@ -59,6 +60,7 @@ def run(service: str, settings_class: type[S], build: Callable[[S, Context], Awa
         raise SystemExit(f"{service}: {error}") from None
     # State here is large and lives long, and nearly none of it is in cycles: look for those seldom.
     gc.set_threshold(100_000, 50, 100)
+    keep_freed_memory()
     logs.configure(service, settings.log_level)
     log.info("settings", extra={"settings": shown(settings)})
     try:
