@@ -300,6 +300,7 @@ SECTIONS = (
                 "BIND Pod",
                 "PATCH PersistentVolumeClaim",
                 "STATUS PodGroup",
+                "STATUS ResourceClaim",
             ),
             _place(
                 "SurplusPlaced",
@@ -307,6 +308,7 @@ SECTIONS = (
                 "BIND Pod",
                 "PATCH PersistentVolumeClaim",
                 "STATUS PodGroup",
+                "STATUS ResourceClaim",
             ),
             Event(
                 "WaitExplained",
@@ -330,6 +332,7 @@ SECTIONS = (
                 payload=CLAIM,
             ),
             _place("WorkloadEvicted", "The quota of running pods was taken back, so they leave.", "EVICT Pod"),
+            _place("ClaimReleased", "Pods have ended that had a resource claim.", "STATUS ResourceClaim"),
             _place("ReservationPlaced", "Room is held for the owners of a Reservation.", "STATUS Reservation"),
             _place("ReservationUsed", "A Reservation for one pod has been taken.", "STATUS Reservation"),
             _place(

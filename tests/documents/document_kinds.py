@@ -26,14 +26,14 @@ _TRAINING = (
 SUPPORT = (
     Support(
         "Pod",
-        ("gang_scheduler", "node_agent"),
+        ("gang_scheduler", "node_agent", "cluster_gateway"),
         "requests with init containers, sidecars and overhead; node selector, node affinity, tolerations, pod affinity and "
         "anti-affinity, topology spread, host ports, scheduling gates, nominated nodes, volume "
         "claims, priority and `preemptionPolicy`, whole cards and shares of "
-        "cards, CPUs of its own, one NUMA node; command, arguments, "
+        "cards, CPUs of its own (bind and exclusive policies), NUMA policies, RDMA devices near its cards; command, arguments, "
         "environment, probes, hooks, init containers and sidecars, restart policy, deadlines, grace; limits, users and "
         "mounts as far as the machine permits (docs/operations.md); volumes `emptyDir`, `configMap`, `secret`, "
-        "`downwardAPI`, `projected`, `hostPath`, `persistentVolumeClaim`, `ephemeral`; gangs by annotation",
+        "`downwardAPI`, `projected`, `hostPath`, `persistentVolumeClaim`, `ephemeral`; gangs by annotation; resource claims",
         "`image` (a pod with a container without `command` ends or waits with `ImageNotRunnable`), `serviceAccountName`, `dnsPolicy`, "
         "other kinds of volumes keep the pod from starting, with the reason",
     ),
@@ -41,7 +41,8 @@ SUPPORT = (
         "Node",
         ("cluster_gateway", "gang_scheduler", "queue_manager", "node_agent"),
         "made by node agents and by `--sim-nodes`; labels, taints, `unschedulable`, allocatable, cards, CPUs and NUMA nodes of "
-        "the inventory",
+        "the inventory; Koordinator's labels and annotations on binding CPUs, NUMA policy, reserved CPUs, amplification of cpu "
+        "and usage thresholds",
     ),
     Support(
         "Namespace",
@@ -199,9 +200,9 @@ SUPPORT = (
     ),
     Support(
         "NodeMetric.slo.koordinator.sh",
-        ("cluster_gateway",),
-        "made from what node agents measure, for `tidegate top`",
-        "nothing is placed by it",
+        ("cluster_gateway", "gang_scheduler"),
+        "made from what node agents measure, for `tidegate top`; nodes whose fresh usage, percentiles included, is above their "
+        "threshold take no more pods",
     ),
     Support(
         "PodGroup.scheduling.x-k8s.io", ("gang_scheduler",), "`minMember`, `scheduleTimeoutSeconds`", "`minResources`"
@@ -257,8 +258,14 @@ SUPPORT = (
     Support(
         "NodeResourceTopology.topology.node.k8s.io",
         ("gang_scheduler",),
-        "the annotation that describes a node's CPUs",
-        "the rest of it",
+        "the annotations that describe a node's CPUs, kubelet's own CPUs and options; zones; topology policies",
+        "costs and attributes",
+    ),
+    Support(
+        "Numatopology.nodeinfo.volcano.sh",
+        ("gang_scheduler",),
+        "the CPUs of a node, and those that are reserved",
+        "the kubelet's policies, what it says is allocatable: the scheduler keeps its own books",
     ),
     Support(
         "ClusterColocationProfile.config.koordinator.sh",
@@ -272,9 +279,26 @@ SUPPORT = (
         "tiers; members by exact name, pattern and label; hard and soft topology of gangs and sub-gangs",
     ),
     Support(
+        "ResourceClaim.resource.k8s.io",
+        ("gang_scheduler", "cluster_gateway"),
+        "devices that are chosen with the binding and given back when the last pod has ended: counts, `All`, `firstAvailable`, "
+        "CEL selectors, `matchAttribute` and `distinctAttribute`, tolerations, `adminAccess`, shared claims; opaque `config` is "
+        "handed on",
+        "consumable capacity, binding conditions, `config` of classes; nobody is evicted for devices of claims; node agents of "
+        "this product prepare no devices of drivers",
+    ),
+    Support("ResourceClaimTemplate.resource.k8s.io", ("cluster_gateway",), "a claim for each pod, gone with its end"),
+    Support("DeviceClass.resource.k8s.io", ("gang_scheduler",), "selectors", "`config`, `extendedResourceName`"),
+    Support(
+        "ResourceSlice.resource.k8s.io",
+        ("gang_scheduler",),
+        "pools and generations, attributes, capacity, taints, shared counters, devices of one node, of some or of all",
+    ),
+    Support(
         "Device.scheduling.koordinator.sh",
         ("gang_scheduler",),
-        "the cards of a node and their health",
+        "the cards and RDMA devices of a node, their health, NUMA nodes and PCIe switches",
+        "virtual functions, allocations in its status",
     ),
 )
 

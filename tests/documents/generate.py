@@ -93,6 +93,8 @@ FIELDS = (
         "the other phases, `Inqueue` again after it ran, the counts, the conditions `Scheduled` and `Unschedulable`",
         "gang_scheduler",
     ),
+    ("ResourceClaim", "`status.allocation`, `status.reservedFor`", "gang_scheduler"),
+    ("ResourceClaim", "existence of those that are made from a template", "cluster_gateway"),
     ("Queue", "spec", "users"),
     ("ElasticQuota, ClusterQueue, LocalQueue, Cohort", "status", "queue_manager"),
     ("Queue", "status, the annotation `volcano.sh/closed-by-parent`", "queue_manager"),

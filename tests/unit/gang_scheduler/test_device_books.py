@@ -12,12 +12,14 @@ from hypothesis import strategies as st
 
 from gang_scheduler.domain.allotments import NOTHING, Allotment, CellShare, allotment_of, format_cpus, parse_cpus
 from gang_scheduler.domain.cards import Card, cards_of, choose_whole
+from gang_scheduler.domain.cpu_sets import CpuPool
+from gang_scheduler.domain.cpu_topology import CpuWords, layout_of
 from gang_scheduler.domain.device_needs import CardNeed, DeviceNeed, NumaPolicy, card_need, traits_of
 from gang_scheduler.domain.devices import Devices
 from gang_scheduler.domain.node_devices import Tenant
 from gang_scheduler.domain.node_inventory import NodeInventory
 from gang_scheduler.domain.node_room import NodeRoom
-from gang_scheduler.domain.numa import NumaLayout, choose_cpus, layout_of
+from gang_scheduler.domain.numa import Cell, NumaLayout
 from gang_scheduler.domain.vectors import ALL
 from kube import Key
 
@@ -59,7 +61,7 @@ def inventories(draw: st.DrawFn, policy: str = "SingleNUMANode") -> NodeInventor
     ]
     strict = policy if draw(st.booleans()) else ""
     allocatable = ("cpu", 4000 * max(1, cells)), ("volcano.sh/vgpu-number", 3 * len(gpus))
-    return NodeInventory(json.dumps({"numa": numa, "gpus": gpus}), allocatable, strict)
+    return NodeInventory(json.dumps({"numa": numa, "gpus": gpus}), allocatable, CpuWords(strict))
 
 
 Free = tuple[tuple[int, ...], tuple[int, ...], tuple[int, ...]]
@@ -323,9 +325,9 @@ def test_virtual_cards_are_as_large_as_the_largest_that_a_container_asks_for() -
     ],
 )
 def test_a_pod_gets_whole_cores_and_what_is_left_over_from_broken_ones(free: str, count: int, chosen: str) -> None:
-    layout = NumaLayout((), core_of={cpu: cpu % 4 for cpu in range(8)})
-    taken = sorted(set(range(8)) - set(parse_cpus(free)))
-    assert format_cpus(choose_cpus(parse_cpus(free), count, layout, taken)) == chosen
+    layout = NumaLayout((Cell(0, range(8), 0),), core_of={cpu: cpu % 4 for cpu in range(8)}, threads=2)
+    taken = dict.fromkeys(set(range(8)) - set(parse_cpus(free)), 1)
+    assert format_cpus(CpuPool(layout, taken, [8 - len(taken)]).choose(count) or ()) == chosen
 
 
 def test_a_pod_that_may_be_on_several_numa_nodes_is_on_the_fewest_that_could_hold_it() -> None:
@@ -366,7 +368,7 @@ def test_the_policy_of_a_pod_is_read_as_volcano_and_koordinator_write_it() -> No
 
 def test_the_layout_is_read_from_what_koordinators_agent_reports() -> None:
     detail = ", ".join(f'{{"id": {cpu}, "core": {cpu % 2}, "node": {cpu % 2}}}' for cpu in range(4))
-    layout = layout_of({}, "", 4000, f'{{"detail": [{detail}]}}')
+    layout = layout_of({}, CpuWords(topology=f'{{"detail": [{detail}]}}'), 4000)
     assert [cell.cpus for cell in layout.cells] == [(0, 2), (1, 3)]
     assert layout.core(0) == layout.core(2) != layout.core(1)
-    assert tuple(layout_of({}, "", 2500, "nonsense").cells[0].cpus) == (0, 1)
+    assert tuple(layout_of({}, CpuWords(topology="nonsense"), 2500).cells[0].cpus) == (0, 1)

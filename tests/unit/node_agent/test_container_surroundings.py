@@ -42,6 +42,16 @@ def test_a_quota_is_never_below_a_millisecond() -> None:
     assert (Limits(cpu_milli=1).quota_us, Limits(cpu_milli=1500).quota_us, Limits().quota_us) == (1000, 150_000, None)
 
 
+def test_a_pod_with_cpus_of_its_own_has_no_quota() -> None:
+    """It would only be throttled on CPUs that nobody else uses."""
+    container = {"resources": {"requests": {"cpu": "2"}, "limits": {"cpu": "2"}}}
+    pod = {"metadata": {"annotations": {"scheduling.koordinator.sh/resource-status": '{"cpuset": "0-1"}'}}}
+    own, usual = container_limits(pod, container), container_limits({}, container)
+    assert (own.quota_us, own.cpu_request_milli) == (None, 2000)
+    assert usual.quota_us == 200_000
+    assert pod_limits(pod, [own], 10).quota_us is None
+
+
 def test_the_schedulers_cpu_set_is_read() -> None:
     pod = {"metadata": {"annotations": {"scheduling.koordinator.sh/resource-status": '{"cpuset": "0-1,4"}'}}}
     assert container_limits(pod, {}).cpu_set == "0-1,4"

@@ -18,6 +18,8 @@ PLACE = "scheduling.koordinator.sh/resource-status"
 KOORDINATOR_CARDS = "scheduling.koordinator.sh/device-allocated"
 CPU_SET = "cpuset"
 NUMA_NODES = "numaNodeResources"
+RDMA = "koordinator.sh/rdma"
+"""RDMA devices have indexes of their own; they are no cards."""
 RESERVATION = "reservation"
 RESERVED = "scheduling.koordinator.sh/reservation-allocated"
 
@@ -45,7 +47,7 @@ def chosen_devices(pod: Manifest) -> dict[str, list[int]]:
     """The card indexes chosen for ``pod`` by resource name; empty when none were or the annotation cannot be read."""
     read = _read(((pod.get("metadata") or {}).get("annotations") or {}).get(CARDS) or "")
     try:
-        return {str(name): [int(index) for index in indexes] for name, indexes in read.items()}
+        return {str(name): [int(index) for index in indexes] for name, indexes in read.items() if name != RDMA}
     except (ValueError, TypeError):
         return {}
 
@@ -84,12 +86,16 @@ def device_variables(pod: Manifest, container: str) -> dict[str, str]:
 
 def _of_koordinator(annotations: Mapping[str, str]) -> Manifest:
     """The cards of a pod that Koordinator's scheduler placed."""
-    given = _read(annotations.get(KOORDINATOR_CARDS) or "").get("gpu")
-    try:
-        indexes = [int(one["minor"]) for one in given or ()]
-    except (KeyError, TypeError, ValueError):
-        return {}
-    return {"koordinator.sh/gpu": indexes} if indexes else {}
+    given = _read(annotations.get(KOORDINATOR_CARDS) or "")
+    found: Manifest = {}
+    for kind, resource in (("gpu", "koordinator.sh/gpu"), ("rdma", RDMA)):
+        try:
+            indexes = [int(one["minor"]) for one in given.get(kind) or ()]
+        except (KeyError, TypeError, ValueError):
+            continue
+        if indexes:
+            found[resource] = indexes
+    return found
 
 
 def _text(part: Manifest) -> str:

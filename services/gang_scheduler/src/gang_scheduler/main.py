@@ -3,6 +3,7 @@
 from chassis import Decider
 from chassis.process import Context, Parts, run
 from gang_scheduler.domain.core import SchedulerCore
+from gang_scheduler.domain.load_policy import LoadPolicy
 from gang_scheduler.settings import Settings
 
 
@@ -17,6 +18,7 @@ async def build(settings: Settings, context: Context) -> Parts:
             backfill=settings.backfill,
             gang_eviction=settings.gang_eviction,
             strict_fifo=settings.strict_fifo,
+            load=LoadPolicy.of(settings.load_arguments()),
         ),
         context.bus,
         context.clock,

@@ -1,6 +1,8 @@
 """What the service is told when it starts."""
 
+import json
 from dataclasses import dataclass
+from typing import Any
 
 from chassis.settings import ServiceSettings
 
@@ -15,3 +17,9 @@ class Settings(ServiceSettings):
     backfill: bool = True
     gang_eviction: str = "whole"
     strict_fifo: bool = False
+    load_aware: str = "true"
+    """``false``, or as JSON the arguments of Koordinator's load-aware scheduling that are not the usual ones."""
+
+    def load_arguments(self) -> Any:
+        """``load_aware``, read; raises ValueError when it is no JSON."""
+        return json.loads(self.load_aware)

@@ -24,6 +24,7 @@ from admission.domain import (
     queue_hierarchy,
     queue_tree,
     reservation,
+    resource_claim,
     run_policy,
     topology,
     train_job,
@@ -191,6 +192,8 @@ CORE = {
     "Namespace": Rules(_mapping(), name=names.dns_label, deletes=(core_kinds.check_namespace_delete,)),
     "PodDisruptionBudget.policy": Rules(_top(core_kinds.BUDGET_SPEC), checks=(core_kinds.check_budget,)),
     "ResourceQuota": Rules(_top(core_kinds.RESOURCE_QUOTA_SPEC), checks=(core_kinds.check_resource_quota,)),
+    "ResourceClaim.resource.k8s.io": Rules(_mapping(), checks=(resource_claim.check_claim,)),
+    "ResourceClaimTemplate.resource.k8s.io": Rules(_mapping(), checks=(resource_claim.check_template,)),
     "PersistentVolumeClaim": Rules(_top(volumes.CLAIM_SPEC), checks=(volumes.check_volume_claim,)),
     "PersistentVolume": Rules(_top(volumes.VOLUME_SPEC), (volumes.default_volume,), (volumes.check_volume,)),
     "StorageClass.storage.k8s.io": Rules(

@@ -2,7 +2,7 @@
 
 from kube import KINDS
 
-_GROUPS = ("serving.kserve.io", "keda.sh", "autoscaling", "tidegate.dev", "resource.k8s.io")
+_GROUPS = ("serving.kserve.io", "keda.sh", "autoscaling", "tidegate.dev")
 _KINDS = (
     "Experiment.kubeflow.org",
     "Trial.kubeflow.org",

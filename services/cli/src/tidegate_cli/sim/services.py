@@ -8,6 +8,7 @@ from bus import Bus
 from chassis import Clock, Decider
 from chassis.core import Core
 from gang_scheduler.domain.core import SchedulerCore
+from gang_scheduler.domain.load_policy import LoadPolicy
 from job_controller.domain.core import JobCore, concerns
 from kube import Manifest
 from queue_manager.domain.core import QueueCore
@@ -58,6 +59,7 @@ class Policy:
             "placement": str(policy.get("placement", "binpack")),
             "gang_eviction": str(policy.get("gangEviction", "whole")),
             "strict_fifo": queues.strict_fifo,
+            "load": LoadPolicy.of(policy.get("loadAware")),
             **{name: bool(policy.get(name, True)) for name in ("preemption", "reclaim", "backfill")},
         }
         return cls(queues, scheduling)

@@ -11,13 +11,14 @@ from bus import MemoryBus
 from chassis import Clock, Decider, LoopClock
 from chassis.virtual_time import EPOCH_MS, VirtualLoop
 from cluster_gateway.domain.cluster import Cluster
-from cluster_gateway.domain.reports import node_state, pod_status
+from cluster_gateway.domain.reports import node_state, node_usage, pod_status
 from cluster_gateway.domain.simulated_nodes import SimulationSettings, ended_status, running_status
 from cluster_gateway.gateway import Gateway
 from cluster_gateway.secrets import MemorySecrets
 from cluster_gateway.settings import GatewaySettings
 from kube import Key, Manifest, Object, Store, from_manifest, merge, parse_duration, rfc3339
 from kube.pods import asked_probes
+from resources import Amounts
 from testing.scenarios.target import MetricSample, NodeUsage, PodReport
 from tidegate_cli.sim.evictions import Evictions
 from tidegate_cli.sim.explanations import environment_of, message_of
@@ -99,7 +100,14 @@ class World:
         self._enact(lambda cluster: pod_status(cluster, node, key, pod.uid, status))
 
     def sample_usage(self, node: str, usage: NodeUsage) -> None:
-        """Nothing in the product reads usage yet."""
+        def sample(cluster: Cluster) -> None:
+            found = {key: cluster.store.get(key) for key in (Key("Pod", *pod) for pod in usage.pods)}
+            pods = {pod.uid: key for key, pod in found.items() if pod is not None}
+            used = {pod.uid: usage.pods[key.namespace, key.name] for key, pod in found.items() if pod is not None}
+            samples = [_sample(uid, amounts, self.now()) for uid, amounts in {"": usage.total, **used}.items()]
+            node_usage(cluster, node, samples, pods, usage.system)
+
+        self._enact(sample)
 
     def sample_metrics(self, samples: Sequence[MetricSample]) -> None:
         """Nothing in the product reads metrics yet."""
@@ -284,6 +292,10 @@ def _put(cluster: Cluster, manifest: Manifest) -> None:
         cluster.create(item.key, item.metadata, item.body, item.status)
     else:
         cluster.set_status(cluster.replace(old, {**old.metadata, **item.metadata}, item.body), item.status)
+
+
+def _sample(uid: str, amounts: Amounts, now: int) -> Manifest:
+    return {"uid": uid, "at": now, "cpu_milli": amounts.get("cpu", 0), "memory_bytes": amounts.get("memory", 0)}
 
 
 def _reported(pod: Object, report: PodReport, now: int) -> Manifest:

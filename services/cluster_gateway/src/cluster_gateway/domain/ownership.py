@@ -17,6 +17,7 @@ _JOB = "Job.batch"
 _QUOTA = "ElasticQuota.scheduling.sigs.k8s.io"
 _CLAIM = "PersistentVolumeClaim"
 _RESERVATION = "Reservation.scheduling.koordinator.sh"
+_DEVICES = "ResourceClaim.resource.k8s.io"
 _ANY = "*"
 
 _MAY: dict[str, dict[Verb, tuple[str, ...]]] = {
@@ -35,7 +36,7 @@ _MAY: dict[str, dict[Verb, tuple[str, ...]]] = {
     "gang_scheduler": {
         Verb.BIND: (_POD,),
         Verb.EVICT: (_POD,),
-        Verb.STATUS: (_POD, _GROUP, _RESERVATION),
+        Verb.STATUS: (_POD, _GROUP, _RESERVATION, _DEVICES),
         Verb.PATCH: (_CLAIM,),
         Verb.DELETE: (_RESERVATION,),
     },
@@ -43,7 +44,7 @@ _MAY: dict[str, dict[Verb, tuple[str, ...]]] = {
 
 _NEVER_BY_JOBS = ("Node", _QUEUE)
 _STATUS_OF_OTHERS = frozenset(
-    [_POD, _GROUP, _QUOTA, *_KUEUE, "Job.batch", "CronJob.batch", "NodeMetric.slo.koordinator.sh"]
+    [_POD, _GROUP, _QUOTA, _DEVICES, *_KUEUE, "Job.batch", "CronJob.batch", "NodeMetric.slo.koordinator.sh"]
     + [f"{kind}.apps" for kind in ("Deployment", "ReplicaSet", "StatefulSet", "DaemonSet")]
 )
 """Of whatever job_controller makes, the status is another's."""
@@ -63,6 +64,7 @@ _ONLY: dict[tuple[str, Verb, str], tuple[str, ...]] = {
         "metadata.annotations.volume.kubernetes.io/selected-node",
         "spec.volumeName",
     ),
+    ("gang_scheduler", Verb.STATUS, _DEVICES): ("allocation", "reservedFor"),
     ("gang_scheduler", Verb.STATUS, _GROUP): (
         *(f"phase.{phase}" for phase in ("Inqueue", "Running", "Completed", "Unknown")),
         *("conditions.Unschedulable", "conditions.Scheduled"),

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 
 from cluster_gateway.domain.cluster import ENDED, Cluster
 from kube import Key, Manifest, Object, merge, rfc3339
-from resources import format_amounts
+from resources import Amounts, format_amounts
 
 ORDER = {"": 0, "Pending": 0, "Running": 1, "Succeeded": 2, "Failed": 2}
 
@@ -35,10 +35,13 @@ def pod_gone(cluster: Cluster, node: str, pod: Object) -> None:
 METRIC = "NodeMetric.slo.koordinator.sh"
 
 
-def node_usage(cluster: Cluster, name: str, samples: Sequence[Manifest], pods: Mapping[str, Key]) -> None:
+def node_usage(
+    cluster: Cluster, name: str, samples: Sequence[Manifest], pods: Mapping[str, Key], system: Amounts | None = None
+) -> None:
     """Take one usage summary of a node and its pods: a fact that decisions may rest on, and that people look at.
 
-    A sample is ``{uid, at, cpu_milli, memory_bytes}``; the one with an empty uid is of the whole node.
+    A sample is ``{uid, at, cpu_milli, memory_bytes}``; the one with an empty uid is of the whole node. ``system`` is what
+    belongs to no pod.
     """
     node = cluster.store.get(Key("Node", "", name))
     whole = next((sample for sample in samples if not sample["uid"]), None)
@@ -51,6 +54,8 @@ def node_usage(cluster: Cluster, name: str, samples: Sequence[Manifest], pods: M
         if sample["uid"] in pods
     ]
     metric = {"nodeUsage": _usage(whole)}
+    if system is not None:
+        metric["systemUsage"] = {"resources": format_amounts({"cpu": 0, "memory": 0, **system})}
     status: Manifest = {"updateTime": rfc3339(int(whole["at"])), "nodeMetric": metric, "podsMetric": of_pods}
     key = Key(METRIC, "", name)
     known = cluster.store.get(key)

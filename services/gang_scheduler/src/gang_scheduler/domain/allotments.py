@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from kube import Manifest
-from kube.devices import CPU_SET, NUMA_NODES
+from kube.devices import CPU_SET, NUMA_NODES, RDMA
 from resources import QuantityError, format_amounts, parse_amounts
 
 
@@ -25,12 +25,16 @@ class Allotment:
     cards: tuple[int, ...] = ()
     cpus: tuple[int, ...] = ()
     shares: tuple[CellShare, ...] = ()
+    nics: tuple[int, ...] = ()
+    """RDMA devices."""
 
     def manifest(self) -> Manifest | None:
         """The allotment as a binding carries it; None when there is nothing to tell."""
         told: Manifest = {}
         if self.cards:
             told[self.resource] = list(self.cards)
+        if self.nics:
+            told[RDMA] = list(self.nics)
         if self.cpus:
             told[CPU_SET] = format_cpus(self.cpus)
         if self.shares:
@@ -54,9 +58,10 @@ def allotment_of(devices: Manifest | None) -> Allotment:
             cards[name] = [int(index) for index in devices[name]]
         except (TypeError, ValueError):
             continue
+    nics = tuple(sorted(cards.pop(RDMA, ())))
     indexes = sorted({index for part in cards.values() for index in part})
     return Allotment(
-        next(iter(cards), ""), tuple(indexes), _cpus(devices.get(CPU_SET)), _shares(devices.get(NUMA_NODES))
+        next(iter(cards), ""), tuple(indexes), _cpus(devices.get(CPU_SET)), _shares(devices.get(NUMA_NODES)), nics
     )
 
 

@@ -6,11 +6,12 @@ from dataclasses import dataclass, field
 from gang_scheduler.domain.allotments import allotment_of
 from gang_scheduler.domain.claims import Claim, Claims
 from gang_scheduler.domain.cluster import Cluster
+from gang_scheduler.domain.dra.requests import CLAIM as RESOURCE_CLAIM
 from gang_scheduler.domain.gang_terms import GroupId
 from gang_scheduler.domain.memory import read
 from gang_scheduler.domain.pod_record import PodRecord
 from gang_scheduler.domain.reservation_terms import RESERVATION as RESERVATION_KIND
-from kube import Decision, Key, Outcome, Verb
+from kube import Decision, Key, Manifest, Mutation, Outcome, Verb
 from kube.devices import RESERVATION
 from kube.volumes import CLAIM
 
@@ -23,6 +24,8 @@ class Assumption:
     bound: list[PodRecord] = field(default_factory=list)
     evicted: list[PodRecord] = field(default_factory=list)
     claim: Claim | None = None
+    devices: list[tuple[Key, Manifest]] = field(default_factory=list)
+    """The resource claims that it changes."""
     reserved: list[str] = field(default_factory=list)
     """The reservations that it places."""
 
@@ -41,17 +44,9 @@ class Assumptions:
     def add(self, decision_id: str, decision: Decision) -> list[list[PodRecord]]:
         """Count a decision as done; returns the pods that it binds, in batches of one shape and one gang."""
         assumption = self.by_decision[decision_id] = Assumption(decision.subject)
-        batches = []
         for mutation in decision.mutations:
-            if mutation.verb is Verb.PATCH and mutation.key.kind == CLAIM:
-                volume = ((mutation.patch or {}).get("spec") or {}).get("volumeName") or ""
-                self.cluster.room.volumes.decided[mutation.key] = str(volume)
-                assumption.claims.append(mutation.key)
-            elif mutation.verb is Verb.STATUS and mutation.key.kind == RESERVATION_KIND:
-                node = str((mutation.patch or {}).get("nodeName") or "")
-                if node:
-                    self.cluster.room.reserved.assume(mutation.key.name, node)
-                    assumption.reserved.append(mutation.key.name)
+            self._note(assumption, mutation)
+        batches = []
         for batch, node in self._batches(decision):
             self.cluster.assume(batch, node)
             assumption.bound += batch
@@ -64,12 +59,30 @@ class Assumptions:
             self.claims.add(assumption.claim)
         return batches
 
+    def _note(self, assumption: Assumption, mutation: Mutation) -> None:
+        """Claims and reservations have what a change gives them."""
+        key, patch, room = mutation.key, mutation.patch or {}, self.cluster.room
+        if mutation.verb is Verb.PATCH and key.kind == CLAIM:
+            room.volumes.decided[key] = str((patch.get("spec") or {}).get("volumeName") or "")
+            assumption.claims.append(key)
+        elif mutation.verb is Verb.STATUS and key.kind == RESERVATION_KIND:
+            node = str(patch.get("nodeName") or "")
+            if node:
+                room.reserved.assume(key.name, node)
+                assumption.reserved.append(key.name)
+        elif mutation.verb is Verb.STATUS and key.kind == RESOURCE_CLAIM:
+            room.claim_book.assume(key, patch)
+            assumption.devices.append((key, patch))
+
     def settle(self, outcome: Outcome) -> None:
         """Take back what did not become a fact; whoever it was about is tried again."""
         assumption = self.by_decision.pop(outcome.decision_id, Assumption(outcome.subject))
         for record in assumption.bound:
             if record.assumed and self.cluster.pods.get(record.key) is record:
                 self.cluster.unassume(record)
+        for key, patch in assumption.devices:
+            self.cluster.room.claim_book.unassume(key, patch)
+            self.cluster.unreleased[key] = None
         for record in assumption.evicted:
             record.evicting = False
         for name in assumption.reserved:

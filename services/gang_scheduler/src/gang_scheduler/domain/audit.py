@@ -39,6 +39,7 @@ def rebuilt(cluster: Cluster) -> Cluster:
     ]
     copy.fold(Event(None, item) for item in objects)
     copy.room.volumes.decided.update(cluster.room.volumes.decided)
+    cluster.room.claim_book.rebuild(copy.room.claim_book)
     copy.fold(Event(None, record.pod) for record in cluster.pods.values())
     for found in cluster.room.reserved.by_name.values():
         if found.assumed:

@@ -39,6 +39,9 @@ class Card:
     slots: int = 0
     """How many virtual GPUs it can be at once."""
 
+    pcie: str = ""
+    """The PCIe switch that it is behind, "" where that is not known."""
+
 
 def cards_of(inventory: Manifest, allocatable: Amounts) -> tuple[Card, ...]:
     """The healthy cards of a node by its ``inventory``; without one, cards 0 … as many as it has to give.
@@ -67,6 +70,7 @@ def _cards(inventory: Manifest, allocatable: Amounts) -> tuple[Card, ...]:
             cells.get(index, NO_CELL) if entry.get("numa") is None else int(entry["numa"]),
             groups[index],
             slots,
+            str(entry.get("pcie") or ""),
         )
         for index, entry in sorted(found.items())
     )

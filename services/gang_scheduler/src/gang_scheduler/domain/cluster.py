@@ -1,19 +1,26 @@
 """The cluster as facts tell it, kept in the form in which decisions are made."""
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
+from functools import partial
 
 from gang_scheduler.domain.disruption_budgets import BUDGET, DisruptionBudgets
+from gang_scheduler.domain.dra.claim_status import without_ended
+from gang_scheduler.domain.dra.requests import CLAIM as RESOURCE_CLAIM
+from gang_scheduler.domain.dra.requests import CLASS
+from gang_scheduler.domain.dra.slices import SLICE
 from gang_scheduler.domain.entitlement import Entitlement
 from gang_scheduler.domain.gang_terms import ADMISSION, SIGS_GROUP, VOLCANO_GROUP, GroupId
 from gang_scheduler.domain.groups import Group
 from gang_scheduler.domain.hyper_nodes import HYPER_NODE
-from gang_scheduler.domain.node_inventory import DEVICE_KIND, TOPOLOGY_KIND, NodeInventory, inventory_of
-from gang_scheduler.domain.pod_books import PodBooks, traits_of_pod
+from gang_scheduler.domain.load_policy import USAGE_THRESHOLDS
+from gang_scheduler.domain.node_inventory import DESCRIPTIONS, NodeInventory, inventory_of
+from gang_scheduler.domain.node_metric import METRIC, Measurement, measurement_of
+from gang_scheduler.domain.pod_books import FINISHED, PodBooks, traits_of_pod
 from gang_scheduler.domain.pod_record import PodRecord
 from gang_scheduler.domain.reservation_terms import RESERVATION, terms_of_reservation
-from kube import Event, Key, Object
+from kube import Event, Key, Manifest, Object
 from kube.volumes import CLAIM, STORAGE_CLASS, VOLUME
 
 
@@ -28,6 +35,7 @@ class Cluster(PodBooks):
     descriptions: dict[Key, Object] = field(default_factory=dict)
     """What describes the CPUs and cards of nodes, under the node's name."""
 
+    _measured: dict[str, Measurement] = field(default_factory=dict)
     _inventories: dict[str, NodeInventory] = field(default_factory=dict)
 
     polite: set[str] = field(default_factory=set)
@@ -41,11 +49,14 @@ class Cluster(PodBooks):
         PodBooks.__post_init__(self)
         self._folds = {
             "Node": self._fold_node,
-            TOPOLOGY_KIND: self._fold_description,
-            DEVICE_KIND: self._fold_description,
+            **dict.fromkeys(DESCRIPTIONS, self._fold_description),
             "Namespace": self._fold_namespace,
             "PriorityClass.scheduling.k8s.io": self._fold_priority_class,
             "Queue.scheduling.volcano.sh": self._fold_queue,
+            METRIC: self._fold_metric,
+            RESOURCE_CLAIM: self.fold_claim,
+            SLICE: self._fold_devices,
+            CLASS: self._fold_devices,
             HYPER_NODE: self.room.hyper_nodes.fold,
             BUDGET: self.budgets.fold,
             VOLCANO_GROUP: self._fold_pod_group,
@@ -119,6 +130,8 @@ class Cluster(PodBooks):
             for record in self.on_node.get(name, {}).values():
                 self.count(record)
             self.room.reserved.node_came(name, self.on_node.get(name, {}))
+        if name in self._measured:
+            self._renew_load_of(name)
 
     def _fold_reservation(self, event: Event) -> None:
         """Room is asked for, held, or let go of; its owners among those who wait are tried again."""
@@ -173,12 +186,68 @@ class Cluster(PodBooks):
         if event.key.name in self.nodes:
             self._renew_devices_of(event.key.name)
 
+    def _fold_devices(self, event: Event) -> None:
+        """What devices there are, or what they are called, changed: whoever waits for some is tried again."""
+        pools = self.room.claim_book.pools
+        (pools.fold_slice if event.key.kind == SLICE else pools.fold_class)(event)
+        for pods in self.device_claimants.values():
+            for key in pods:
+                if not self.pods[key].node:
+                    self.touch(self.pods[key].group.id, again=True)
+
+    def releases(self, in_flight: AbstractSet[Key]) -> Iterator[tuple[Object, Manifest]]:
+        """The resource claims that pods have which are not there any more, and what their status should say."""
+        later: dict[Key, None] = {}
+        book = self.room.claim_book
+        for key in sorted(self.unreleased):
+            claim = book.claims.get(key)
+            if claim is None:
+                continue
+            if book.busy(key) or key in in_flight:
+                later[key] = None
+            elif (patch := without_ended(claim, partial(self._runs, key.namespace))) is not None:
+                later[key] = None
+                yield claim, patch
+        self.unreleased = later
+
+    def _runs(self, namespace: str, user: Manifest) -> bool:
+        record = self.pods.get(Key("Pod", namespace, str(user.get("name"))))
+        return record is not None and record.pod.uid == user.get("uid") and record.standing not in FINISHED
+
+    def _fold_metric(self, event: Event) -> None:
+        name = event.key.name
+        found = measurement_of(event.new) if event.new is not None else None
+        if found is None:
+            self._measured.pop(name, None)
+        else:
+            self._measured[name] = found
+        self._renew_load_of(name)
+
+    def _renew_load_of(self, name: str) -> None:
+        """What a node uses, or how much it may use, is something else now."""
+        table, found = self.room.table, self._measured.get(name)
+        slot = table.slots.get(name, -1)
+        if slot < 0 or not self.load.enabled:
+            return
+        if found is None:
+            table.load.forget(slot)
+        else:
+            thresholds = self.load.on(self.nodes[name].annotations.get(USAGE_THRESHOLDS))
+            records = self.on_node.get(name, {}).values()
+            pods = [record.newcomer() for record in records if record.slot >= 0]
+            table.load.measure(slot, found, thresholds, table.measured_of(slot), pods, self._is_prod)
+        table.room.add(slot)
+
+    def _is_prod(self, pod: Key) -> bool:
+        record = self.pods.get(pod)
+        return record is not None and record.shape.prod
+
     def _renew_devices_of(self, name: str) -> None:
         """If a node's devices are others now, all that runs there takes its own anew."""
         table = self.room.table
         slot = table.slots[name]
-        topology, device = (self.descriptions.get(Key(kind, "", name)) for kind in (TOPOLOGY_KIND, DEVICE_KIND))
-        inventory = inventory_of(self.nodes[name], topology, device)
+        said = {kind: found for kind in DESCRIPTIONS if (found := self.descriptions.get(Key(kind, "", name)))}
+        inventory = inventory_of(self.nodes[name], said)
         if inventory == self._inventories.get(name):
             return
         self._inventories[name] = inventory

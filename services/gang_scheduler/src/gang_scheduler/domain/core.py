@@ -19,6 +19,7 @@ from gang_scheduler.domain.gang_terms import GroupId
 from gang_scheduler.domain.groups import Group
 from gang_scheduler.domain.inquiry import explain
 from gang_scheduler.domain.knowledge import Evictions, Knowledge
+from gang_scheduler.domain.load_policy import LoadPolicy
 from gang_scheduler.domain.memory import dump, load
 from gang_scheduler.domain.quota_admission import evicted
 from gang_scheduler.domain.reservation_desk import Rank, ReservationDesk
@@ -55,6 +56,7 @@ class SchedulerCore:
     strict_fifo: bool = False
     """Whether nobody passes the head of any queue."""
 
+    load: LoadPolicy = field(default_factory=LoadPolicy)
     cluster: Cluster = field(init=False)
     line: WaitingLine = field(default_factory=WaitingLine)
     explanations: dict[Unit, Explanation] = field(default_factory=dict)
@@ -88,7 +90,7 @@ class SchedulerCore:
     _bundles: dict[GroupId, dict[Unit, None]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        self.cluster = Cluster(self.schedulers, Placement(self.placement))
+        self.cluster = Cluster(self.schedulers, Placement(self.placement), self.load)
         self.cluster.room.ledger.all_strict = self.strict_fifo
         self.claims = Claims(self.cluster)
         self.desk = ReservationDesk(self.cluster)
@@ -123,9 +125,12 @@ class SchedulerCore:
         cluster = self.cluster
         if cluster.room.ledger.queues is None:
             return []
+        made = [decisions.released(claim, patch) for claim, patch in cluster.releases(in_flight)]
         cluster.room.ledger.now = now
         touched = self._take_touched(in_flight)
         cluster.room.ledger.supply = cluster.room.table.totals()
+        for slot in cluster.room.table.load.advance(now):
+            cluster.room.table.room.add(slot)
         due = self._renew_claims(now)
         self.line.wake(cluster.room, self._strict_queue)
         cluster.room.ledger.released.clear()
@@ -134,7 +139,7 @@ class SchedulerCore:
         backfill = Backfill(cluster, trial, self.claims, self.heads, now, due)
         turns = Pass(cluster, trial, self.claims, evictor, backfill, self.limits)
         ready = [unit for unit in self.line.ready if not self._busy(unit, in_flight)]
-        made = self.desk.open(now, in_flight)
+        made += self.desk.open(now, in_flight)
         if ready or self.desk.busy:
             cluster.room.look_ahead()
         self.desk.place(self._first_of(ready))
@@ -164,8 +169,10 @@ class SchedulerCore:
         return made
 
     def deadline(self) -> int | None:
-        """When room is to be reserved for a head that has waited long, the time of somebody is over, or a reservation ends."""
+        """When room is to be reserved for a head that has waited long, a busy node opens, or the time of somebody is over."""
         times = [self.limits.next, self.desk.deadline()]
+        if self.line.waits():
+            times.append(self.cluster.room.table.load.next_expiry())
         if self.backfill:
             times.append(self.claims.now if self._again else self.heads.next_due(self.claims.now))
         return min((time for time in times if time is not None), default=None)

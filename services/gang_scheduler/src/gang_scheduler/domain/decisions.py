@@ -2,6 +2,8 @@
 
 from collections.abc import Mapping, Sequence
 
+from gang_scheduler.domain.dra.claim_book import reserved
+from gang_scheduler.domain.dra.requests import users_of
 from gang_scheduler.domain.evictor import Plan
 from gang_scheduler.domain.explain import Explanation, Reason
 from gang_scheduler.domain.groups import Group
@@ -9,7 +11,7 @@ from gang_scheduler.domain.memory import written
 from gang_scheduler.domain.pod_record import PodRecord
 from gang_scheduler.domain.statuses import NOMINATED, group_patch, pod_patch, waiting_condition
 from gang_scheduler.domain.turn import Turn
-from kube import Decision, Manifest, Mutation, Verb
+from kube import Decision, Manifest, Mutation, Object, Verb
 from kube.devices import RESERVATION
 from kube.volumes import SELECTED_NODE
 
@@ -36,6 +38,8 @@ def placed(turn: Turn, names: Sequence[str], uids: Mapping[str, str], now: int) 
         count[group] = count.get(group, 0) + len(step.records)
     for group, placed_now in count.items():
         mutations.extend(_status_of(group, group_patch(group, now, placed=placed_now)))
+    for claim, patch in reserved(grant for step in turn.steps for grant in step.grants):
+        mutations.append(Mutation(Verb.STATUS, claim.key, claim.uid, None, patch))
     lead = subject_of(turn.groups)
     total = sum(count.values())
     if turn.started:
@@ -48,6 +52,16 @@ def placed(turn: Turn, names: Sequence[str], uids: Mapping[str, str], now: int) 
         return Decision("GangPlaced", lead.key, lead.uid, "MinimumPlaced", message, tuple(mutations))
     message = f"{total} more pods of {lead.name} are bound"
     return Decision("SurplusPlaced", lead.key, lead.uid, "RoomForMore", message, tuple(mutations))
+
+
+def released(claim: Object, patch: Manifest) -> Decision:
+    """A resource claim is no longer for pods that have ended; nobody's devices go back to all."""
+    kept = len(patch["reservedFor"] or ())
+    gone = len(users_of(claim)) - kept
+    rest = f"{kept} pods still have it" if kept else "its devices are free"
+    message = f"resource claim {claim.name} was reserved for {gone} pods that have ended; {rest}"
+    mutations = (Mutation(Verb.STATUS, claim.key, claim.uid, None, patch),)
+    return Decision("ClaimReleased", claim.key, claim.uid, "PodsEnded", message, mutations)
 
 
 def explained(turn: Turn, now: int) -> Decision | None:

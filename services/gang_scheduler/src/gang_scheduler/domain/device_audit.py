@@ -14,6 +14,9 @@ def misgiven(cluster: Cluster) -> Iterator[str]:
         if record.assumed and record.slot >= 0 and record.shape.devices.special:
             yield from _lacking(record)
             yield from _overcommitted(record, devices.room(record.slot))
+    for device, users in cluster.room.claim_book.pools.users.items():
+        if users > 1:
+            yield f"device {device.name} of pool {device.pool} is allocated to {users} claims"
 
 
 def differences(cluster: Cluster, other: Cluster) -> Iterator[str]:
@@ -24,6 +27,9 @@ def differences(cluster: Cluster, other: Cluster) -> Iterator[str]:
         if mine != theirs:
             yield f"devices of node {name}: {mine} is free, rebuilt it is {theirs}"
         yield from _unpublished(cluster, name, slot, mine)
+    taken, anew = (one.room.claim_book.pools.users for one in (cluster, other))
+    if taken != anew:
+        yield f"devices of claims: {taken} are taken, rebuilt they are {anew}"
 
 
 def _lacking(record: PodRecord) -> Iterator[str]:

@@ -1,7 +1,7 @@
 """What a pod asks of the devices of its node: cards or shares of them, CPUs of its own, one NUMA node."""
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import IntEnum
 from typing import Any, NamedTuple
@@ -15,6 +15,9 @@ from gang_scheduler.domain.cards import (
     VGPU_NUMBER,
     WHOLE_CARDS,
 )
+from gang_scheduler.domain.cpu_binding import RESOURCE_SPEC, USUAL, Binding, binding_of
+from gang_scheduler.domain.load_estimate import FACTORS, USUAL_LOAD, LoadTraits, own_factors
+from gang_scheduler.domain.nics import JOINT, Joint, NicNeed, joint_of, nic_need
 from resources import Amounts, QuantityError, parse_amounts
 
 GPU, GPU_SHARED = "koordinator.sh/gpu", "koordinator.sh/gpu.shared"
@@ -48,6 +51,14 @@ class Traits(NamedTuple):
     """Whether it gets CPUs of its own."""
 
     policy: NumaPolicy = NumaPolicy.NONE
+    binding: Binding = USUAL
+    load: LoadTraits = USUAL_LOAD
+    joint: Joint = Joint.NONE
+    claims: tuple[str, ...] = ()
+    """Its resource claims, as ClaimBook tells them."""
+
+    apart: bool = False
+    """Whether pods on one NUMA node and pods on several must not meet on its NUMA nodes."""
 
 
 PLAIN = Traits()
@@ -79,11 +90,20 @@ class DeviceNeed:
     policy: NumaPolicy = NumaPolicy.NONE
     cpu: int = 0
     memory: int = 0
+    binding: Binding = USUAL
+    apart: bool = False
+    nics: NicNeed | None = None
+
+    @property
+    def intricate(self) -> bool:
+        """Whether how often it fits shows only by trying."""
+        return self.apart or self.nics is not None or (self.cpus > 0 and self.binding.required)
 
     @property
     def special(self) -> bool:
         """Whether it matters on every node; else only on those that keep pods within NUMA nodes."""
-        return self.cards is not None or self.cpus > 0 or self.policy > NumaPolicy.BEST_EFFORT
+        asked = self.cards is not None or self.nics is not None or self.cpus > 0
+        return asked or self.policy > NumaPolicy.BEST_EFFORT
 
     @property
     def shares(self) -> bool:
@@ -92,18 +112,36 @@ class DeviceNeed:
 
     @property
     def only_whole_cards(self) -> bool:
-        return self.cards is not None and self.cards.whole and not self.cpus and not self.policy
+        return self.cards is not None and self.cards.whole and not (self.cpus or self.policy or self.nics)
 
 
-def traits_of(labels: Mapping[str, str], annotations: Mapping[str, str], priority: int) -> Traits:
+def traits_of(
+    labels: Mapping[str, str], annotations: Mapping[str, str], priority: int, owners: Sequence[Mapping[str, Any]] = ()
+) -> Traits:
     """The traits of a pod; most have none."""
+    load = _load_traits(labels, annotations, priority, owners)
     qos = labels.get(QOS)
     policy = annotations.get(VOLCANO_POLICY) or labels.get(VOLCANO_POLICY)
     spec = annotations.get(NUMA_SPEC)
+    joint = joint_of(annotations.get(JOINT))
     if qos is None and policy is None and spec is None:
-        return PLAIN
+        return PLAIN if load is USUAL_LOAD and not joint else Traits(load=load, joint=joint)
     pinned = qos in ("LSR", "LSE") and _is_prod(labels.get(PRIORITY_CLASS), priority)
-    return Traits(pinned, numa_policy(policy or _spec_policy(spec)))
+    binding = binding_of(annotations.get(RESOURCE_SPEC)) if pinned else USUAL
+    own, exclusive = _numa_spec(spec)
+    return Traits(
+        pinned and binding.pins, numa_policy(policy or own), binding, load, joint, apart=exclusive == "Required"
+    )
+
+
+def _load_traits(
+    labels: Mapping[str, str], annotations: Mapping[str, str], priority: int, owners: Sequence[Mapping[str, Any]]
+) -> LoadTraits:
+    prod = _is_prod(labels.get(PRIORITY_CLASS), priority)
+    exempt = any(owner.get("kind") == "DaemonSet" for owner in owners)
+    if prod and not exempt and FACTORS not in annotations:
+        return USUAL_LOAD
+    return LoadTraits(prod, exempt, own_factors(annotations.get(FACTORS)))
 
 
 def numa_policy(text: str | None) -> NumaPolicy:
@@ -115,7 +153,9 @@ def device_need(spec: Mapping[str, Any], requests: Amounts, traits: Traits) -> D
     """What a pod of ``spec``, with ``requests`` in all, asks of devices."""
     cpu = requests.get("cpu", 0)
     cpus = cpu // 1000 if traits.pinned and cpu % 1000 == 0 else 0
-    return DeviceNeed(card_need(spec, requests), cpus, traits.policy, cpu, requests.get("memory", 0))
+    cards, memory = card_need(spec, requests), requests.get("memory", 0)
+    nics = nic_need(requests, traits.joint)
+    return DeviceNeed(cards, cpus, traits.policy, cpu, memory, traits.binding, traits.apart, nics)
 
 
 def card_need(spec: Mapping[str, Any], requests: Amounts) -> CardNeed | None:
@@ -172,9 +212,10 @@ def _is_prod(name: str | None, priority: int) -> bool:
     return _PROD[0] <= priority <= _PROD[1] or not _BANDS[0] <= priority <= _BANDS[1]
 
 
-def _spec_policy(text: str | None) -> str | None:
+def _numa_spec(text: str | None) -> tuple[str, str]:
+    """The policy and the exclusiveness that a pod's annotation names."""
     try:
         read = json.loads(text or "{}")
-        return str(read.get("numaTopologyPolicy") or "")
+        return str(read.get("numaTopologyPolicy") or ""), str(read.get("singleNUMANodeExclusive") or "")
     except (ValueError, AttributeError):
-        return None
+        return "", ""

@@ -6,17 +6,20 @@ is the i-th card or NUMA node, zeros where a node has fewer.
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
 
 import numpy as np
 
 from gang_scheduler.domain.allotments import NOTHING, Allotment
+from gang_scheduler.domain.card_room import MOST_COPIES
 from gang_scheduler.domain.cards import Card
 from gang_scheduler.domain.device_columns import Columns, grown, most_copies
 from gang_scheduler.domain.device_needs import CardNeed, DeviceNeed, NumaPolicy
+from gang_scheduler.domain.nics import RDMA, Joint, Nic
 from gang_scheduler.domain.node_devices import NodeDevices, Tenant
 from gang_scheduler.domain.node_inventory import NodeInventory, described
-from gang_scheduler.domain.node_room import MOST_COPIES, NodeRoom
-from gang_scheduler.domain.numa import NumaLayout
+from gang_scheduler.domain.node_room import NodeRoom
+from gang_scheduler.domain.numa import WHOLE_CPU, NumaLayout
 from gang_scheduler.domain.vectors import ALL, Ints, Mask, Slots
 from kube import Key
 from resources import format_amounts
@@ -32,10 +35,20 @@ class Devices:
     kept: int = 0
     """How many nodes keep all pods within their NUMA nodes."""
 
-    _described: dict[int, tuple[tuple[Card, ...], NumaLayout]] = field(default_factory=dict)
+    amplified: int = 0
+    """On how many nodes CPUs count for more than one."""
+
+    _described: dict[int, tuple[tuple[Card, ...], NumaLayout, tuple[Nic, ...]]] = field(default_factory=dict)
+    _inventories: dict[int, NodeInventory] = field(default_factory=dict)
     _named: Mask = field(default_factory=lambda: np.zeros(0, np.bool_))
     _policy: Ints = field(default_factory=lambda: np.zeros(0, np.int64))
     _cells: Ints = field(default_factory=lambda: np.zeros(0, np.int64))
+    _milli: Ints = field(default_factory=lambda: np.zeros(0, np.int64))
+    """How much cpu one CPU of a node stands for."""
+
+    _demanding: Mask = field(default_factory=lambda: np.zeros(0, np.bool_))
+    """Which nodes say how CPUs are to be bound."""
+
     _card_cell: Ints = field(default_factory=lambda: np.zeros((0, 0), np.int64))
     """The place of each card's NUMA node, -1 for all cards of a node on which one is not known."""
 
@@ -48,6 +61,8 @@ class Devices:
         self._named = np.concatenate([self._named, np.zeros(more, np.bool_)])
         self._policy = np.concatenate([self._policy, np.zeros(more, np.int64)])
         self._cells = np.concatenate([self._cells, np.zeros(more, np.int64)])
+        self._milli = np.concatenate([self._milli, np.full(more, WHOLE_CPU, np.int64)])
+        self._demanding = np.concatenate([self._demanding, np.zeros(more, np.bool_)])
         self._card_cell = grown(self._card_cell, cards, len(self._named))
         for columns in (self.free, self.have):
             columns.grow(cards, cells, len(self._named))
@@ -55,15 +70,18 @@ class Devices:
     def put(self, slot: int, inventory: NodeInventory) -> None:
         """A node came, or its devices changed; whatever held some of them was taken out before."""
         self.remove(slot)
-        cards, layout = self._described[slot] = described(inventory)
+        cards, layout, nics = self._described[slot] = described(inventory)
+        self._inventories[slot] = inventory
         if len(cards) > len(self.free.core) or len(layout.cells) > len(self.free.cell_cpu):
             self.resize(len(self._named), len(cards), len(layout.cells))
         places = {cell.number: at for at, cell in enumerate(layout.cells)}
         near = [places.get(card.cell, -1) for card in cards]
         self._card_cell[: len(cards), slot] = -1 if -1 in near else near
         self._named[slot], self._policy[slot], self._cells[slot] = layout.named, layout.policy, len(layout.cells)
+        self._milli[slot], self._demanding[slot] = layout.cpu_milli, layout.binding is not None
         self.kept += layout.strict
-        room = NodeRoom(cards, layout)
+        self.amplified += layout.cpu_milli != WHOLE_CPU
+        room = NodeRoom(cards, layout, nics)
         self.have.put(slot, room)
         self.free.put(slot, room)
 
@@ -71,9 +89,12 @@ class Devices:
         """A node is gone, or about to be put anew."""
         if slot not in self._described:
             return
-        _, layout = self._described.pop(slot)
+        _, layout, _ = self._described.pop(slot)
+        del self._inventories[slot]
         self.nodes.pop(slot, None)
         self.kept -= layout.strict
+        self.amplified -= layout.cpu_milli != WHOLE_CPU
+        self._milli[slot], self._demanding[slot] = WHOLE_CPU, False
         self._named[slot], self._policy[slot], self._cells[slot] = False, 0, 0
         self.free.clear(slot)
         self.have.clear(slot)
@@ -113,6 +134,17 @@ class Devices:
         held = node.held.get(key) if node else None
         return held[1] if held else NOTHING
 
+    def surcharge(self, need: DeviceNeed, slot: int) -> int:
+        """What a pod's own CPUs count on a node beyond what it asks for, in milli-cores."""
+        return need.cpus * (int(self._milli[slot]) - WHOLE_CPU) if self.amplified and need.cpus else 0
+
+    def surcharges(self, need: DeviceNeed, slots: Slots) -> Ints | None:
+        """The same for many nodes; None where there is none."""
+        if not self.amplified or not need.cpus:
+            return None
+        extra: Ints = need.cpus * (self._milli[slots] - WHOLE_CPU)
+        return extra
+
     def copies(self, need: DeviceNeed, slots: Slots, columns: Columns | None = None) -> Ints:
         """How many pods of the kind the devices of each of ``slots`` have room for."""
         columns = columns or self.free
@@ -122,12 +154,16 @@ class Devices:
         parts = self._parts(need.cards, slots, columns) if need.cards else None
         count = need.cards.count if need.cards else 1
         policy = np.where(self._named[slots], np.maximum(self._policy[slots], need.policy), 0)
-        anywhere = np.full(policy.shape, MOST_COPIES, np.int64) if parts is None else most_copies(parts, count)
-        copies = np.minimum(anywhere, self._free_cpus(need, slots, columns))
+        copies = np.full(policy.shape, MOST_COPIES, np.int64) if parts is None else most_copies(parts, count)
+        copies = np.minimum(copies, self._free_cpus(need, slots, columns))
+        tried = np.full(policy.shape, need.intricate) | (self._demanding[slots] & (need.cpus > 0))
         if policy.max(initial=0) >= NumaPolicy.RESTRICTED:
-            kept = self._kept_copies(need, slots, columns, parts, anywhere, policy)
+            kept, narrow = self._kept_copies(need, slots, columns, parts), self._narrow(need, slots)
+            kept = np.where(narrow, np.minimum(kept, copies), 0)
             copies = np.where(policy >= NumaPolicy.RESTRICTED, kept, copies)
-        return np.where(self.agrees(need, slots), copies, 0)
+            tried |= (policy == NumaPolicy.RESTRICTED) & ~narrow
+        copies = np.where(self.agrees(need, slots), copies, 0)
+        return self._tried(need, slots, columns, copies, tried) if tried.any() else copies
 
     def copies_at(self, need: DeviceNeed, slots: Sequence[int]) -> list[int]:
         """The same for a few nodes."""
@@ -158,6 +194,15 @@ class Devices:
         if need.cpus:
             words = f"have too few CPUs that no other pod has for itself (needs {need.cpus})"
             yield "cpu", words, np.asarray(self._free_cpus(need, ALL, columns)) > 0
+            if need.binding.required or self._demanding.any():
+                words = (
+                    f"have no {need.cpus} CPUs free that can be bound as {need.binding.words} and as the node demands"
+                )
+                yield "cpu", words, self._bindable(need, columns)
+        if need.nics:
+            where = " behind the PCIe switches of the cards" if need.nics.joint is Joint.SAME_PCIE else ""
+            words = f"have too few RDMA devices free{where} (needs {need.nics.share} % of {need.nics.count})"
+            yield RDMA, words, self.copies(need, ALL, columns) > 0
         asked = format_amounts({"cpu": need.cpu, "memory": need.memory})
         cards = f", gpu {need.cards.count}" if need.cards else ""
         words = f"have no NUMA node with enough free (needs cpu {asked['cpu']}, memory {asked['memory']}{cards} in one)"
@@ -170,6 +215,11 @@ class Devices:
         policy = self._policy[slots]
         agrees: Mask = self._named[slots] & ((policy == 0) | (policy == need.policy))
         return agrees
+
+    def _bindable(self, need: DeviceNeed, columns: Columns) -> Mask:
+        """Where the CPUs could be bound as they must, wherever on the node they are."""
+        plain = DeviceNeed(None, need.cpus, cpu=need.cpu, binding=need.binding)
+        return self.copies(plain, ALL, columns) > 0
 
     def _parts(self, need: CardNeed, slots: Slots, columns: Columns) -> Ints:
         """How many pods each card could hold a part of (card by node)."""
@@ -189,54 +239,59 @@ class Devices:
     def _free_cpus(self, need: DeviceNeed, slots: Slots, columns: Columns) -> Ints | int:
         if not need.cpus:
             return MOST_COPIES
-        copies: Ints = (np.maximum(columns.cell_cpu[:, slots], 0) // 1000).sum(axis=0) // need.cpus
+        copies: Ints = (np.maximum(columns.cell_cpu[:, slots], 0) // self._milli[slots]).sum(axis=0) // need.cpus
         return copies
 
-    def _kept_copies(
-        self, need: DeviceNeed, slots: Slots, columns: Columns, parts: Ints | None, anywhere: Ints, policy: Ints
-    ) -> Ints:
-        """The copies on nodes that keep pods within NUMA nodes, each in the fewest that it needs."""
+    def _kept_copies(self, need: DeviceNeed, slots: Slots, columns: Columns, parts: Ints | None) -> Ints:
+        """The copies that fit if each stays on one NUMA node."""
         cpu, memory = np.maximum(columns.cell_cpu[:, slots], 0), np.maximum(columns.cell_memory[:, slots], 0)
-        single = np.zeros(policy.shape, np.int64)
+        asked = self._cpu_of(need, slots)
+        copies = np.zeros(self._cells[slots].shape, np.int64)
         near, count = self._card_cell[:, slots], need.cards.count if need.cards else 1
         placed = (near >= 0).any(axis=0)
         for at in range(len(cpu)):
-            fits = np.minimum(_times(cpu[at], need.cpu), _times(memory[at], need.memory))
+            fits = np.minimum(_times(cpu[at], asked), _times(memory[at], need.memory))
             if parts is not None:
-                inside = most_copies(np.where(near == at, parts, 0), count)
-                fits = np.where(placed, np.minimum(fits, inside), fits)
-            single += np.where(at < self._cells[slots], fits, 0)
-        single = np.minimum(single, anywhere)
-        if not (policy == NumaPolicy.RESTRICTED).any():
-            return single
-        width = self._width(need, slots)
-        across = np.minimum(self._across(need, slots, cpu, memory, width), anywhere)
-        return np.where((policy == NumaPolicy.RESTRICTED) & (width > 1) & (single == 0), across, single)
+                fits = np.where(placed, np.minimum(fits, most_copies(np.where(near == at, parts, 0), count)), fits)
+            copies += np.where(at < self._cells[slots], fits, 0)
+        return copies
 
-    def _width(self, need: DeviceNeed, slots: Slots) -> Ints:
-        """How many NUMA nodes the pod would need if they were empty; one more than there are when they are too few."""
-        width = np.ones(self._cells[slots].shape, np.int64)
-        for matrix, amount in ((self.have.cell_cpu, need.cpu), (self.have.cell_memory, need.memory)):
-            sums = np.cumsum(-np.sort(-matrix[:, slots], axis=0), axis=0)
-            width = np.maximum(width, 1 + (sums < amount).sum(axis=0))
-        return np.minimum(width, self._cells[slots])
+    def _cpu_of(self, need: DeviceNeed, slots: Slots) -> Ints | int:
+        """What a pod's cpu counts for on each node."""
+        return need.cpus * self._milli[slots] if need.cpus else need.cpu
 
-    def _across(self, need: DeviceNeed, slots: Slots, cpu: Ints, memory: Ints, width: Ints) -> Ints:
-        """The copies that fit into the emptiest ``width`` NUMA nodes: one, or all where those are all there are."""
-        order = np.argsort(-cpu, axis=0, kind="stable")
-        among = np.arange(len(cpu)).reshape(-1, 1) < width
-        free = np.take_along_axis(cpu, order, axis=0)
-        free = free // 1000 * 1000 if need.cpus else free
-        fits = np.minimum(
-            _times(np.where(among, free, 0).sum(axis=0), need.cpu),
-            _times(np.where(among, np.take_along_axis(memory, order, axis=0), 0).sum(axis=0), need.memory),
+    def _narrow(self, need: DeviceNeed, slots: Slots) -> Mask:
+        """Where one NUMA node could hold any one thing that the pod asks for, if nothing were used."""
+        cpu, memory = self.have.cell_cpu[:, slots], self.have.cell_memory[:, slots]
+        fits = (cpu.max(axis=0, initial=0) >= self._cpu_of(need, slots)) & (
+            memory.max(axis=0, initial=0) >= need.memory
         )
-        return np.where(width == self._cells[slots], fits, np.minimum(fits, 1))
+        if need.cards:
+            near, parts = self._card_cell[:, slots], self._parts(need.cards, slots, self.have) > 0
+            most = np.max([((near == at) & parts).sum(axis=0) for at in range(len(cpu))], axis=0, initial=0)
+            fits &= (most >= need.cards.count) | (near < 0).all(axis=0)
+        return np.asarray(fits, np.bool_)
+
+    def _tried(self, need: DeviceNeed, slots: Slots, columns: Columns, copies: Ints, tried: Mask) -> Ints:
+        """Replace the copies by what the plain rule says, where the vectors do not tell."""
+        numbers = np.arange(len(self._named))[slots]
+        for place in np.flatnonzero(tried & (self._cells[slots] > 0)).tolist():
+            slot = int(numbers[place])
+            node = self.nodes.get(slot) if columns is self.free else None
+            count = node.room.count(need) if node else _count_empty(self._inventories[slot], need)
+            copies[place] = count if self.agrees(need, np.array([slot]))[0] else 0
+        return copies
 
 
-def _times(have: Ints, need: int) -> Ints:
+@lru_cache(maxsize=4096)
+def _count_empty(inventory: NodeInventory, need: DeviceNeed) -> int:
+    """The copies on an empty node; nodes that are alike share the count."""
+    return NodeRoom(*described(inventory)).count(need)
+
+
+def _times(have: Ints, need: Ints | int) -> Ints:
     """How often the need fits."""
-    return have // need if need else np.full(have.shape, MOST_COPIES, np.int64)
+    return np.where(np.asarray(need) > 0, have // np.maximum(need, 1), MOST_COPIES)
 
 
 def _words(need: CardNeed) -> str:

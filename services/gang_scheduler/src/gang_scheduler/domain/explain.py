@@ -14,7 +14,7 @@ from gang_scheduler.domain.pod_record import PodRecord
 from gang_scheduler.domain.reservation_use import used_by
 from gang_scheduler.domain.room import Room
 from gang_scheduler.domain.upstream_words import available
-from gang_scheduler.domain.vectors import Ints, Mask
+from gang_scheduler.domain.vectors import ALL, Ints, Mask
 from kube import Manifest
 from resources.amounts import format_amount
 
@@ -38,6 +38,8 @@ class Reason(StrEnum):
     ROOM_BEING_FREED = "RoomBeingFreed"
     BAD_REQUESTS = "BadRequests"
     READY = "Ready"
+    NODES_TOO_BUSY = "NodesTooBusy"
+    DEVICES_MISSING = "DevicesMissing"
     VOLUMES_NOT_READY = "VolumesNotReady"
 
 
@@ -75,6 +77,9 @@ class NodeReport:
     reserved: str = ""
     """What became of the reservations that the pod might have used."""
 
+    rule: Reason = Reason.NO_NODE_MATCHES
+    """What the reason is where there is enough of all resources."""
+
     @property
     def fitting(self) -> int:
         return 0 if self.obstacle else self.nodes - sum(count for _, count in self.filters)
@@ -83,7 +88,7 @@ class NodeReport:
     def reason(self) -> Reason:
         if self.obstacle:
             return Reason.VOLUMES_NOT_READY
-        return Reason.NOT_ENOUGH_RESOURCES if self.short else Reason.NO_NODE_MATCHES
+        return Reason.NOT_ENOUGH_RESOURCES if self.short else self.rule
 
     def sentence(self) -> str:
         """``0/3 nodes are available: 3 Insufficient cpu (needs 2, most free 1500m on n1).``"""
@@ -104,6 +109,11 @@ def node_report(room: Room, record: PodRecord) -> NodeReport:
     counts: list[tuple[str, int]] = []
     for phrase, mask in static_filters(record.shape.rules, table):
         _sieve(counts, phrase, left, mask)
+    rule = Reason.NO_NODE_MATCHES
+    for phrase, mask in room.claim_book.masks(record.shape):
+        before = len(counts)
+        _sieve(counts, phrase, left, mask)
+        rule = Reason.DEVICES_MISSING if len(counts) > before else rule
     for phrase, mask in room.coupling_masks(record):
         _sieve(counts, phrase, left, mask)
     if record.shape.devices.policy >= NumaPolicy.RESTRICTED:
@@ -115,12 +125,20 @@ def node_report(room: Room, record: PodRecord) -> NodeReport:
         _sieve(counts, phrase, left, mask)
         if len(counts) > before:
             short.append({"resource": name, "need": format_amount(name, need), "phrase": phrase})
+    if (amplified := table.amplified(record.shape, ALL)) is not None:
+        cpus = record.shape.devices.cpus
+        words = f"have too little cpu for {cpus} CPUs of the pod's own, which count for more where cpu is amplified"
+        _sieve(counts, words, left, amplified > 0)
     for name, phrase, mask in table.devices.filters(record.shape.devices):
         before = len(counts)
         _sieve(counts, phrase, left, mask)
         if len(counts) > before:
             short.append({"resource": name, "need": "", "phrase": phrase})
-    return NodeReport(nodes, tuple(counts), tuple(short), "", used_by(room, record))
+    before = len(counts)
+    for words, mask in table.load.filters(record.shape, table.names):
+        _sieve(counts, words, left, mask)
+    rule = Reason.NODES_TOO_BUSY if len(counts) > before else rule
+    return NodeReport(nodes, tuple(counts), tuple(short), "", used_by(room, record), rule)
 
 
 def too_large(room: Room, record: PodRecord) -> str:

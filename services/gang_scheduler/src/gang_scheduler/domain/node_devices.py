@@ -76,7 +76,9 @@ class NodeDevices:
         """The part of what the tenant is known to have that its need speaks of; None when something of it is not known."""
         need, given = tenant.need, tenant.given
         kept = self.room.policy_for(need) >= NumaPolicy.RESTRICTED and bool(need.cpu or need.memory)
-        missing = (need.cards and not given.cards) or (need.cpus and not given.cpus) or (kept and not given.shares)
+        missing = need.cards is not None and not given.cards
+        missing = missing or (need.cpus > 0 and not given.cpus) or (kept and not given.shares)
+        missing = missing or (need.nics is not None and bool(self.room.nics) and not given.nics)
         if missing:
             return None
         return Allotment(
@@ -84,6 +86,7 @@ class NodeDevices:
             given.cards if need.cards else (),
             given.cpus if need.cpus else (),
             given.shares if kept else (),
+            given.nics if need.nics else (),
         )
 
     def _hold(self, tenant: Tenant, allotment: Allotment) -> None:

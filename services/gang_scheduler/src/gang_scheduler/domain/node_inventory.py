@@ -1,17 +1,22 @@
 """What is said about the devices of a node, by the node itself and by the objects that describe it."""
 
 import json
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 
 from gang_scheduler.domain.cards import Card, cards_of
-from gang_scheduler.domain.numa import CPU_TOPOLOGY, POLICY_LABEL, NumaLayout, layout_of
+from gang_scheduler.domain.cpu_topology import NO_WORDS, CpuWords, layout_of
+from gang_scheduler.domain.cpu_words import TOPOLOGY_KIND, VOLCANO_KIND, cpu_words
+from gang_scheduler.domain.nics import Nic, nics_of
+from gang_scheduler.domain.numa import NumaLayout
 from kube import Manifest, Object
 from resources import QuantityError, parse_amounts
 
 INVENTORY = "tidegate.dev/inventory"
 DEVICE_KIND = "Device.scheduling.koordinator.sh"
-TOPOLOGY_KIND = "NodeResourceTopology.topology.node.k8s.io"
+DESCRIPTIONS = (DEVICE_KIND, TOPOLOGY_KIND, VOLCANO_KIND)
+"""The kinds that describe what a node of the same name has."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,41 +25,40 @@ class NodeInventory:
 
     text: str = ""
     allocatable: tuple[tuple[str, int], ...] = ()
-    policy: str = ""
-    cpu_topology: str = ""
+    cpus: CpuWords = NO_WORDS
     device: str = ""
     """What Koordinator's agent says of the cards, as JSON."""
 
 
-def inventory_of(node: Object, topology: Object | None, device: Object | None) -> NodeInventory:
-    """What matters of a node and of the objects that describe its CPUs and its cards."""
+def inventory_of(node: Object, descriptions: Mapping[str, Object]) -> NodeInventory:
+    """What matters of a node and of the objects, by kind, that describe its CPUs and its cards."""
     listed = node.status.get("allocatable") or node.status.get("capacity") or {}
     try:
         amounts = parse_amounts({name: amount for name, amount in listed.items() if name == "cpu" or "gpu" in name})
     except QuantityError:
         amounts = {}
+    device = descriptions.get(DEVICE_KIND)
     return NodeInventory(
         node.annotations.get(INVENTORY) or "",
         tuple(sorted(amounts.items())),
-        node.labels.get(POLICY_LABEL) or "",
-        topology.annotations.get(CPU_TOPOLOGY, "") if topology else "",
+        cpu_words(node, descriptions),
         json.dumps(device.spec.get("devices") or []) if device else "",
     )
 
 
 @lru_cache(maxsize=4096)
-def described(inventory: NodeInventory) -> tuple[tuple[Card, ...], NumaLayout]:
-    """The cards and the NUMA nodes; nodes that are alike share them."""
+def described(inventory: NodeInventory) -> tuple[tuple[Card, ...], NumaLayout, tuple[Nic, ...]]:
+    """The cards, the NUMA nodes and the RDMA devices; nodes that are alike share them."""
     try:
         read = json.loads(inventory.text or "{}")
     except ValueError:
         read = {}
     found: Manifest = read if isinstance(read, dict) else {}
-    if inventory.device:
-        found = _with_cards(found, json.loads(inventory.device))
+    devices: list[Manifest] = json.loads(inventory.device) if inventory.device else []
+    if devices:
+        found = _with_cards(found, devices)
     amounts = dict(inventory.allocatable)
-    layout = layout_of(found, inventory.policy, amounts.get("cpu", 0), inventory.cpu_topology)
-    return cards_of(found, amounts), layout
+    return cards_of(found, amounts), layout_of(found, inventory.cpus, amounts.get("cpu", 0)), nics_of(devices)
 
 
 def _with_cards(inventory: Manifest, devices: list[Manifest]) -> Manifest:
@@ -64,6 +68,8 @@ def _with_cards(inventory: Manifest, devices: list[Manifest]) -> Manifest:
     listed = inventory.get("gpus") or [_card(one) for one in described]
     if not isinstance(listed, list):
         return inventory
+    switch = {one["minor"]: (one.get("topology") or {}).get("pcieID") for one in described}
+    listed = [{"pcie": switch.get(one.get("index", at)), **one} for at, one in enumerate(listed)]
     cards = [{**one, "healthy": False} if one.get("index", at) in sick else one for at, one in enumerate(listed)]
     return {**inventory, "gpus": cards}
 

@@ -1,49 +1,57 @@
 """What is free of the devices of one node, and what of it a pod would get.
 
-A pod that has to stay within NUMA nodes gets the fullest one that holds it whole; where it may be on several it gets as
-few as it needs, the emptiest ones. Others get cards and CPUs wherever they are, those of one NUMA node first.
+A pod that has to stay within NUMA nodes gets the smallest set of them where all that it asks for overlaps: of single ones
+the fullest, unless the node says otherwise; of larger sets the emptiest. Others get cards and CPUs wherever they are, from
+one NUMA node if one has enough.
 """
 
-from collections.abc import Iterable
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Sequence
+from copy import copy
+from dataclasses import dataclass, field, replace
+from typing import TypeVar
 
 from gang_scheduler.domain.allotments import Allotment, CellShare
-from gang_scheduler.domain.cards import Card, choose_whole
+from gang_scheduler.domain.card_room import MOST_COPIES, CardRoom
+from gang_scheduler.domain.cpu_binding import Exclusive
+from gang_scheduler.domain.cpu_sets import CpuPool
 from gang_scheduler.domain.device_needs import CardNeed, DeviceNeed, NumaPolicy
-from gang_scheduler.domain.numa import NumaLayout, choose_cpus
+from gang_scheduler.domain.nics import WHOLE, Joint, Nic, NicNeed, pick, switch_sets
+from gang_scheduler.domain.numa import WHOLE_CPU, Allocation, NumaLayout
+from gang_scheduler.domain.numa_hints import Asked, Places, overlaps
 
-MOST_COPIES = 1 << 20
-"""Stands for any number of copies, where nothing limits them."""
+_K = TypeVar("_K")
+
+TRIED = 256
+"""So many copies at most are counted by trying; no node takes more pods."""
 
 
 @dataclass(slots=True)
-class NodeRoom:
-    """Free amounts: of each card, core in percent, memory in bytes and virtual GPUs; of each NUMA node, cpu and memory."""
+class NodeRoom(CardRoom):
+    """Free amounts: of the cards; of each NUMA node, cpu in milli-cores and memory in bytes."""
 
-    cards: tuple[Card, ...]
     layout: NumaLayout
-    core: list[int] = field(init=False)
-    memory: list[int] = field(init=False)
-    slots: list[int] = field(init=False)
+    nics: tuple[Nic, ...] = ()
+    nic_free: dict[int, int] = field(init=False)
+    """Percent of each RDMA device."""
+
     cell_cpu: list[int] = field(init=False)
     cell_memory: list[int] = field(init=False)
     owned: dict[int, int] = field(default_factory=dict)
     """The CPUs that belong to one pod alone, each with the number of pods that say so."""
 
-    _alike: bool = field(init=False)
-    """Whether no card is nearer to another than to a third: then the lowest are the best."""
+    guarded: dict[tuple[Exclusive, int], int] = field(default_factory=dict)
+    """How many CPUs of a core, or of a NUMA node by its place, belong to pods that would rather not share it."""
 
-    _card_at: dict[int, int] = field(init=False)
+    alone: dict[tuple[int, bool], int] = field(default_factory=dict)
+    """By place of a NUMA node: how many pods are on it alone (True), or on others too (False)."""
+
     _cell_at: dict[int, int] = field(init=False)
 
     def __post_init__(self) -> None:
-        self.core = [100] * len(self.cards)
-        self.memory = [card.memory for card in self.cards]
-        self.slots = [card.slots for card in self.cards]
-        self.cell_cpu = [1000 * len(cell.cpus) for cell in self.layout.cells]
+        CardRoom.__post_init__(self)
+        self.cell_cpu = [self.layout.cpu_milli * len(cell.cpus) for cell in self.layout.cells]
         self.cell_memory = [cell.memory for cell in self.layout.cells]
-        self._alike = len({card.cell for card in self.cards}) <= 1 and all(c.group == c.index for c in self.cards)
-        self._card_at = {card.index: at for at, card in enumerate(self.cards)}
+        self.nic_free = {nic.index: WHOLE for nic in self.nics}
         self._cell_at = {cell.number: at for at, cell in enumerate(self.layout.cells)}
 
     def policy_for(self, need: DeviceNeed) -> NumaPolicy:
@@ -52,176 +60,219 @@ class NodeRoom:
 
     def choose(self, need: DeviceNeed, *, forced: bool = False) -> Allotment | None:
         """What a pod would get; None when there is not enough. ``forced``: as much of it as there is, come what may."""
+        if need.nics is not None and (self.nics or need.nics.joint is Joint.SAME_PCIE):
+            return self._jointly(need, need.nics, forced)
+        return self._choose(need, forced)
+
+    def _choose(self, need: DeviceNeed, forced: bool) -> Allotment | None:
+        """The same without RDMA devices."""
         policy = self.policy_for(need)
         if policy < NumaPolicy.RESTRICTED:
             return self._anywhere(need, forced)
-        cell = self._best_cell(need)
-        if cell is not None:
-            return self._inside(need, cell)
-        width = len(self.cell_cpu) if forced else self._width(need)
-        if forced or (policy is NumaPolicy.RESTRICTED and width > 1):
-            return self._across(need, width, forced)
-        return None
+        for places in self._aligned(need, policy):
+            allotment = self._within(need, places)
+            if allotment is not None:
+                return allotment
+        return self._within(need, frozenset(range(len(self.cell_cpu))), forced=True) if forced else None
 
-    def copies_on(self, at: int, need: CardNeed) -> int:
-        """How many pods one card could hold a card's part of."""
-        limits = [MOST_COPIES]
-        if need.core:
-            limits.append(self.core[at] // need.core)
-        memory = memory_of(self.cards[at], need)
-        if memory:
-            limits.append(self.memory[at] // memory)
-        if need.virtual:
-            limits.append(self.slots[at])
-            if not need.core and not self.core[at]:
-                return 0
-        return max(0, min(limits))
+    def _jointly(self, need: DeviceNeed, nics: NicNeed, forced: bool) -> Allotment | None:
+        """Cards and RDMA devices behind the same switches; else, where that is not demanded, wherever they are."""
+        if need.cards is not None and nics.joint:
+            cards: dict[str, int] = {}
+            for at, card in enumerate(self.cards):
+                if card.pcie:
+                    cards[card.pcie] = cards.get(card.pcie, 0) + self.copies_on(at, need.cards)
+            for switches in switch_sets(cards, nics.count):
+                chosen = pick([nic for nic in self.nics if nic.pcie in switches], self.nic_free, nics, switches)
+                found = self._behind(switches, need.cards)._choose(need, False) if chosen else None
+                if (
+                    found is not None
+                    and chosen
+                    and {self.cards[self._card_at[one]].pcie for one in found.cards} == switches
+                ):
+                    return replace(found, nics=chosen)
+            if nics.joint is Joint.SAME_PCIE and not forced:
+                return None
+        found = self._choose(need, forced)
+        if found is None:
+            return None
+        near = {self.cards[self._card_at[one]].cell for one in found.cards}
+        chosen = pick([nic for nic in self.nics if nic.cell in near], self.nic_free, nics, frozenset())
+        chosen = chosen or pick(self.nics, self.nic_free, nics, frozenset())
+        return replace(found, nics=chosen or ()) if chosen or forced else None
+
+    def _behind(self, switches: frozenset[str], need: CardNeed) -> "NodeRoom":
+        """The node as if the cards behind other switches were taken, and of several so many that each gives some."""
+        room = self._copied()
+        fitting = {one: [at for at, card in enumerate(self.cards) if card.pcie == one] for one in sorted(switches)}
+        fitting = {one: [at for at in cards if self.copies_on(at, need)] for one, cards in fitting.items()}
+        left = need.count - len(switches)
+        kept: set[int] = set()
+        for cards in sorted(fitting.values(), key=lambda cards: (-len(cards), cards)):
+            more = len(cards) - 1 if len(switches) == 1 else min(left, len(cards) - 1)
+            kept.update(cards[: more + 1])
+            left -= more
+        for at in range(len(self.cards)):
+            if at not in kept:
+                room.core[at] = room.memory[at] = room.slots[at] = 0
+        return room
+
+    def count(self, need: DeviceNeed) -> int:
+        """How many pods would get something, one after the other."""
+        room, done = self._copied(), 0
+        while done < TRIED and (allotment := room.choose(need)) is not None:
+            if not (allotment.cards or allotment.cpus or allotment.shares or allotment.nics):
+                return MOST_COPIES
+            room.charge(need, allotment, -1)
+            done += 1
+        return done
+
+    def _copied(self) -> "NodeRoom":
+        room = copy(self)
+        room.core, room.memory, room.slots = list(self.core), list(self.memory), list(self.slots)
+        room.cell_cpu, room.cell_memory = list(self.cell_cpu), list(self.cell_memory)
+        room.nic_free = dict(self.nic_free)
+        room.owned, room.guarded, room.alone = dict(self.owned), dict(self.guarded), dict(self.alone)
+        return room
 
     def charge(self, need: DeviceNeed, allotment: Allotment, sign: int) -> None:
         """Take away what a pod has (``sign`` -1), or give it back (1)."""
-        cards = need.cards
-        for index in allotment.cards if cards else ():
-            at = self._card_at.get(index)
-            if at is not None and cards is not None:
-                self.core[at] += sign * cards.core
-                self.memory[at] += sign * memory_of(self.cards[at], cards)
-                self.slots[at] += sign if cards.virtual else 0
+        if need.cards is not None:
+            self.move_cards(need.cards, allotment.cards, sign)
+        for nic in allotment.nics if need.nics is not None else ():
+            if nic in self.nic_free and need.nics is not None:
+                self.nic_free[nic] += sign * need.nics.share
         for share in allotment.shares:
             at = self._cell_at.get(share.cell)
             if at is not None:
-                self.cell_cpu[at] += sign * share.cpu
+                self.cell_cpu[at] += sign * self._amplified(need, share.cpu)
                 self.cell_memory[at] += sign * share.memory
+                _tally(self.alone, (at, len(allotment.shares) == 1), -sign)
         for cpu in allotment.cpus:
-            at = next((at for at, cell in enumerate(self.layout.cells) if cpu in cell.cpus), None)
+            at = self._cell_of(cpu)
             if at is not None and not allotment.shares:
-                self.cell_cpu[at] += sign * 1000
-            self.owned[cpu] = self.owned.get(cpu, 0) - sign
-            if not self.owned[cpu]:
-                del self.owned[cpu]
+                self.cell_cpu[at] += sign * self.layout.cpu_milli
+            _tally(self.owned, cpu, -sign)
+            if need.binding.exclusive is Exclusive.CORE:
+                _tally(self.guarded, (Exclusive.CORE, self.layout.core(cpu)), -sign)
+            elif need.binding.exclusive is Exclusive.CELL and at is not None:
+                _tally(self.guarded, (Exclusive.CELL, at), -sign)
+
+    def _amplified(self, need: DeviceNeed, cpu: int) -> int:
+        """CPUs of a pod's own count as what they are; on an amplified node that is more than was asked for."""
+        return cpu * self.layout.cpu_milli // WHOLE_CPU if need.cpus else cpu
+
+    def _cell_of(self, cpu: int) -> int | None:
+        return next((at for at, cell in enumerate(self.layout.cells) if cpu in cell.cpus), None)
 
     def _anywhere(self, need: DeviceNeed, forced: bool) -> Allotment | None:
-        cards = self._cards(need, range(len(self.cards)), forced)
-        cpus = self._cpus(need.cpus, forced)
+        near = self._common_cell(need) if need.cards and need.cpus and len(self.cell_cpu) > 1 else None
+        among = range(len(self.cards)) if near is None else self._near([near])
+        cards = self.choose_cards(need.cards, among, forced)
+        cpus = self._cpus(need, None if near is None else [near], forced)
         if cards is None or cpus is None:
             return None
         return Allotment(need.cards.resource if need.cards else "", cards, cpus)
 
-    def _best_cell(self, need: DeviceNeed) -> int | None:
-        """The fullest NUMA node that holds the pod whole."""
-        whole = [at for at in range(len(self.cell_cpu)) if self._holds(at, need)]
-        return min(whole, key=lambda at: (self.cell_cpu[at], at)) if whole else None
+    def _common_cell(self, need: DeviceNeed) -> int | None:
+        """The fullest NUMA node that has both the cards and the CPUs."""
+        both = [
+            at
+            for at in range(len(self.cell_cpu))
+            if self.choose_cards(need.cards, self._near([at]), False) and self._cpus(need, [at], False)
+        ]
+        return min(both, key=lambda at: (self.cell_cpu[at], at)) if both else None
 
-    def _holds(self, at: int, need: DeviceNeed) -> bool:
-        if self.cell_cpu[at] < need.cpu or self.cell_memory[at] < need.memory:
-            return False
-        return self._cards(need, self._near(at), False) is not None
+    def _aligned(self, need: DeviceNeed, policy: NumaPolicy) -> list[Places]:
+        """Where the pod may be, the best first."""
+        asked = list(self._asked(need))
+        if not asked:
+            return [frozenset()]
+        found = [places for places in overlaps(asked, policy) if not need.apart or self._unmixed(places)]
+        return sorted(found, key=self._rank) if len(found) > 1 else found
 
-    def _inside(self, need: DeviceNeed, at: int) -> Allotment:
-        cell = self.layout.cells[at]
-        cards = self._cards(need, self._near(at), False) or ()
-        free = [cpu for cpu in cell.cpus if cpu not in self.owned]
-        cpus = choose_cpus(free, need.cpus, self.layout, self.owned)
-        shares = (CellShare(cell.number, need.cpu, need.memory),) if need.cpu or need.memory else ()
-        return Allotment(need.cards.resource if need.cards else "", cards, cpus, shares)
+    def _rank(self, places: Places) -> tuple[int, int, list[int]]:
+        free = sum(self.cell_cpu[at] for at in places)
+        fullest = len(places) == 1 and self.layout.allocation is Allocation.MOST
+        return len(places), free if fullest else -free, sorted(places)
 
-    def _width(self, need: DeviceNeed) -> int:
-        """How many NUMA nodes the pod would need if they were empty."""
-        cpu = sorted((1000 * len(cell.cpus) for cell in self.layout.cells), reverse=True)
-        memory = sorted((cell.memory for cell in self.layout.cells), reverse=True)
-        widths = range(1, len(cpu) + 1)
-        enough = (w for w in widths if sum(cpu[:w]) >= need.cpu and sum(memory[:w]) >= need.memory)
-        return next(enough, len(cpu))
+    def _unmixed(self, places: Places) -> bool:
+        return not any(self.alone.get((at, len(places) > 1)) for at in places)
 
-    def _across(self, need: DeviceNeed, width: int, forced: bool) -> Allotment | None:
-        """Parts of ``width`` NUMA nodes, the emptiest ones."""
-        cpu, memory = need.cpu, need.memory
-        shares: list[CellShare] = []
-        for at in sorted(range(len(self.cell_cpu)), key=lambda at: (-self.cell_cpu[at], at))[:width]:
-            free = max(0, self.cell_cpu[at])
-            part = min(cpu, free // 1000 * 1000 if need.cpus else free), min(memory, max(0, self.cell_memory[at]))
-            if any(part):
-                shares.append(CellShare(self.layout.cells[at].number, *part))
-                cpu, memory = cpu - part[0], memory - part[1]
-        cards = self._cards(need, range(len(self.cards)), forced)
-        if (cpu or memory or cards is None) and not forced:
-            return None
-        cpus: list[int] = []
-        for share in shares if need.cpus else ():
-            free_cpus = [cpu for cpu in self.layout.cells[self._cell_at[share.cell]].cpus if cpu not in self.owned]
-            cpus += choose_cpus(free_cpus, share.cpu // 1000, self.layout, self.owned)
-        resource = need.cards.resource if need.cards else ""
-        return Allotment(resource, cards or (), tuple(sorted(cpus)), tuple(sorted(shares)))
-
-    def _cpus(self, count: int, forced: bool) -> tuple[int, ...] | None:
-        """CPUs for one pod alone: all in one NUMA node if one has enough, the fullest such; else the fewest NUMA nodes."""
-        if not count:
-            return ()
-        free = [max(0, milli) // 1000 for milli in self.cell_cpu]
-        enough = [at for at, number in enumerate(free) if number >= count]
-        if enough:
-            order = [min(enough, key=lambda at: (free[at], at))]
-        elif sum(free) >= count or forced:
-            order = sorted(range(len(free)), key=lambda at: (-free[at], at))
-        else:
-            return None
-        chosen: list[int] = []
-        for at in order:
-            part = [cpu for cpu in self.layout.cells[at].cpus if cpu not in self.owned]
-            chosen += choose_cpus(part, min(free[at], count - len(chosen)), self.layout, self.owned)
-        return tuple(sorted(chosen))
-
-    def _near(self, at: int) -> list[int]:
-        """The cards of a NUMA node; all of them where it is not known of every card."""
-        cells = [self._cell_at.get(card.cell) for card in self.cards]
-        return [number for number, cell in enumerate(cells) if cell == at or None in cells]
-
-    def _cards(self, need: DeviceNeed, among: Iterable[int], forced: bool) -> tuple[int, ...] | None:
-        """The indexes of the cards for a pod; None when they are too few."""
+    def _asked(self, need: DeviceNeed) -> Iterator[Asked]:
+        unit = self.layout.cpu_milli
+        if need.cpu:
+            have = [unit * len(cell.cpus) for cell in self.layout.cells]
+            free = [cpu // unit * unit for cpu in self.cell_cpu] if need.cpus else self.cell_cpu
+            yield Asked(self._amplified(need, need.cpu), have, free)
+        if need.memory:
+            yield Asked(need.memory, [cell.memory for cell in self.layout.cells], self.cell_memory)
         cards = need.cards
+        if cards is not None and self._placed():
+            near = [self._near([at]) for at in range(len(self.cell_cpu))]
+            fit = [[self.copies_on(at, cards) > 0 for at in group] for group in near]
+            have = [sum(self.holds_when_empty(at, cards) for at in group) for group in near]
+            yield Asked(cards.count, have, [sum(group) for group in fit])
+
+    def _within(self, need: DeviceNeed, places: Places, forced: bool = False) -> Allotment | None:
+        """What a pod gets that is to be at ``places``; what they have too little of comes from the emptiest others."""
+        order = sorted(range(len(self.cell_cpu)), key=lambda at: (at not in places, -self.cell_cpu[at], at))
+        inside = order[: len(places)]
+        cards = self.choose_cards(need.cards, self._near(inside), False)
         if cards is None:
+            cards = self.choose_cards(need.cards, range(len(self.cards)), forced)
+        cpus = self._cpus(need, inside, False)
+        if cpus is None and (forced or sum(self.cell_cpu[at] // self.layout.cpu_milli for at in inside) < need.cpus):
+            cpus = self._cpus(need, None, forced)
+        if cards is None or cpus is None:
+            return None
+        shares = self._shares(need, order, cpus, forced)
+        return None if shares is None else Allotment(need.cards.resource if need.cards else "", cards, cpus, shares)
+
+    def _shares(
+        self, need: DeviceNeed, order: Sequence[int], cpus: Sequence[int], forced: bool
+    ) -> tuple[CellShare, ...] | None:
+        """The amounts of each NUMA node; None when there is not enough. CPUs of the pod's own say where its cpu is."""
+        cpu, memory = 0 if need.cpus else need.cpu, need.memory
+        cells = [self._cell_of(number) for number in cpus]
+        shares: list[CellShare] = []
+        for at in order:
+            own = WHOLE_CPU * cells.count(at) if need.cpus else min(cpu, max(0, self.cell_cpu[at]))
+            part = min(memory, max(0, self.cell_memory[at]))
+            if own or part:
+                shares.append(CellShare(self.layout.cells[at].number, own, part))
+            cpu, memory = cpu - (0 if need.cpus else own), memory - part
+        return None if (cpu or memory) and not forced else tuple(sorted(shares))
+
+    def _cpus(self, need: DeviceNeed, among: Sequence[int] | None, forced: bool) -> tuple[int, ...] | None:
+        """CPUs for one pod alone."""
+        if not need.cpus:
             return ()
-        if cards.whole and not forced:
-            free = [self.cards[at] for at in among if self._untouched(at)]
-            if len(free) < cards.count:
-                return None
-            return tuple(card.index for card in free[: cards.count]) if self._alike else choose_whole(free, cards.count)
-        among = list(among)
-        copies = {at: self.copies_on(at, cards) for at in among}
-        fitting = [at for at in among if copies[at]]
-        if len(fitting) < cards.count:
-            if not forced:
-                return None
-            fitting += sorted((at for at in among if not copies[at]), key=lambda at: (-self.core[at], at))
-            return tuple(sorted(self.cards[at].index for at in fitting[: cards.count]))
-        chosen = sorted(fitting, key=self._fullness)[: cards.count]
-        if cards.count > 1 and _rest(copies, chosen, cards.count) + 1 < most_copies(copies.values(), cards.count):
-            # The fullest cards would leave room for fewer pods than the cards with most room do.
-            chosen = sorted(fitting, key=lambda at: (-copies[at], *self._fullness(at)))[: cards.count]
-        return tuple(sorted(self.cards[at].index for at in chosen))
+        kind = need.binding.exclusive
+        guarded = {number for level, number in self.guarded if level is kind}
+        room = [max(0, milli) // self.layout.cpu_milli for milli in self.cell_cpu]
+        core, cell = (guarded if kind is level else () for level in (Exclusive.CORE, Exclusive.CELL))
+        pool = CpuPool(self.layout, self.owned, room, core, cell)
+        chosen = pool.choose(need.cpus, need.binding, among)
+        if chosen is None and forced:
+            return replace(pool, layout=replace(self.layout, binding=None)).choose(min(need.cpus, pool.left()))
+        return chosen
 
-    def _untouched(self, at: int) -> bool:
-        return self.core[at] == 100 and self.memory[at] == self.cards[at].memory
+    def _placed(self) -> bool:
+        """Whether it is known of every card to which NUMA node it belongs."""
+        return all(card.cell in self._cell_at for card in self.cards)
 
-    def _fullness(self, at: int) -> tuple[int, int, int]:
-        return self.core[at], self.memory[at], at
+    def _near(self, places: Sequence[int]) -> list[int]:
+        """The cards of NUMA nodes; all of them where it is not known of every card."""
+        if not self._placed():
+            return list(range(len(self.cards)))
+        return [number for number, card in enumerate(self.cards) if self._cell_at[card.cell] in places]
 
 
-def memory_of(card: Card, need: CardNeed) -> int:
-    """How many bytes of the card one part takes."""
-    return need.memory or -(-card.memory * need.ratio // 100)
-
-
-def most_copies(copies: Iterable[int], count: int) -> int:
-    """How many pods of ``count`` different cards each fit where each card holds so many parts."""
-    each = list(copies)
-    most = sum(each) // count
-    while True:
-        fewer = sum(min(number, most) for number in each) // count
-        if fewer >= most:
-            return most
-        most = fewer
-
-
-def _rest(copies: dict[int, int], chosen: list[int], count: int) -> int:
-    """How many pods fit after one more has taken the ``chosen`` cards."""
-    return most_copies([number - (at in chosen) for at, number in copies.items()], count)
+def _tally(counts: dict[_K, int], key: _K, more: int) -> None:
+    """Count up or down; what comes to nothing is left out."""
+    number = counts.get(key, 0) + more
+    if number:
+        counts[key] = number
+    else:
+        counts.pop(key, None)

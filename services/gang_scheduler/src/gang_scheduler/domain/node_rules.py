@@ -80,7 +80,7 @@ def node_term(item: Mapping[str, Any]) -> NodeTerm:
 
 
 def toleration(item: Mapping[str, Any]) -> Toleration:
-    """A toleration of a manifest."""
+    """A toleration of a manifest: of a pod, or of a request for devices."""
     return Toleration(
         str(item.get("key") or ""),
         str(item.get("operator") or "Equal"),

@@ -6,11 +6,15 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from gang_scheduler.domain.devices import Devices
+from gang_scheduler.domain.lent_resources import current
+from gang_scheduler.domain.load_estimate import Load
+from gang_scheduler.domain.load_policy import MEASURED, LoadPolicy
 from gang_scheduler.domain.node_labels import NodeLabels
+from gang_scheduler.domain.node_load import NodeLoad
 from gang_scheduler.domain.node_rules import Taint, taints_of
 from gang_scheduler.domain.pod_requests import PODS
 from gang_scheduler.domain.pod_shape import PodShape, ResourceRows
-from gang_scheduler.domain.vectors import ChangeLog, Ids, Ints, Mask
+from gang_scheduler.domain.vectors import ChangeLog, Ids, Ints, Mask, Slots
 from kube import Object
 from resources import Amounts, QuantityError, parse_amounts
 
@@ -41,6 +45,7 @@ class NodeTable:
     taint_ids: Ids = field(default_factory=lambda: np.zeros(16, np.int32))
     taint_sets: list[tuple[Taint, ...]] = field(default_factory=lambda: [()])
     devices: Devices = field(default_factory=Devices)
+    load: NodeLoad = field(default_factory=lambda: NodeLoad(LoadPolicy()))
     held: dict[int, dict[int, int]] = field(default_factory=dict)
     """By slot and row: what of ``used`` nobody uses yet, because it is kept for somebody."""
 
@@ -79,6 +84,7 @@ class NodeTable:
         self.allocatable[:, slot] = 0
         self.used[:, slot] = 0
         self.devices.remove(slot)
+        self.load.forget(slot)
         self.held.pop(slot, None)
         self.labels.put(slot, self._labels_of.pop(slot), {})
         self.taint_ids[slot] = 0
@@ -93,6 +99,9 @@ class NodeTable:
             if row >= len(self.used):
                 self._grow_rows(row)
             self.used[row, slot] += need * count
+        surcharge = self.devices.surcharge(shape.devices, slot)
+        if surcharge:
+            self.used[self.resources.row("cpu"), slot] += surcharge * count
         self.room.add(slot)
 
     def hold(self, slot: int, amounts: Mapping[int, int]) -> None:
@@ -135,6 +144,22 @@ class NodeTable:
             self._grow_rows(max(shape.rows))
         return list(shape.rows)
 
+    def amplified(self, shape: PodShape, slots: Slots, *, empty: bool = False) -> Ints | None:
+        """How many copies the cpu of nodes allows on which CPUs of a pod's own count for more; None where nowhere."""
+        surcharge = self.devices.surcharges(shape.devices, slots)
+        if surcharge is None:
+            return None
+        row = self.resources.row("cpu")
+        used = 0 if empty else self.used[row, slots]
+        limit: Ints = np.maximum(0, (self.allocatable[row, slots] - used) // (shape.devices.cpu + surcharge))
+        return limit
+
+    def measured_of(self, slot: int) -> Load:
+        """What a node has of what is measured."""
+        rows = (self.resources.row(name) for name in MEASURED)
+        cpu, memory = (int(self.allocatable[row, slot]) if row < len(self.allocatable) else 0 for row in rows)
+        return Load(cpu, memory)
+
     def row_of(self, name: str) -> int:
         """The row of a resource, which exists then."""
         row = self.resources.row(name)
@@ -155,7 +180,7 @@ class NodeTable:
 
     def _put_allocatable(self, slot: int, node: Object) -> None:
         try:
-            amounts = parse_amounts(node.status.get("allocatable") or node.status.get("capacity"))
+            amounts = current(parse_amounts(node.status.get("allocatable") or node.status.get("capacity")))
         except QuantityError:
             amounts = {}
         amounts.setdefault(PODS, DEFAULT_PODS)
@@ -200,6 +225,7 @@ class NodeTable:
         self.exists = np.concatenate([self.exists, np.zeros(more, np.bool_)])
         self.taint_ids = np.concatenate([self.taint_ids, np.zeros(more, np.int32)])
         self.labels.grow(size)
+        self.load.resize(size)
         self.devices.resize(size)
 
     def _grow_rows(self, row: int) -> None:

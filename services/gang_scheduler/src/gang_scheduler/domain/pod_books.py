@@ -6,6 +6,8 @@ from gang_scheduler.domain.allotments import allotment_of
 from gang_scheduler.domain.device_needs import Traits, traits_of
 from gang_scheduler.domain.gang_terms import ADMISSION, GroupId, group_of, queue_of
 from gang_scheduler.domain.groups import Group
+from gang_scheduler.domain.load_policy import LoadPolicy
+from gang_scheduler.domain.node_load import NodeLoad
 from gang_scheduler.domain.node_table import NodeTable
 from gang_scheduler.domain.pod_record import PodRecord, Standing, standing_of
 from gang_scheduler.domain.pod_shape import PodForm, ResourceRows, ShapeCatalog
@@ -29,6 +31,7 @@ class PodBooks:
 
     schedulers: frozenset[str]
     placement: Placement
+    load: LoadPolicy = field(default_factory=LoadPolicy)
     room: Room = field(init=False)
     catalog: ShapeCatalog = field(init=False)
     run_times: RunTimes = field(default_factory=RunTimes)
@@ -43,18 +46,49 @@ class PodBooks:
     claimants: dict[Key, dict[Key, PodRecord]] = field(default_factory=dict)
     """By volume claim the pods that name it."""
 
+    device_claimants: dict[Key, dict[Key, None]] = field(default_factory=dict)
+    """By resource claim the pods that name it."""
+
+    unreleased: dict[Key, None] = field(default_factory=dict)
+    """The resource claims of which it is to be seen whether those who have them are still there."""
+
     namespace_annotations: dict[str, dict[str, str]] = field(default_factory=dict)
     namespace_queues: dict[str, str] = field(default_factory=dict)
     """Where the queue manager says that the pods of a namespace are which name no queue."""
 
     def __post_init__(self) -> None:
         resources = ResourceRows()
-        self.catalog = ShapeCatalog(resources)
-        self.room = Room(NodeTable(resources), QueueLedger(), self.placement)
+        self.catalog = ShapeCatalog(resources, self.load.factors)
+        self.room = Room(NodeTable(resources, load=NodeLoad(self.load)), QueueLedger(), self.placement)
 
     def touch(self, gang: GroupId, again: bool) -> None:
         """A gang changed; ``again``: in a way that may let it be placed, or that takes the reason from its waiting."""
         self.touched[gang] = again or self.touched.get(gang, False)
+
+    def fold_claim(self, event: Event) -> None:
+        """A resource claim changed: what the pods that name it need may be something else now."""
+        self.room.claim_book.fold_claim(event)
+        self.unreleased[event.key] = None
+        for key in list(self.device_claimants.get(event.key, ())):
+            record = self.pods[key]
+            self._renew_claims(record)
+            self.touch(record.group.id, again=True)
+
+    def _renew_claims(self, record: PodRecord) -> None:
+        """Note which claims a pod has by now; a waiting one is another shape then."""
+        keys = self.room.claim_book.keys_of(record.pod)
+        for key in record.claim_keys:
+            self.device_claimants.get(key, {}).pop(record.key, None)
+        record.claim_keys = keys
+        for key in keys:
+            self.device_claimants.setdefault(key, {})[record.key] = None
+        if not record.node and record.shape.resource_claims != self.room.claim_book.text_of(record.pod):
+            self._reform(record)
+
+    def _part_from_claims(self, record: PodRecord) -> None:
+        """The pod is gone or has ended: its claims may be for nobody now."""
+        for key in record.claim_keys:
+            self.unreleased[key] = None
 
     def fold_pod(self, event: Event) -> None:
         """A pod came, changed or went."""
@@ -110,10 +144,15 @@ class PodBooks:
             self.claimants.setdefault(claim, {})[pod.key] = record
         self._bind(record, str(pod.spec.get("nodeName") or ""))
         self._join(record)
+        if pod.spec.get("resourceClaims"):
+            self._renew_claims(record)
         self.count(record)
 
     def _remove(self, record: PodRecord) -> None:
         del self.pods[record.key]
+        self._part_from_claims(record)
+        for key in record.claim_keys:
+            self.device_claimants.get(key, {}).pop(record.key, None)
         self._bind(record, "")
         self.count(record)
         self._part(record)
@@ -140,6 +179,8 @@ class PodBooks:
                 self.room.reserved.note(record.reservation)
             record.assumed = False
             self._bind(record, node)
+        if spec.get("resourceClaims") and record.pod.status is not old.status:
+            self._renew_claims(record)
         self._stand(record, again=again)
 
     def _stand(self, record: PodRecord, *, again: bool = False) -> None:
@@ -147,6 +188,8 @@ class PodBooks:
         if standing is not record.standing:
             record.group.put(record, standing)
             again = True
+            if standing in FINISHED:
+                self._part_from_claims(record)
         self.count(record)
         self.touch(record.group.id, again)
 
@@ -204,7 +247,7 @@ class PodBooks:
 
     def _form_of(self, pod: Object, grant: Grant | None) -> PodForm:
         """The form of a pod, on the nodes of the quota that it was granted."""
-        return self.catalog.form_of(pod.spec, pod.namespace, pod.labels, traits_of_pod(pod), grant)
+        return self.catalog.form_of(pod.spec, pod.namespace, pod.labels, self._traits_of(pod), grant)
 
     def _grant_of(self, pod: Object) -> Grant | None:
         """What a pod or its group was granted."""
@@ -213,6 +256,11 @@ class PodBooks:
             group.pod_group.annotations.get(ADMISSION) if group is not None and group.pod_group is not None else None
         )
         return grant_of(text) if (text := pod.annotations.get(ADMISSION) or whole) else None
+
+    def _traits_of(self, pod: Object) -> Traits:
+        """The traits of a pod with its resource claims."""
+        traits = traits_of_pod(pod)
+        return traits._replace(claims=self.room.claim_book.text_of(pod)) if pod.spec.get("resourceClaims") else traits
 
     def regrant(self, group: Group) -> None:
         """The quota that the group was granted is another one: its members go to other nodes."""
@@ -289,5 +337,6 @@ class PodBooks:
 
 
 def traits_of_pod(pod: Object) -> Traits:
-    """What labels and annotations of a pod say about its place within a node."""
-    return traits_of(pod.labels, pod.annotations, int(pod.spec.get("priority") or 0))
+    """What labels, annotations and owners of a pod say about its place within a node; its resource claims are not in it."""
+    owners = pod.metadata.get("ownerReferences") or ()
+    return traits_of(pod.labels, pod.annotations, int(pod.spec.get("priority") or 0), owners)

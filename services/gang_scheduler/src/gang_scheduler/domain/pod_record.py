@@ -6,8 +6,9 @@ from typing import TYPE_CHECKING
 
 from gang_scheduler.domain.allotments import NOTHING, Allotment
 from gang_scheduler.domain.node_devices import Tenant
+from gang_scheduler.domain.node_load import Newcomer
 from gang_scheduler.domain.pod_shape import PodForm, PodShape
-from kube import Key, Object
+from kube import Key, Object, parse_time
 
 if TYPE_CHECKING:
     from gang_scheduler.domain.groups import Group
@@ -65,6 +66,9 @@ class PodRecord:
     reservation: str = ""
     """The reservation whose room it uses, "" for none."""
 
+    claim_keys: tuple[Key, ...] = ()
+    """The resource claims that it names."""
+
     matched: tuple[int, ...] = ()
     matched_version: int = -1
     order: tuple[int, str, str, str] = (0, "", "", "")
@@ -82,6 +86,18 @@ class PodRecord:
     def tenant(self) -> Tenant:
         """The pod as the books of devices know it."""
         return Tenant(self.key, self.shape.devices, self.given, bool(self.node), self.order)
+
+    def newcomer(self) -> Newcomer:
+        """The pod as the books of load know it."""
+        return Newcomer(self.key, self.shape, self._bound_at() if self.node and not self.assumed else None)
+
+    def _bound_at(self) -> int:
+        conditions = self.pod.status.get("conditions") or ()
+        found = [one.get("lastTransitionTime") for one in conditions if one.get("type") == "PodScheduled"]
+        try:
+            return parse_time(str(next(filter(None, found), self.pod.created)))
+        except ValueError:
+            return 0
 
     def rank(self) -> None:
         """Compute ``order`` again, after the pod or its form changed."""

@@ -1,7 +1,9 @@
 """How much room a pod takes on its node, itself counted as one."""
 
+from collections.abc import Mapping
 from typing import Any
 
+from gang_scheduler.domain.lent_resources import current
 from kube.pods import pod_request
 from resources import Amounts, QuantityError
 
@@ -13,7 +15,19 @@ def effective_requests(spec: dict[str, Any]) -> Amounts:
 
     Raises QuantityError naming the resource that is wrong.
     """
-    return {name: amount for name, amount in sorted(pod_request(spec).items()) if amount > 0} | {PODS: 1}
+    amounts = current(pod_request(spec))
+    return {name: amount for name, amount in sorted(amounts.items()) if amount > 0} | {PODS: 1}
+
+
+def effective_amounts(spec: Mapping[str, Any], part: str) -> Amounts:
+    """The ``requests`` or the ``limits`` as they stand, added up like requests, without pods and overhead."""
+    lists = {name: [_only(one, part) for one in spec.get(name) or ()] for name in ("containers", "initContainers")}
+    return pod_request({**lists, "resources": _only(spec, part)["resources"]})
+
+
+def _only(holder: Mapping[str, Any], part: str) -> dict[str, Any]:
+    amounts = (holder.get("resources") or {}).get(part)
+    return {"restartPolicy": holder.get("restartPolicy"), "resources": {"requests": amounts} if amounts else {}}
 
 
 def tolerant_requests(spec: dict[str, Any]) -> tuple[Amounts, str]:

@@ -8,6 +8,8 @@ from weakref import WeakValueDictionary
 import numpy as np
 
 from gang_scheduler.domain.device_needs import PLAIN, DeviceNeed, Traits, device_need
+from gang_scheduler.domain.load_estimate import Load, estimate
+from gang_scheduler.domain.load_policy import Percent
 from gang_scheduler.domain.node_rules import NodeRules, node_rules
 from gang_scheduler.domain.pod_requests import tolerant_requests
 from gang_scheduler.domain.pod_terms import PodTerms, pod_terms
@@ -46,8 +48,16 @@ class PodShape:
     terms: PodTerms
     ports: tuple[HostPort, ...]
     devices: DeviceNeed
+    load: Load
+    prod: bool = True
+    exempt: bool = False
+    """Whether it may go to a node that is busy already."""
+
     claims: tuple[Key, ...] = ()
     """The volume claims that it names."""
+
+    resource_claims: tuple[str, ...] = ()
+    """What each of its resource claims asks for, or which it is."""
 
     broken: str = ""
     """What is wrong with the requests, if they cannot be read: such a pod waits."""
@@ -84,6 +94,7 @@ class ShapeCatalog:
     """Parses pod specs, each once."""
 
     resources: ResourceRows
+    factors: Percent
     _by_identity: dict[tuple[int, str, Traits, int], tuple[Any, Any, PodForm]] = field(default_factory=dict)
     _by_content: WeakValueDictionary[Any, PodShape] = field(default_factory=WeakValueDictionary)
     _made: int = 0
@@ -125,6 +136,8 @@ class ShapeCatalog:
 
     def _make(self, spec: dict[str, Any], terms: PodTerms, traits: Traits, claims: tuple[Key, ...]) -> PodShape:
         requests, broken = tolerant_requests(spec)
+        if not broken and traits.pinned and requests.get("cpu", 0) % 1000:
+            broken = f"cpu: {requests['cpu']}m is not a whole number of CPUs, of which a pod of this QoS class gets some of its own"
         needs = tuple(min(amount, LARGEST_AMOUNT) for amount in requests.values())
         self._made += 1
         return PodShape(
@@ -137,7 +150,11 @@ class ShapeCatalog:
             terms,
             host_ports(spec),
             device_need(spec, requests, traits),
+            estimate(spec, traits.load.factors or self.factors),
+            traits.load.prod,
+            traits.load.exempt,
             claims,
+            traits.claims,
             broken,
         )
 

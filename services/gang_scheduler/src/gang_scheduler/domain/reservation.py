@@ -3,6 +3,7 @@
 from dataclasses import dataclass, field, replace
 
 from gang_scheduler.domain.device_needs import CardNeed, DeviceNeed, Traits, device_need
+from gang_scheduler.domain.nics import WHOLE, Joint, NicNeed
 from gang_scheduler.domain.pod_record import PodRecord
 from gang_scheduler.domain.pod_requests import PODS
 from gang_scheduler.domain.reservation_terms import ReservationTerms
@@ -85,7 +86,8 @@ class Reservation:
     def devices_left(self) -> DeviceNeed:
         """What of the devices that it reserves nobody has taken."""
         asked = self.record.shape.devices
-        traits = Traits(asked.cpus > 0, asked.policy)
+        joint = asked.nics.joint if asked.nics else Joint.NONE
+        traits = Traits(asked.cpus > 0, asked.policy, asked.binding, joint=joint, apart=asked.apart)
         need = device_need(self.record.pod.spec, self.amounts, traits)
         for owner in self.owners.values():
             need = _rest(need, owner.shape.devices)
@@ -100,7 +102,17 @@ def _rest(need: DeviceNeed, taken: DeviceNeed) -> DeviceNeed:
         cpus=max(0, need.cpus - taken.cpus),
         cpu=max(0, need.cpu - taken.cpu),
         memory=max(0, need.memory - taken.memory),
+        nics=_rest_of_nics(need.nics, taken.nics),
     )
+
+
+def _rest_of_nics(need: NicNeed | None, taken: NicNeed | None) -> NicNeed | None:
+    if need is None or taken is None:
+        return need
+    if need.share == WHOLE and taken.share == WHOLE:
+        return replace(need, count=need.count - taken.count) if need.count > taken.count else None
+    left = need.count * need.share - taken.count * taken.share
+    return replace(need, share=left // need.count) if left >= need.count else None
 
 
 def _rest_of_cards(need: CardNeed | None, taken: CardNeed | None) -> CardNeed | None:

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
+from gang_scheduler.domain.lent_resources import current
 from gang_scheduler.domain.node_rules import NodeTerm, Taint, Toleration, node_term, taints_of, toleration
 from gang_scheduler.domain.selectors import Conjunction, equalities, label_selector, matches_all
 from kube import Manifest, Object, parse_duration, parse_time
@@ -125,7 +126,7 @@ def allocatable_of(item: Object) -> Amounts | None:
     """What the status says is reserved; None where it says nothing that can be read."""
     given = item.status.get("allocatable")
     try:
-        return parse_amounts(given) if isinstance(given, dict) else None
+        return current(parse_amounts(given)) if isinstance(given, dict) else None
     except QuantityError:
         return None
 

@@ -198,8 +198,10 @@ class ReservedRoom:
         if found.lifted or found.used_up:
             return
         found.held = {name: amount for name, amount in found.left().items() if amount}
-        self.table.reserve(found.slot, found.held, 1)
         need = found.devices_left()
+        if surcharge := self.table.devices.surcharge(need, found.slot):
+            found.held["cpu"] = found.held.get("cpu", 0) + surcharge
+        self.table.reserve(found.slot, found.held, 1)
         if self.table.devices.concern(need):
             tenant = Tenant(found.item.key, need, NOTHING, True, found.record.order, yields=True)
             self.table.devices.take(found.slot, [tenant])

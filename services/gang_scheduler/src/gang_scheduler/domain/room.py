@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
+from gang_scheduler.domain.dra.claim_book import ClaimBook
 from gang_scheduler.domain.foresight import Foresight
 from gang_scheduler.domain.host_ports import PortIndex
 from gang_scheduler.domain.hyper_nodes import HyperNodes
@@ -36,6 +37,7 @@ class Room:
     views: ShapeViews = field(init=False)
     hyper_nodes: HyperNodes = field(init=False)
     level_trees: LevelTrees = field(init=False)
+    claim_book: ClaimBook = field(init=False)
     volumes: VolumeBooks = field(init=False)
     reserved: ReservedRoom = field(init=False)
     fence: Mask | None = None
@@ -48,6 +50,7 @@ class Room:
         self.views = ShapeViews(self.table, self.placement, self.foresight)
         self.hyper_nodes = HyperNodes(self.table)
         self.level_trees = LevelTrees(self.table)
+        self.claim_book = ClaimBook(self.table)
         self.volumes = VolumeBooks(self.table)
         self.reserved = ReservedRoom(self.table)
 
@@ -60,6 +63,11 @@ class Room:
         self._move(records, slot, 1)
         if self.table.devices.concern(records[0].shape.devices):
             self.table.devices.take(slot, [record.tenant() for record in records])
+        if self.table.load.knows(slot):
+            self.table.load.take(slot, [record.newcomer() for record in records])
+        for record in records if records[0].shape.resource_claims else ():
+            if not record.node:
+                self.claim_book.place(record.pod, record.shape, slot)
         for record in records:
             record.slot, record.charged = slot, queue
         for record in owners:
@@ -71,7 +79,11 @@ class Room:
         """Pods of one shape, at one place and charged to one queue, leave it."""
         slot, queue = records[0].slot, records[0].charged
         self._move(records, slot, -1)
-        self.table.devices.give(slot, [record.key for record in records])
+        keys = [record.key for record in records]
+        self.table.devices.give(slot, keys)
+        self.table.load.give(slot, keys)
+        for record in records if records[0].shape.resource_claims else ():
+            self.claim_book.take_back(record.pod)
         for record in records:
             record.slot, record.charged = -1, None
             if record.reservation:
@@ -99,13 +111,14 @@ class Room:
     def coupled(self, record: PodRecord) -> bool:
         """Whether it matters to the pod which pods are where, so that its copies have to be placed one at a time."""
         shape = record.shape
-        if shape.ports or shape.claims or not shape.terms.empty:
+        if shape.ports or shape.claims or shape.resource_claims or not shape.terms.empty:
             return True
         return self.neighbours.active and any(True for _ in self.neighbours.repelled_by(record))
 
     def coupling_masks(self, record: PodRecord) -> Iterator[tuple[str, Mask]]:
         """Every rule that depends on the pods around, with the nodes that satisfy it now."""
         yield from self.volumes.masks(record.shape.claims)
+        yield from self.claim_book.masks(record.shape)
         yield from self.ports.masks(record.shape)
         yield from self.neighbours.masks(record)
         yield from spread_masks(record, self.neighbours)

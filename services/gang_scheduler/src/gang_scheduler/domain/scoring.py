@@ -92,7 +92,7 @@ def static_score(shape: PodShape, table: NodeTable, slots: Slots = ALL) -> Ints:
 
 def is_device(name: str) -> bool:
     """Whether the resource is a scarce device rather than something that every node has."""
-    return "gpu" in name.lower() and not name.startswith("hugepages")
+    return ("gpu" in name.lower() or name.startswith("nvidia.com/mig-")) and not name.startswith("hugepages")
 
 
 def _soft_taints(shape: PodShape, taints: tuple[Taint, ...]) -> int:

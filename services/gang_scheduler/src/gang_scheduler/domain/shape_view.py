@@ -63,7 +63,8 @@ class ShapeView:
                 self._largest = None
                 self._renew_rules(changed)
             for slots in (changed, touched):
-                if len(slots) <= FEW and not self.foresight.version:
+                binds = self.shape.devices.cpus and self.table.devices.amplified
+                if len(slots) <= FEW and not self.foresight.version and not binds:
                     self._renew_few(slots)
                 else:
                     self._renew_room(np.array(slots, np.intp))
@@ -110,6 +111,8 @@ class ShapeView:
         devices = self.table.devices
         if devices.concern(self.shape.devices):
             whole = np.minimum(whole, devices.copies(self.shape.devices, ALL, devices.have))
+        if (amplified := self.table.amplified(self.shape, ALL, empty=True)) is not None:
+            whole = np.minimum(whole, amplified)
         return np.where(self.mask, whole, 0)
 
     def _renew(self) -> None:
@@ -144,6 +147,7 @@ class ShapeView:
         rows, needs = self._score.rows, self.shape.needs
         devices = self.table.devices
         limits = devices.copies_at(self.shape.devices, slots) if devices.concern(self.shape.devices) else None
+        busy = self.table.load.copies(self.shape, np.array(slots, np.intp))
         spared = self._spared(np.array(slots, np.intp)).tolist() if self._packs_shares else [0] * len(slots)
         for place, slot in enumerate(slots):
             has = [int(allocatable[row, slot]) for row in rows]
@@ -154,6 +158,8 @@ class ShapeView:
                 copies = max(0, min(fits))
                 if limits is not None:
                     copies = min(copies, limits[place])
+                if busy is not None:
+                    copies = min(copies, int(busy[place]))
             self.total += copies - int(self.copies[slot])
             self.copies[slot] = copies
             score = self._score.of_node(has, takes) + int(self.static[slot]) + spared[place] + _OFFSET
@@ -170,6 +176,9 @@ class ShapeView:
         devices = self.table.devices
         if devices.concern(self.shape.devices):
             fits = np.minimum(fits, devices.copies(self.shape.devices, slots))
+        for limit in (self.table.amplified(self.shape, slots), self.table.load.copies(self.shape, slots)):
+            if limit is not None:
+                fits = np.minimum(fits, limit)
         copies = np.where(self.mask[slots], np.maximum(fits, 0), 0)
         self.total += int(copies.sum()) - int(self.copies[slots].sum())
         self.copies[slots] = copies

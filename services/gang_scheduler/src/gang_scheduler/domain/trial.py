@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from gang_scheduler.domain.allotments import Allotment
+from gang_scheduler.domain.dra.claim_book import Grant
 from gang_scheduler.domain.pod_record import PodRecord
 from gang_scheduler.domain.room import Room
 from gang_scheduler.domain.volume_claims import Choice
@@ -23,6 +24,9 @@ class Step(NamedTuple):
 
     reservation: str = ""
     """The reservation whose room they use."""
+
+    grants: tuple[Grant, ...] = ()
+    """What becomes of their resource claims."""
 
 
 @dataclass(slots=True)
@@ -43,10 +47,12 @@ class Trial:
         allotments: tuple[Allotment, ...] = ()
         if devices.concern(records[0].shape.devices):
             allotments = tuple(devices.allotted(slot, record.key) for record in records)
-        claims = records[0].shape.claims
-        self.steps.append(
-            Step(tuple(records), slot, allotments, self.room.volumes.choices(claims) if claims else (), reservation)
-        )
+        shape, volumes = records[0].shape, self.room.volumes
+        grants: tuple[Grant, ...] = ()
+        if shape.resource_claims:
+            grants = tuple(grant for record in records for grant in self.room.claim_book.grants(record.pod))
+        chosen = volumes.choices(shape.claims) if shape.claims else ()
+        self.steps.append(Step(tuple(records), slot, allotments, chosen, reservation, grants))
 
     def checkpoint(self) -> int:
         """A mark to come back to."""

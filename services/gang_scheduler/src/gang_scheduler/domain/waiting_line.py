@@ -36,6 +36,10 @@ class WaitingLine:
     def __contains__(self, unit: Unit) -> bool:
         return unit in self.ready or unit in self._parked
 
+    def waits(self) -> bool:
+        """Whether anybody was tried in vain."""
+        return bool(self._parked)
+
     def renew(self, unit: Unit) -> None:
         """Something about the unit itself changed: it is tried in the next pass."""
         self._unpark(unit)

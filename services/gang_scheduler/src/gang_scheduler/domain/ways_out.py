@@ -32,6 +32,14 @@ def _rules(answer: Manifest) -> Iterator[str]:
     yield "change the pod's node selector, affinity, tolerations or spread rules, or label, untaint or uncordon nodes"
 
 
+def _busy(answer: Manifest) -> Iterator[str]:
+    yield "wait until the nodes are less busy, add nodes, or raise the usage threshold (loadAware, or a node's annotation)"
+
+
+def _devices(answer: Manifest) -> Iterator[str]:
+    yield "wait until others give devices back, ask for fewer or other devices in the resource claim, or add devices"
+
+
 def _domain(answer: Manifest) -> Iterator[str]:
     nearest = answer.get("nearestDomain") or {}
     if nearest.get("places"):
@@ -109,6 +117,8 @@ def _by_eviction(answer: Manifest) -> Iterator[str]:
 
 
 _FIXED: dict[str, Callable[[Manifest], Iterator[str]]] = {
+    Reason.NODES_TOO_BUSY: _busy,
+    Reason.DEVICES_MISSING: _devices,
     Reason.NOT_ENOUGH_RESOURCES: _room,
     Reason.NO_NODE_MATCHES: _rules,
     Reason.NEVER_FITS: _never,

@@ -46,11 +46,13 @@ def container_limits(pod: Manifest, container: Manifest) -> Limits:
     limits, requests = _amounts(resources.get("limits")), _amounts(resources.get("requests"))
     cpu, memory = _first(limits, ("cpu", *_BATCH_CPU)), _first(limits, ("memory", *_BATCH_MEMORY))
     asked = _first(requests, ("cpu", *_BATCH_CPU))
+    own = cpu_set(pod)
     return Limits(
-        cpu_milli=cpu or None,
+        # A quota would only throttle a pod on CPUs that are its own.
+        cpu_milli=None if own else cpu or None,
         cpu_request_milli=asked if asked is not None else cpu or 0,
         memory_bytes=memory or None,
-        cpu_set=cpu_set(pod),
+        cpu_set=own,
     )
 
 

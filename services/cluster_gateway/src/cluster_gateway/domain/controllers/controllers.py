@@ -10,6 +10,7 @@ from cluster_gateway.domain.controllers.disruption_budget import BUDGET, BudgetM
 from cluster_gateway.domain.controllers.job import JOB, reconcile_job
 from cluster_gateway.domain.controllers.namespace_end import NAMESPACE, reconcile_namespace
 from cluster_gateway.domain.controllers.replica_set import DEPLOYMENT, REPLICA_SET, reconcile_replica_set
+from cluster_gateway.domain.controllers.resource_claim import POD, TEMPLATE, from_template, reconcile_claims
 from cluster_gateway.domain.controllers.stateful_set import STATEFUL_SET, reconcile_stateful_set
 from cluster_gateway.domain.controllers.volume_claim import reconcile_claim, reconcile_volume, unbound
 from cluster_gateway.domain.controllers.work import Names, Work
@@ -20,7 +21,10 @@ from kube.volumes import CLAIM, STORAGE_CLASS, VOLUME, claims_of
 _RANK = {
     kind: rank
     for rank, kind in enumerate(
-        (NAMESPACE, CRON_JOB, DEPLOYMENT, REPLICA_SET, STATEFUL_SET, DAEMON_SET, JOB, BUDGET, CLAIM, VOLUME)
+        (
+            *(NAMESPACE, CRON_JOB, DEPLOYMENT, REPLICA_SET, STATEFUL_SET, DAEMON_SET, JOB, BUDGET),
+            *(CLAIM, VOLUME, POD),
+        )
     )
 }
 
@@ -52,6 +56,7 @@ class Controllers:
             STATEFUL_SET: reconcile_stateful_set,
             DAEMON_SET: reconcile_daemon_set,
             JOB: lambda job, work: reconcile_job(job, self._finished.pop(job.uid, ()), work),
+            POD: reconcile_claims,
             BUDGET: lambda budget, work: reconcile_budget(budget, self._members.of(budget.key), work),
             CLAIM: lambda claim, work: reconcile_claim(claim, self._taken, work),
             VOLUME: reconcile_volume,
@@ -65,6 +70,8 @@ class Controllers:
                 self._fold_pod(event)
             elif kind in _RANK:
                 self._fold_own(event)
+            elif kind == TEMPLATE:
+                self._mark_claimants(event.key.namespace)
             elif kind == STORAGE_CLASS:
                 self._mark_claims()
             elif kind == "Node" and _matters(event):
@@ -163,6 +170,14 @@ class Controllers:
             self._dirty.update(dict.fromkeys(claims_of(event.object.spec, event.key.namespace)))
         if event.object.metadata.get("ownerReferences"):
             self._note_end(event)
+        if event.new is not None and event.new.spec.get("resourceClaims") and from_template(event.new):
+            self._dirty[event.key] = None
+
+    def _mark_claimants(self, namespace: str) -> None:
+        """A template is there now: the pods that ask for claims of it may get them."""
+        for pod in self._store.in_namespace(POD, namespace):
+            if pod.spec.get("resourceClaims") and from_template(pod):
+                self._dirty[pod.key] = None
 
     def _note_end(self, event: Event) -> None:
         """Note a pod of a Job that has just finished, or was disrupted and is gone."""
@@ -180,7 +195,7 @@ class Controllers:
             if item is None or not item.metadata.get("ownerReferences"):
                 continue
             owner = _owner_key(item, item.controller)
-            if owner is None or owner.kind not in _RANK:
+            if owner is None or owner.kind not in _RANK or owner.kind == POD:
                 continue
             self._dirty[owner] = None
             if owner.kind == DEPLOYMENT and item.kind == "Pod":

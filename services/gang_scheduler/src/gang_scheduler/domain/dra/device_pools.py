@@ -1,0 +1,109 @@
+"""The devices of all nodes, and who has them."""
+
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from gang_scheduler.domain.dra.requests import CLASS, Holding, selectors_of
+from gang_scheduler.domain.dra.slices import Device, DeviceId, Slice, slice_of, usable
+from gang_scheduler.domain.filters import term_mask
+from gang_scheduler.domain.node_rules import NodeTerm
+from gang_scheduler.domain.node_table import NodeTable
+from gang_scheduler.domain.vectors import ChangeLog
+from kube import Event, Key
+
+Counter = tuple[str, str, str]
+"""Driver, pool, and ``set/counter``."""
+
+
+@dataclass(slots=True)
+class DevicePools:
+    """``changes`` logs the nodes whose devices, or the use of them, changed; ``version`` counts what concerns all nodes."""
+
+    table: NodeTable
+    classes: dict[str, tuple[str, ...]] = field(default_factory=dict)
+    users: dict[DeviceId, int] = field(default_factory=dict)
+    """How many claims have a device for themselves."""
+
+    left: dict[Counter, int] = field(default_factory=dict)
+    changes: ChangeLog = field(default_factory=ChangeLog)
+    version: int = 0
+    _slices: dict[Key, Slice] = field(default_factory=dict)
+    _by_node: dict[str, list[Device]] = field(default_factory=dict)
+    _reached: list[Device] = field(default_factory=list)
+    _known: dict[DeviceId, Device] = field(default_factory=dict)
+    _stale: bool = False
+
+    def fold_slice(self, event: Event) -> None:
+        """A driver says what there is."""
+        found = slice_of(event.new) if event.new is not None else None
+        if found is None:
+            self._slices.pop(event.key, None)
+        else:
+            self._slices[event.key] = found
+        self._stale = True
+        self.version += 1
+
+    def fold_class(self, event: Event) -> None:
+        """A class of devices came, changed or went."""
+        assert event.key.kind == CLASS
+        if event.new is None:
+            self.classes.pop(event.key.name, None)
+        else:
+            self.classes[event.key.name] = selectors_of(event.new.spec)
+        self.version += 1
+
+    def on(self, slot: int) -> list[Device]:
+        """The devices that a node reaches, in the order of their names."""
+        self._renew()
+        own = self._by_node.get(self.table.names[slot], [])
+        return own + [one for one in self._reached if self.reaches(one.terms, slot)]
+
+    def reaches(self, terms: tuple[NodeTerm, ...] | None, slot: int) -> bool:
+        """Whether a node is one of those of a selector."""
+        if terms is None:
+            return True
+        slots = np.array([slot], np.intp)
+        return any(bool(term_mask(term, self.table, slots)[0]) for term in terms)
+
+    def any(self) -> bool:
+        """Whether there is any device."""
+        self._renew()
+        return bool(self._known)
+
+    def hold(self, holding: Holding, sign: int) -> None:
+        """Devices are given to a claim (1) or come back (-1)."""
+        self._renew()
+        for device in holding.devices:
+            count = self.users.get(device, 0) + sign
+            if count:
+                self.users[device] = count
+            else:
+                self.users.pop(device, None)
+            known = self._known.get(device)
+            if known is not None:
+                for name, amount in known.consumes:
+                    self.left[known.id.driver, known.id.pool, name] -= sign * amount
+            slot = self.table.slots.get(known.node, -1) if known is not None and known.node else -1
+            if slot >= 0:
+                self.changes.add(slot)
+            else:
+                self.version += 1
+            # Also wakes those who wait for anything to change.
+            self.table.room.add(max(slot, 0))
+
+    def _renew(self) -> None:
+        if not self._stale:
+            return
+        self._stale = False
+        self._by_node, self._reached, self._known, self.left = {}, [], {}, {}
+        for one in usable(self._slices[key] for key in sorted(self._slices)):
+            for counter, amount in one.counters.items():
+                self.left[one.driver, one.pool, counter] = amount
+            for device in one.devices:
+                self._known[device.id] = device
+        for device in self._known.values():
+            (self._by_node.setdefault(device.node, []) if device.node else self._reached).append(device)
+            for name, amount in device.consumes:
+                key = (device.id.driver, device.id.pool, name)
+                self.left[key] = self.left.get(key, 0) - amount * self.users.get(device.id, 0)

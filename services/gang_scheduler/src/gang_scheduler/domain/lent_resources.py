@@ -1,0 +1,20 @@
+"""The names of what is lent: older ones mean the same."""
+
+from resources import Amounts
+
+_OLDER = {
+    f"koordinator.sh/{tier}-{name}": f"kubernetes.io/{tier}-{name}"
+    for tier in ("batch", "mid")
+    for name in ("cpu", "memory")
+}
+
+
+def current(amounts: Amounts) -> Amounts:
+    """The amounts under today's names; what stands under both counts together."""
+    if _OLDER.keys().isdisjoint(amounts):
+        return amounts
+    found: Amounts = {}
+    for name, amount in amounts.items():
+        name = _OLDER.get(name, name)
+        found[name] = found.get(name, 0) + amount
+    return found
