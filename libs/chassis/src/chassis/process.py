@@ -18,6 +18,7 @@ from chassis.allocator import keep_freed_memory
 from chassis.clock import Clock, SteadyClock
 from chassis.endings import end
 from chassis.measures import Measures
+from chassis.role import Workplace
 from chassis.rpc_server import Add, RpcServer
 from chassis.settings import ServiceSettings, SettingsError, read, shown
 from chassis.tracing import Tracer, make_tracer
@@ -50,6 +51,10 @@ class Context:
     clock: Clock
     measures: Measures
     tracer: Tracer
+
+    def workplace(self, holder: str) -> Workplace:
+        """The same for a deciding service that goes by the name ``holder``."""
+        return Workplace(self.bus, self.clock, self.measures, self.tracer, holder)
 
 
 def run(service: str, settings_class: type[S], build: Callable[[S, Context], Awaitable[Parts]]) -> None:

@@ -10,16 +10,17 @@ import uuid
 from collections.abc import Callable
 
 from bus import Bus, StaleWriter, Subscription
+from chassis.alarm import Alarm, ticks
 from chassis.clock import Clock
 from chassis.endings import end
 from chassis.measures import Measures
+from chassis.parking import Parking
 from chassis.tracing import TRACEPARENT, NoTracer, Tracer
 from cluster_gateway.assignment_message import assignment_message
 from cluster_gateway.batch import Batch
 from cluster_gateway.domain.cluster import Cluster
 from cluster_gateway.inbox import Decided, Enactment, NodeReport, Request, WorkInbox
 from cluster_gateway.local_cluster import LocalCluster
-from cluster_gateway.parking import Parking
 from cluster_gateway.recovery import REQUESTS, recover
 from cluster_gateway.secrets import Secrets
 from cluster_gateway.settings import GatewaySettings
@@ -62,14 +63,14 @@ class Gateway:
         self._inbox = WorkInbox()
         self._measures = measures or Measures("cluster_gateway")
         self._tracer, self._no_room = tracer or NoTracer(), no_room
-        self._parking = Parking(bus, clock, self._measures)
+        self._parking = Parking("cluster_gateway", bus, clock, self._measures)
         self.local = LocalCluster(settings, secrets, new_uid)
         self._positions: dict[str, int] = {}
         self._epochs: dict[str, int] = {}
         self._last = self._snapshot_at = 0
         self._tasks: list[asyncio.Task[None]] = []
         self._serving: list[Subscription] = []
-        self._timer: asyncio.TimerHandle | None = None
+        self._alarm = Alarm(self._inbox.wake)
         self._seen: dict[str, int] = {}
         self._turn = asyncio.Lock()
         self._batch = Batch()
@@ -102,7 +103,7 @@ class Gateway:
             self.local.start(found.fold.store, self._clock.now(), self._last + 1)
         for request_id in found.requests:
             self.local.remember(request_id)
-        self._seen = self.local.agents(_ticks())
+        self._seen = self.local.agents(ticks())
         await self._write(Batch())
         for service in self._settings.services:
             self._follow(service)
@@ -129,8 +130,7 @@ class Gateway:
         await end(*self._tasks)
         for serving in self._serving:
             await serving.stop()
-        if self._timer is not None:
-            self._timer.cancel()
+        self._alarm.cancel()
         self._batch.fail(GatewayStopped("the gateway stops; ask again"))
         while (work := self._inbox.next()) is not None:
             if not isinstance(work, Decided) and not work.reply.done():
@@ -168,7 +168,7 @@ class Gateway:
 
     def _on_heartbeat(self, payload: bytes) -> None:
         node = payload.decode()
-        self._seen[node] = _ticks()
+        self._seen[node] = ticks()
         if self.local.is_silent(node):
             self._inbox.wake()
 
@@ -186,7 +186,7 @@ class Gateway:
                 case Request():
                     self._take_request(work, batch)
                 case NodeReport():
-                    self._seen[work.message.node] = _ticks()
+                    self._seen[work.message.node] = ticks()
                     batch.reports.append((work.reply, self.local.report(work.message)))
                 case Enactment():
                     self._take_enactment(work, batch)
@@ -194,10 +194,10 @@ class Gateway:
                     await self._take_commit(work, batch)
         else:
             self._inbox.wake()
-        self.local.watch_nodes(self._seen, _ticks())
+        self.local.watch_nodes(self._seen, ticks())
         await self._write(batch)
         for node in self.local.new_nodes():
-            self._seen.setdefault(node, _ticks())
+            self._seen.setdefault(node, ticks())
         self._arm()
 
     def _take_request(self, work: Request, batch: Batch) -> None:
@@ -275,16 +275,6 @@ class Gateway:
             await self._facts.trim(self._last - self._settings.history_entries)
 
     def _arm(self) -> None:
-        if self._timer is not None:
-            self._timer.cancel()
-            self._timer = None
         delays = [due - self._clock.now()] if (due := self.local.deadline()) is not None else []
-        delays += [silent - _ticks()] if (silent := self.local.next_silence(self._seen)) is not None else []
-        if delays:
-            delay_ms = min(60_000, max(1, min(delays)))
-            self._timer = asyncio.get_running_loop().call_later(delay_ms / 1000, self._inbox.wake)
-
-
-def _ticks() -> int:
-    """Milliseconds of a clock that never jumps: nodes are not silent because somebody set the machine's time."""
-    return round(asyncio.get_running_loop().time() * 1000)
+        delays += [silent - ticks()] if (silent := self.local.next_silence(self._seen)) is not None else []
+        self._alarm.set(delays)
