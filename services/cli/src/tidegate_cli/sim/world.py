@@ -23,6 +23,7 @@ from testing.scenarios.target import MetricSample, NodeUsage, PodReport
 from tidegate_cli.sim.evictions import Evictions
 from tidegate_cli.sim.explanations import environment_of, message_of
 from tidegate_cli.sim.services import ROLES, Policy, decider
+from tidegate_cli.sim.successors import undone
 
 T = TypeVar("T")
 
@@ -173,8 +174,10 @@ class World:
         return self._do(work)
 
     def violations(self) -> list[str]:
-        cores = {name: one.term.core for name, one in self._deciders.items() if one.term is not None}
-        return [f"{name}: {text}" for name, core in sorted(cores.items()) for text in core.check()]
+        cores = {name: decider.term.core for name, decider in self._deciders.items() if decider.term is not None}
+        found = [f"{name}: {text}" for name, core in sorted(cores.items()) for text in core.check()]
+        found += [f"{one.service} set {one.source} aside: {one.error}" for one in self._bus.aside]
+        return found + undone(self._deciders, self.now())
 
     def close(self) -> None:
         for task in asyncio.all_tasks(self._loop):
