@@ -5,7 +5,7 @@ from tidegate_system_gangs import clean, ring
 
 from chassis.remaking import remake
 from tidegate.codec.snapshots import unpack
-from tidegate_cli.sim.services import core_of
+from tidegate_cli.sim.services import DECIDING, core_of
 from tidegate_cli.whatif.restoring import policy_of
 
 pytestmark = [pytest.mark.system, pytest.mark.timeout(180)]
@@ -26,8 +26,8 @@ def test_a_decision_on_the_real_bus_comes_out_the_same(system) -> None:
     seen = set()
     for happening in made:
         taken = unpack(system.patiently(lambda happening=happening: system.client.snapshot(happening.id)))
-        core, interest = core_of(happening.source, policy_of(taken))
-        remade = remake(taken, core, interest)
+        core = core_of(happening.source, policy_of(taken))
+        remade = remake(taken, core, DECIDING[happening.source].interest)
         assert [(one.made, one.remade) for one in remade.compared if not one.same] == []
         seen.add(happening.name)
     assert {"GangPlaced", "WaitExplained", "GroupAdmitted", "PodsWanted", "EntitlementsComputed"} <= seen

@@ -1,5 +1,6 @@
 """The typed client, for programs that wait and for programs on asyncio."""
 
+import inspect
 from collections.abc import AsyncIterator, Sequence
 from typing import Any
 
@@ -42,7 +43,8 @@ def test_what_is_applied_can_be_got_listed_and_deleted(endpoint: Endpoint) -> No
         ]
         assert client.get("cm", "a")["data"] == {"x": "1"}
         assert [one["metadata"]["name"] for one in client.list("configmaps")] == ["a", "b", "c"]
-        assert [len(page.manifests) for page in client.pages("cm")] == [2, 1]
+        first = client.page("cm")
+        assert [len(one.manifests) for one in (first, client.page("cm", token=first.token))] == [2, 1]
         assert client.delete([Key("cm", "default", "a")])[0].outcome == "deleted"
         assert client.delete([Key("cm", "default", "a")])[0].missing
 
@@ -152,3 +154,11 @@ async def test_the_asyncio_client_says_when_nobody_answers() -> None:
     async with Client(Endpoint("127.0.0.1:1")) as client:
         with pytest.raises(Unavailable, match=r"no Tidegate answers at 127\.0\.0\.1:1"):
             await client.whoami()
+
+
+@pytest.mark.parametrize("kind", [Client, SyncClient])
+def test_help_of_a_method_tells_its_parameters_and_what_it_does(kind: type) -> None:
+    assert list(inspect.signature(kind.scale).parameters) == ["self", "kind", "name", "replicas", "task", "namespace"]
+    assert list(inspect.signature(kind.watch).parameters)[:3] == ["self", "kind", "namespace"]
+    public = [getattr(kind, name) for name in vars(kind) if not name.startswith("_")]
+    assert all(method.__doc__ for method in public) and len(public) == 17

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from chassis import Decider, SystemClock
+from chassis import Decider, Measures, Role, SystemClock, Workplace
 from chassis.fact_fold import FactFold, load
 from cluster_gateway.domain import ownership
 from kube import Decision, Event, Key, Manifest, Mutation, Outcome, Store, Verb
@@ -111,7 +111,7 @@ async def until_labelled(gateway: Any, count: int) -> None:
 
 
 def start_decider(town: Any, bus: Any) -> asyncio.Task[None]:
-    decider = Decider("toy", Labeller, bus, SystemClock(), holder="toy-1")
+    decider = Decider(Role("toy"), Labeller, Workplace(bus, SystemClock(), Measures("toy"), holder="toy-1"))
     task = asyncio.create_task(decider.run())
     town.tasks.append(task)
     return task

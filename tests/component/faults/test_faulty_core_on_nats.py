@@ -8,7 +8,7 @@ from collections.abc import Set as AbstractSet
 import orjson
 
 from bus.jetstream import JetStreamBus
-from chassis import Decider, SystemClock
+from chassis import Decider, Measures, Role, SystemClock, Workplace
 from kube import Decision, Edit, Event, Key, Manifest, Outcome
 from tidegate import subjects
 from tidegate.codec import facts
@@ -50,7 +50,7 @@ class SlowBrittleCore:
 
 
 async def test_the_lease_is_kept_and_all_others_are_decided(bus: JetStreamBus) -> None:
-    decider = Decider("toy", SlowBrittleCore, bus, SystemClock(), holder="a")
+    decider = Decider(Role("toy"), SlowBrittleCore, Workplace(bus, SystemClock(), Measures("toy"), holder="a"))
     leading = asyncio.create_task(decider.run())
     log, decisions = bus.log(subjects.FACTS), bus.log(subjects.decisions("toy"))
     try:

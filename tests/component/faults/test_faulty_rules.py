@@ -21,6 +21,10 @@ class TolerantWorld(World):
 
     def _check_cores(self) -> None: ...
 
+    def violations(self) -> list[str]:
+        """What is wrong besides that something was set aside, which is what is tried here."""
+        return [text for text in super().violations() if " aside: " not in text]
+
     def parked(self) -> list[tuple[str, str, str]]:
         return [(item.service, item.source, item.error) for item in self._do(self._bus.parked())]
 

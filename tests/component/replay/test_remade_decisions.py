@@ -11,7 +11,7 @@ from chassis.snapshots import Snapshots
 from tidegate import subjects
 from tidegate.codec.snapshots import pack, unpack
 from tidegate.decision.v1 import decision_pb2
-from tidegate_cli.sim.services import ROLES, Policy, core_of
+from tidegate_cli.sim.services import DECIDING, ROLES, Policy, core_of
 from tidegate_cli.sim.world import World
 
 SERVICES = ROLES["all"]
@@ -97,8 +97,8 @@ def test_the_same_bytes_come_out(seed: int) -> None:
                     snapshot = world.do(taker.of_decision(decision.id))
                     snapshot = unpack(pack(snapshot))
                     settings = {log.service: orjson_of(log.settings) for log in snapshot.logs if log.settings}
-                    core, interest = core_of(service, Policy.told(settings))
-                    remade = remake(snapshot, core, interest)
+                    core = core_of(service, Policy.told(settings))
+                    remade = remake(snapshot, core, DECIDING[service].interest)
                     for one in remade.compared:
                         compared[f"{service} {one.made.name} {one.same}"] += 1
                         assert one.same, (one.made, one.remade)

@@ -107,6 +107,18 @@ def test_whom_it_would_evict_is_named_with_the_reason(world: World) -> None:
     assert answer.evictions and all(one["pod"].startswith("default/low-w-") for one in answer.evictions)
 
 
+def test_a_reservation_that_finds_room_is_told_where(world: World) -> None:
+    container = {"name": "c", "resources": {"requests": {"cpu": "2"}}}
+    asked: Manifest = {
+        "apiVersion": "scheduling.koordinator.sh/v1alpha1",
+        "kind": "Reservation",
+        "metadata": {"name": "r"},
+        "spec": {"template": {"spec": {"containers": [container]}}, "owners": [{"object": {"name": "p"}}], "ttl": "1h"},
+    }
+    (answer,) = ask(world, asked)
+    assert (answer.verdict, answer.placements) == ("now", [("r", "a")])
+
+
 def test_what_has_to_wait_is_told_until_when_and_for_whom(world: World) -> None:
     world.apply([job("long", 4, "1", estimate="5h"), job("short", 4, "1", estimate="30m")])
     world.advance(60_000)

@@ -6,7 +6,7 @@ from pathlib import Path
 from admission.applier import Applier, Change
 from admission.view import View
 from bus import MemoryBus
-from chassis import Decider, LoopClock
+from chassis import Decider, LoopClock, Measures, Workplace
 from chassis.tracing import FileTracer
 from chassis.virtual_time import VirtualLoop
 from cluster_gateway.domain.simulated_nodes import SimulationSettings
@@ -14,6 +14,7 @@ from cluster_gateway.gateway import Gateway
 from cluster_gateway.secrets import MemorySecrets
 from cluster_gateway.settings import GatewaySettings
 from job_controller.domain.core import JobCore
+from job_controller.role import ROLE
 
 JOB = {
     "apiVersion": "batch.volcano.sh/v1alpha1",
@@ -31,7 +32,7 @@ def test_a_job_is_one_trace_from_apply_to_the_group_that_it_wants(tmp_path: Path
     view = View(bus)
     gateway = Gateway(bus, LoopClock(), settings, MemorySecrets(), lambda: next(uids), tracer=tracers["gateway"])
     applier = Applier(bus, view, tracers["admission"])
-    jobs = Decider("job_controller", JobCore, bus, LoopClock(), tracer=tracers["job_controller"])
+    jobs = Decider(ROLE, JobCore, Workplace(bus, LoopClock(), Measures("job_controller"), tracers["job_controller"]))
     tasks = [loop.create_task(part.run()) for part in (gateway, view, applier, jobs)]
     loop.settle()
     applied = loop.create_task(applier.apply("user", [Change(JOB)]))

@@ -8,7 +8,7 @@ from admission.answers import MyStatus
 from admission.applier import Change
 from admission.questions import Questions
 from admission.users import User
-from kube import Key, Object
+from kube import Key, Manifest, Object
 
 
 def states(desk: Any) -> dict[str, tuple[bool, str]]:
@@ -61,3 +61,59 @@ def test_a_pod_on_its_node_says_what_it_waits_for(desk: Any) -> None:
         "  container m waits (CreateContainerConfigError): ConfigMap default/c does not exist",
         "  container o ended with exit code 3",
     ]
+
+
+def explained(desk: Any, item: Object, answer: Manifest, service: str = "gang_scheduler", name: str = "explain") -> Any:
+    """The lines about ``item`` where ``service`` answers ``answer``, into whose message the question is put."""
+
+    async def asked(payload: bytes) -> bytes:
+        message = str(answer.get("message") or "").format(**orjson.loads(payload))
+        return orjson.dumps(answer | ({"message": message} if message else {}))
+
+    desk.do(desk.bus.serve(f"tidegate.request.{service}.{name}", asked))
+    return desk.do(Questions(desk.bus, desk.view.store).explain(item))[0]
+
+
+def test_a_container_that_is_held_back_says_how_it_ended_before(desk: Any) -> None:
+    waiting = {"reason": "CrashLoopBackOff", "message": "back-off 20s restarting failed container m"}
+    ended = {"exitCode": 128, "message": "exec 'mpirun': executable file not found"}
+    status = {"containerStatuses": [{"name": "m", "state": {"waiting": waiting}, "lastState": {"terminated": ended}}]}
+    pod = Object(Key("Pod", "default", "p"), "u", {}, {"spec": {"nodeName": "n"}}, status)
+    assert explained(desk, pod, {"verdict": "Placed"})[1:] == [
+        "  container m waits (CrashLoopBackOff): back-off 20s restarting failed container m",
+        "  before, it ended with exit code 128: exec 'mpirun': executable file not found",
+    ]
+
+
+def test_a_job_in_a_local_queue_is_asked_about_where_its_quota_is_kept(desk: Any) -> None:
+    job = Object(Key("Job.batch", "default", "sweep"), "u", {}, {"spec": {"suspend": True}}, {})
+    held = {"verdict": "NotLetIn", "rule": "WaitingForQuota", "message": "{kind} {name} needs 3 cpu more"}
+    lines = ["  Job.batch sweep needs 3 cpu more"]
+    assert explained(desk, job, held, "queue_manager") == ["Job/default/sweep: NotLetIn (WaitingForQuota)", *lines]
+
+
+def test_a_workload_is_asked_about_by_the_job_that_it_was_made_for(desk: Any) -> None:
+    metadata = {"annotations": {"tidegate.dev/workload-of": "Job.batch/sweep"}}
+    workload = Object(Key("Workload.kueue.x-k8s.io", "default", "job-sweep-1"), "u", metadata, {}, {})
+    answer = {"verdict": "LetIn", "message": "{kind} {name} holds quota"}
+    assert explained(desk, workload, answer, "queue_manager")[1:] == ["  Job.batch sweep holds quota"]
+
+
+def test_what_nobody_is_asked_about_says_itself_how_it_is(desk: Any) -> None:
+    conditions = [{"type": "Active", "status": "False", "reason": "FlavorNotFound", "message": "there is no flavor f"}]
+    status = {"conditions": conditions, "pendingWorkloads": 2}
+    queue = Object(Key("ClusterQueue.kueue.x-k8s.io", "", "q"), "u", {}, {}, status)
+    assert desk.do(Questions(desk.bus, desk.view.store).explain(queue))[0] == [
+        "ClusterQueue/q: not Active (FlavorNotFound)",
+        "  there is no flavor f",
+        "  workloads: 2 pending, 0 reserving, 0 admitted",
+    ]
+    done = {"conditions": [{"type": "Complete", "status": "True", "reason": "CompletionsReached"}]}
+    job = Object(Key("Job.batch", "default", "plain"), "u", {}, {}, done)
+    assert explained(desk, job, {}, "queue_manager") == ["Job/default/plain: Complete (CompletionsReached)"]
+
+
+def test_an_elastic_quota_is_told_with_what_it_has(desk: Any) -> None:
+    quota = Object(Key("ElasticQuota.scheduling.sigs.k8s.io", "default", "ml"), "u", {}, {}, {})
+    lines = explained(desk, quota, {"allocated": {"cpu": 2000}}, "queue_manager", "queue")
+    assert lines == ["ElasticQuota/default/ml:", "  request: nothing", "  allocated: cpu 2", "  deserved: nothing"]

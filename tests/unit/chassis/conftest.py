@@ -7,7 +7,7 @@ from collections.abc import Set as AbstractSet
 import pytest
 
 from bus import MemoryBus
-from chassis import Decider, LoopClock
+from chassis import Decider, LoopClock, Measures, Role, Workplace
 from chassis.virtual_time import VirtualLoop
 from kube import Decision, Edit, Event, Key, Manifest, Mutation, Outcome, Verb
 from tidegate import subjects
@@ -83,7 +83,11 @@ class Rig:
     def start(
         self, holder: str = "a", *, inputs: tuple[str, ...] = (), core: Callable[[], ToyCore] | None = None
     ) -> Decider:
-        decider = Decider("toy", core or self.make_core, self.bus, self.clock, inputs=inputs, holder=holder)
+        decider = Decider(
+            Role("toy", inputs),
+            core or self.make_core,
+            Workplace(self.bus, self.clock, Measures("toy"), holder=holder),
+        )
         self.tasks.append(self.loop.create_task(decider.run(), name=holder))
         self.loop.settle()
         return decider

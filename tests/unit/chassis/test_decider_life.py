@@ -34,9 +34,9 @@ def test_a_subject_is_left_alone_until_its_outcome_came(rig: Rig) -> None:
     rig.make("x")
     rig.make("y")
     assert [name for _, name in rig.decisions()] == ["x", "y"]
-    assert set(decider.term.in_flight) == {config_map("x"), config_map("y")}
+    assert set(decider.term.intake.in_flight) == {config_map("x"), config_map("y")}
     rig.answer("toy/1/1", "x")
-    assert set(decider.term.in_flight) == {config_map("y")}
+    assert set(decider.term.intake.in_flight) == {config_map("y")}
     assert [outcome.decision_id for outcome in rig.cores[0].settled] == ["toy/1/1"]
     assert list(rig.cores[0].assumed) == ["toy/1/2"]
     assert len(rig.decisions()) == 2
@@ -111,7 +111,7 @@ def test_an_outcome_that_came_while_nobody_led_is_known_to_the_successor(rig: Ri
     rig.stop()
     rig.answer("toy/1/1", "x")
     decider = rig.start()
-    assert rig.cores[1].assumed == {} and len(decider.term.in_flight) == 0
+    assert rig.cores[1].assumed == {} and len(decider.term.intake.in_flight) == 0
     assert len(rig.decisions()) == 1
 
 
@@ -133,7 +133,7 @@ def test_a_successor_begins_from_a_snapshot_not_after_what_its_predecessor_had_d
     assert rig.commits()[-1].decided_on == decided_on == 2
     decider = rig.start()
     assert [fold for fold in rig.cores[1].folds if fold] == [["b"], ["b"], ["b"]]
-    assert decider.term.fold.revision == 4
+    assert decider.term.intake.fold.revision == 4
 
 
 def test_without_so_old_a_snapshot_a_whole_log_is_read_from_its_beginning(rig: Rig) -> None:
@@ -156,7 +156,7 @@ def test_a_trimmed_log_leaves_only_the_newest_snapshot_to_begin_from(rig: Rig) -
     rig.do(rig.bus.log(subjects.FACTS).trim(3))
     decider = rig.start()
     assert rig.cores[1].folds[-1:] == [["c"]]
-    assert decider.term.fold.revision == 3
+    assert decider.term.intake.fold.revision == 3
 
 
 def test_the_second_of_two_waits_for_the_lease_and_takes_over_when_the_first_is_gone(rig: Rig) -> None:
@@ -261,7 +261,7 @@ def test_the_same_facts_make_the_same_commits_bytes_and_all(rig: Rig) -> None:
 def test_an_empty_change_set_only_moves_the_revision(rig: Rig) -> None:
     decider = rig.start()
     rig.raw_fact(facts.encode(FactSet(rig.loop.now_ms)))
-    assert decider.term.fold.revision == 1 and rig.cores[0].folds == [[]]
+    assert decider.term.intake.fold.revision == 1 and rig.cores[0].folds == [[]]
 
 
 def test_who_leads_hears_first_what_it_told_last_itself(rig: Rig) -> None:

@@ -45,7 +45,7 @@ def test_what_was_decided_before_the_garbage_counts_as_done(rig: Any) -> None:
     rig.stop()
     spoil(rig)
     decider = rig.start()
-    assert len(decider.term.in_flight) == 1 and decided(rig) == ["x"]
+    assert len(decider.term.intake.in_flight) == 1 and decided(rig) == ["x"]
 
 
 def test_garbage_in_its_own_log_is_parked(rig: Any) -> None:

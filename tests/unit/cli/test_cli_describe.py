@@ -73,7 +73,7 @@ def test_any_object_is_told_with_all_its_fields_its_conditions_and_what_it_owns(
         "  Tasks:",
         "    - Name: w",
         "      Replicas: 2",
-        "  Policies: <none>",
+        "  Policies: []",
         "Status:",
         "  State:",
         "    Phase: Pending",
@@ -81,7 +81,7 @@ def test_any_object_is_told_with_all_its_fields_its_conditions_and_what_it_owns(
         "  Type     Status  Reason          Message",
         "  Inqueue  False   OverCapability  4 cpu of 3",
         "Pods:",
-        "  Name       Ready  Status   Restarts  Age  Ip      Node    Nominated node",
+        "  Name       Ready  Status   Restarts  Age  IP      Node    Nominated node",
         "  train-w-0  0/1    Pending  0         60s  <none>  <none>  <none>",
         "Events:            <none>",
     ]
@@ -135,6 +135,35 @@ def test_a_node_is_told_with_what_its_pods_request() -> None:
     assert lines[start : start + 3] == ["Requested:", "  cpu: 2", "  memory: 2Gi"]
 
 
+def test_names_that_people_gave_stay_as_they_are_and_empty_is_not_absent() -> None:
+    spec = {"selector": {"matchLabels": {"app": "web"}}, "namespaceSelector": {}, "plugins": {"svc": []}, "queue": None}
+    text = describe({**JOB, "spec": spec, "status": {}}, [], [], NOW)
+    assert "  Selector:\n    Match Labels:\n      app: web\n  Namespace Selector: {}\n" in text
+    assert "  Plugins:\n    svc: []\n  Queue: <none>\n" in text
+
+
+def test_the_conditions_of_a_job_flow_are_a_map_of_its_jobs() -> None:
+    flow: Manifest = {
+        "apiVersion": "flow.volcano.sh/v1alpha1",
+        "kind": "JobFlow",
+        "metadata": {"name": "nightly", "namespace": "default"},
+        "status": {"state": {"phase": "Succeed"}, "conditions": {"nightly-prepare": {"phase": "Completed"}}},
+    }
+    assert "Conditions:\n  nightly-prepare:\n    Phase: Completed\nEvents:" in describe(flow, [], [], NOW)
+
+
+def test_pods_of_several_namespaces_are_listed_with_them() -> None:
+    node: Manifest = {"apiVersion": "v1", "kind": "Node", "metadata": {"name": "n1"}, "status": {}}
+    assert "  default    train-w-0  0/1 " in describe(node, [POD], [], NOW)
+    assert "  Namespace  Name " not in describe(JOB, [POD], [], NOW)
+
+
+def test_a_program_in_a_command_is_told_by_its_first_line() -> None:
+    container = {"name": "c", "image": "i", "command": ["python", "-c", "import os\nprint(1)\n"], "args": ["-n", 2]}
+    text = describe({**POD, "spec": {"containers": [container]}}, [], [], NOW)
+    assert "    Command:  python -c import os ...\n    Args:     -n 2\n" in text
+
+
 def test_events_stand_in_the_order_in_which_they_happened() -> None:
     assert describe(JOB, [], EVENTS, NOW).splitlines()[-3:] == [
         "  Type     Reason  Age                From            Message",
@@ -145,7 +174,7 @@ def test_events_stand_in_the_order_in_which_they_happened() -> None:
 
 def test_a_text_of_several_lines_is_set_below_its_title() -> None:
     config: Manifest = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "c"}, "data": {"hosts": "a\nb\n"}}
-    assert "Data:\n  Hosts:\n    a\n    b\nEvents:" in describe(config, [], [], NOW)
+    assert "Data:\n  hosts:\n    a\n    b\nEvents:" in describe(config, [], [], NOW)
 
 
 def test_the_values_of_a_secret_are_not_told() -> None:

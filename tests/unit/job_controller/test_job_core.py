@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 
 from job_controller.domain.core import JobCore
+from job_controller.domain.kubeflow.conditions import newest_state, status_words
 from job_controller.domain.reconcile import Actions, View
 from kube import Decision, Event, Key, Object, Outcome, Store, from_manifest
 
@@ -264,6 +265,29 @@ def test_explain_says_what_a_job_waits_for(make_cluster: Make, job: Job) -> None
     with pytest.raises(KeyError, match="whatif"):
         cluster.core.query("whatif", {})
     assert cluster.core.query("explain", {"kind": "Job.batch", "name": "x"})["found"] is False
+
+
+@pytest.mark.parametrize(
+    ("conditions", "phase", "message"),
+    [
+        ([], "Active", ""),
+        ([("Created", "True", "made"), ("Running", "True", "runs")], "Running", ""),
+        ([("Running", "False", "ran"), ("Failed", "True", "worker 1 ended with 3")], "Failed", "worker 1 ended with 3"),
+    ],
+)
+def test_a_job_without_a_phase_is_in_the_newest_of_its_conditions(
+    conditions: list[tuple[str, str, str]], phase: str, message: str
+) -> None:
+    told = [{"type": one, "status": status, "message": said} for one, status, said in conditions]
+    state = newest_state({"conditions": told})
+    assert (state["phase"], state.get("message", "")) == (phase, message)
+
+
+def test_a_new_status_is_told_by_its_state_and_its_counts() -> None:
+    roles = {"Launcher": {"active": 1, "succeeded": 0, "selector": "a=b"}, "Worker": {"active": 2, "failed": 1}}
+    assert status_words({"replicaStatuses": roles}) == "Active: Launcher 1 active, Worker 2 active and 1 failed"
+    complete = [{"type": "Completed", "status": "True"}]
+    assert status_words({"conditions": complete, "replicatedJobsStatus": [{"name": "w", "ready": 0}]}) == "Completed"
 
 
 def test_a_job_of_no_sense_says_so_and_stops_no_other(cluster: Any, job: Job) -> None:

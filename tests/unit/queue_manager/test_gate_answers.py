@@ -116,3 +116,19 @@ def test_shares_that_were_told_are_not_told_again_after_a_restart(cluster: Any, 
     fresh.queue("q", deserved={"cpu": "5"})
     again = [decision for decision in fresh.settle() if decision.name == "EntitlementsComputed"]
     assert len(again) == 1 and again[0].payload["version"] > told.payload["version"]
+
+
+def test_a_job_that_waits_for_quota_is_told_why_and_one_in_no_queue_nothing(cluster: Any) -> None:
+    cluster_queue(cluster, "a", 2)
+    container = {"name": "c", "resources": {"requests": {"cpu": "3"}}}
+    for name, labels in (("queued", {"kueue.x-k8s.io/queue-name": "a"}), ("plain", {})):
+        spec = {"suspend": True, "parallelism": 1, "template": {"spec": {"containers": [container]}}}
+        metadata = {"name": name, "namespace": "default", "labels": labels}
+        cluster.put({"apiVersion": "batch/v1", "kind": "Job", "metadata": metadata, "spec": spec})
+    cluster.put({"apiVersion": KUEUE, "kind": "ResourceFlavor", "metadata": {"name": "f"}})
+    cluster.settle()
+    asked = {"kind": "Job.batch", "namespace": "default", "name": "queued"}
+    answer = cluster.core.query("explain", asked)
+    assert (answer["verdict"], answer["queue"]) == ("NotLetIn", "cohort/a")
+    assert "cpu" in answer["message"]
+    assert cluster.core.query("explain", asked | {"name": "plain"}) == {}

@@ -140,7 +140,8 @@ class MemoryBus:
         self._listeners: dict[str, list[Callable[[bytes], None]]] = {}
         self._values: dict[str, bytes] = {}
         self._value_changed: dict[str, asyncio.Event] = {}
-        self._parked: list[Parked] = []
+        self.aside: list[Parked] = []
+        """All that was parked, in that order."""
         self.holders: dict[str, str] = {}
         self.released: dict[str, asyncio.Event] = {}
 
@@ -201,10 +202,10 @@ class MemoryBus:
         return MemoryLease(self, name, holder)
 
     async def park(self, parked: Parked) -> None:
-        self._parked.append(parked)
+        self.aside.append(parked)
 
     async def parked(self, limit: int = 100) -> list[Parked]:
-        return self._parked[-limit:]
+        return self.aside[-limit:]
 
     def ping(self) -> Ping:
         return Ping(True, "in memory")

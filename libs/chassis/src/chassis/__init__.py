@@ -4,5 +4,17 @@ from chassis.clock import Clock, LoopClock, SteadyClock, SystemClock
 from chassis.core import Core, Remembering
 from chassis.decider import Decider
 from chassis.measures import Measures
+from chassis.role import Role, Workplace
 
-__all__ = ["Clock", "Core", "Decider", "LoopClock", "Measures", "Remembering", "SteadyClock", "SystemClock"]
+__all__ = [
+    "Clock",
+    "Core",
+    "Decider",
+    "LoopClock",
+    "Measures",
+    "Remembering",
+    "Role",
+    "SteadyClock",
+    "SystemClock",
+    "Workplace",
+]

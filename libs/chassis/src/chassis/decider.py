@@ -7,17 +7,17 @@ from dataclasses import dataclass, field
 
 import orjson
 
-from bus import Bus, Parked, StaleWriter
-from chassis.clock import Clock
+from bus import StaleWriter
+from chassis.alarm import ticks
 from chassis.core import Core, CoreFailed
 from chassis.endings import end
 from chassis.inquest import Inquest
-from chassis.measures import Measures
+from chassis.intake import Intake
+from chassis.parking import Parking
 from chassis.quarantine import Quarantine
+from chassis.role import Role, Workplace
 from chassis.term import Term
-from chassis.tracing import Tracer
 from tidegate import subjects
-from tidegate.codec.facts import Interest
 
 log = logging.getLogger(__name__)
 
@@ -27,50 +27,33 @@ FIRST_REST, LONGEST_REST, LONGEST_STANDSTILL = 0.1, 5.0, 60.0
 """Seconds between short terms: where each sets something aside, and where nobody knows what is wrong."""
 
 
-def open_gate() -> asyncio.Event:
-    """A gate that lets everything pass."""
-    gate = asyncio.Event()
-    gate.set()
-    return gate
-
-
 @dataclass(slots=True)
 class Decider:
     """Runs the cores that ``make_core`` makes, one for each term of leadership.
 
-    ``inputs`` are the services whose decisions the core hears. ``queries`` are the questions that the core answers on
-    the bus. Objects that do not meet ``interest`` when they are born are never shown to the core. While ``gate`` is not
-    set nothing is decided. The lease says who should try to lead; the guard of the service's own log decides who does.
+    The lease says who should try to lead; the guard of the service's own log decides who does.
 
     A core that raises is thrown away, and its successor made from the facts. What it stumbled over is found by trying
     (`chassis.inquest`), parked with the error, and kept away for a while (`chassis.quarantine`); everything else is
     decided as before. If nothing is found, the successor begins after a pause that grows.
     """
 
-    service: str
+    role: Role
     make_core: Callable[[], Core]
-    bus: Bus
-    clock: Clock
-    inputs: tuple[str, ...] = ()
-    queries: tuple[str, ...] = ("explain",)
-    interest: Interest | None = None
-    tracer: Tracer | None = None
-    holder: str = "only"
-    measures: Measures | None = None
+    workplace: Workplace
     ready: asyncio.Event = field(default_factory=asyncio.Event)
-    gate: asyncio.Event = field(default_factory=open_gate)
     term: Term | None = None
     quarantine: Quarantine = field(default_factory=Quarantine)
 
     async def run(self) -> None:
         """Lead whenever the lease is held, for ever."""
-        measures = self.measures or Measures(self.service)
+        service, bus = self.role.service, self.workplace.bus
         while True:
-            lease = await self.bus.lease(self.service, self.holder)
+            lease = await bus.lease(service, self.workplace.holder)
             await lease.wait()
-            telling = await self.bus.serve(subjects.question(self.service, "status"), self._status)
-            leading = asyncio.create_task(self._lead(measures), name=f"{self.service} term")
-            lost = asyncio.create_task(lease.lost(), name=f"{self.service} lease")
+            telling = await bus.serve(subjects.question(service, "status"), self._status)
+            leading = asyncio.create_task(self._lead(), name=f"{service} term")
+            lost = asyncio.create_task(lease.lost(), name=f"{service} lease")
             try:
                 await asyncio.wait({leading, lost}, return_when=asyncio.FIRST_COMPLETED)
                 if leading.done():
@@ -81,23 +64,23 @@ class Decider:
                 await telling.stop()
                 await lease.release()
 
-    async def _lead(self, measures: Measures) -> None:
+    async def _lead(self) -> None:
         """One term after the other, until another process leads; each that ends by a fault of its core is followed."""
         clock, failures, from_present = asyncio.get_running_loop().time, 0, False
         while True:
-            began, term = clock(), self._new_term(measures, from_present)
+            began, term = clock(), self._new_term(from_present)
             try:
                 await term.begin()
                 self.ready.set()
                 self.quarantine.trouble = ""
                 await term.go_on()
             except StaleWriter as stale:
-                log.warning("leadership_lost", extra={"service": self.service, "detail": str(stale)})
+                log.warning("leadership_lost", extra={"service": self.role.service, "detail": str(stale)})
                 return
             except CoreFailed as failed:
                 await term.end()
                 failures = 0 if clock() - began > LASTING_SECONDS else failures + 1
-                explained = await self._contain(term, failed)
+                explained = await self._contain(term.intake, failed)
                 from_present = not explained
                 if not explained:
                     self.ready.clear()
@@ -106,61 +89,49 @@ class Decider:
             finally:
                 await term.end()
 
-    def _new_term(self, measures: Measures, from_present: bool) -> Term:
+    def _new_term(self, from_present: bool) -> Term:
+        told = self.term.intake.told if self.term is not None else {}
         self.term = Term(
-            self.service,
-            self.make_core(),
-            self.bus,
-            self.clock,
-            self.inputs,
-            self.queries,
-            self.holder,
-            measures,
-            self.gate,
-            interest=self.interest,
-            tracer=self.tracer,
-            quarantine=self.quarantine,
-            from_present=from_present,
-            told=self.term.told if self.term is not None else None,
+            self.role, self.workplace, self.make_core(), self.quarantine, told=told, from_present=from_present
         )
         return self.term
 
-    async def _contain(self, term: Term, failed: CoreFailed) -> bool:
+    async def _contain(self, intake: Intake, failed: CoreFailed) -> bool:
         """Keep what the core stumbled over away from its successor; whether it was found."""
         text = str(failed)
-        log.error("core_failed", extra={"service": self.service, "detail": text}, exc_info=failed.error)
+        log.error("core_failed", extra={"service": self.role.service, "detail": text}, exc_info=failed.error)
         if failed.entry is not None:
             self.quarantine.entries[failed.source, failed.entry.sequence] = text
             source = f"{subjects.decisions(failed.source)}/{failed.entry.sequence}"
-            await self._park(term, failed.now, source, text, failed.entry.payload)
+            await self._park(failed.now, source, text, failed.entry.payload)
             return True
         inquest = Inquest(
             self.make_core,
-            term.fold.store,
-            term.private_state,
-            [(service, decision) for (service, _), decision in term.told.items()],
-            frozenset(term.in_flight) | {key for key, _ in self.quarantine.resting()},
+            intake.fold.store,
+            intake.private_state,
+            [(service, decision) for (service, _), decision in intake.told.items()],
+            frozenset(intake.in_flight) | {key for key, _ in self.quarantine.resting()},
             self.quarantine.hidden(),
             failed.now,
             self.quarantine.released(),
         )
         culprits = await asyncio.get_running_loop().run_in_executor(None, inquest.culprits)
         for item, error, hidden in culprits:
-            words, ticks = f"{type(error).__name__}: {error}", round(asyncio.get_running_loop().time() * 1000)
-            self.quarantine.isolate(item, words, ticks, failed.now, hidden=hidden)
-            await self._park(term, failed.now, str(item.key), words, orjson.dumps(item.manifest()))
+            words = f"{type(error).__name__}: {error}"
+            self.quarantine.isolate(item, words, ticks(), failed.now, hidden=hidden)
+            await self._park(failed.now, str(item.key), words, orjson.dumps(item.manifest()))
         if not culprits and text not in self.quarantine.trouble:
-            await self._park(term, failed.now, self.service, text, b"")
+            await self._park(failed.now, self.role.service, text, b"")
         return bool(culprits)
 
-    async def _park(self, term: Term, now: int, source: str, text: str, payload: bytes) -> None:
-        term.measures.parked.inc()
-        log.error("set_aside", extra={"service": self.service, "source": source, "detail": text})
-        await self.bus.park(Parked(now, self.service, source, text, payload))
+    async def _park(self, at_ms: int, source: str, text: str, payload: bytes) -> None:
+        log.error("set_aside", extra={"service": self.role.service, "source": source, "detail": text})
+        work = self.workplace
+        await Parking(self.role.service, work.bus, work.clock, work.measures).keep(source, text, payload, at_ms)
 
     async def _status(self, _: bytes) -> bytes:
         """How this service is: what keeps it from deciding, and what it keeps aside."""
-        return orjson.dumps(self.quarantine.report(round(asyncio.get_running_loop().time() * 1000)))
+        return orjson.dumps(self.quarantine.report(ticks()))
 
 
 def _pause(failures: int, longest: float) -> float:

@@ -2,8 +2,10 @@
 
 import asyncio
 from collections import deque
+from collections.abc import Coroutine
 
 from bus import Entry, Log
+from chassis.endings import end
 
 
 class Inbox:
@@ -32,7 +34,35 @@ class Inbox:
         return taken
 
 
-async def follow(inbox: Inbox, source: str, log: Log, after: int) -> None:
-    """Read ``log`` behind sequence ``after`` into ``inbox`` under the name ``source``, for ever."""
-    async for entries in log.read(after):
-        inbox.put(source, entries)
+class Readers:
+    """What goes on beside the work of ``service``: logs are read into ``inbox``; what fails there fails the service."""
+
+    def __init__(self, service: str, inbox: Inbox) -> None:
+        self._service, self._inbox = service, inbox
+        self._tasks: list[asyncio.Task[object]] = []
+
+    def follow(self, source: str, log: Log, after: int) -> None:
+        """Read ``log`` behind sequence ``after`` into the inbox under the name ``source``, for ever."""
+
+        async def read() -> None:
+            async for entries in log.read(after):
+                self._inbox.put(source, entries)
+
+        self.beside(read(), f"reads {source}").add_done_callback(lambda _: self._inbox.wake())
+
+    def beside(self, work: Coroutine[object, object, object], doing: str) -> asyncio.Task[object]:
+        """Do something that nobody waits for."""
+        task = asyncio.create_task(work, name=f"{self._service} {doing}")
+        self._tasks.append(task)
+        return task
+
+    def check(self) -> None:
+        """Raise what one of them raised; forget those that are done."""
+        for task in self._tasks:
+            if task.done():
+                task.result()
+        self._tasks = [task for task in self._tasks if not task.done()]
+
+    async def end(self) -> None:
+        """Stop all of it."""
+        await end(*self._tasks)

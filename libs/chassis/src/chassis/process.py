@@ -14,9 +14,11 @@ from prometheus_client import start_http_server
 
 from bus.jetstream import JetStreamBus
 from chassis import logs
+from chassis.allocator import keep_freed_memory
 from chassis.clock import Clock, SteadyClock
 from chassis.endings import end
 from chassis.measures import Measures
+from chassis.role import Workplace
 from chassis.rpc_server import Add, RpcServer
 from chassis.settings import ServiceSettings, SettingsError, read, shown
 from chassis.tracing import Tracer, make_tracer
@@ -50,6 +52,10 @@ class Context:
     measures: Measures
     tracer: Tracer
 
+    def workplace(self, holder: str) -> Workplace:
+        """The same for a deciding service that goes by the name ``holder``."""
+        return Workplace(self.bus, self.clock, self.measures, self.tracer, holder)
+
 
 def run(service: str, settings_class: type[S], build: Callable[[S, Context], Awaitable[Parts]]) -> None:
     """The main program of a service: read the settings, run until a signal or a failed part; exits the process."""
@@ -59,6 +65,7 @@ def run(service: str, settings_class: type[S], build: Callable[[S, Context], Awa
         raise SystemExit(f"{service}: {error}") from None
     # State here is large and lives long, and nearly none of it is in cycles: look for those seldom.
     gc.set_threshold(100_000, 50, 100)
+    keep_freed_memory()
     logs.configure(service, settings.log_level)
     log.info("settings", extra={"settings": shown(settings)})
     try:
@@ -85,7 +92,7 @@ async def _serve(service: str, settings: S, build: Callable[[S, Context], Awaita
     tracer = make_tracer(service, settings.trace, settings.data_dir)
     bus = await _unless(stop, JetStreamBus.connect(settings.nats_url, service, token=settings.nats_token or None))
     parts = await build(settings, Context(bus, SteadyClock(settings.clock_base_ms), measures, tracer))
-    server = RpcServer(f"127.0.0.1:{settings.health_port}", parts.rpc_names, parts.rpc)
+    server = RpcServer(f"127.0.0.1:{settings.health_port}", measures, parts.rpc_names, parts.rpc)
     await server.start()
     if settings.metrics_port:
         start_http_server(settings.metrics_port, "127.0.0.1", measures.registry)

@@ -7,19 +7,23 @@ from grpc_health.v1 import health_pb2, health_pb2_grpc
 from grpc_health.v1.health import aio as health
 from grpc_reflection.v1alpha import reflection
 
+from chassis.measures import Measures
+from chassis.rpc_measures import RpcMeasures
+
 Add = Callable[[grpc.aio.Server], None]
 
 
 class RpcServer:
     """Listens on the loopback interface. Not serving until ``set_ready``."""
 
-    def __init__(self, address: str, services: Sequence[str] = (), add: Sequence[Add] = ()) -> None:
+    def __init__(self, address: str, measures: Measures, services: Sequence[str] = (), add: Sequence[Add] = ()) -> None:
         self._server = grpc.aio.server(
+            interceptors=[RpcMeasures(measures)],
             options=[
                 ("grpc.so_reuseport", 0),
                 ("grpc.max_receive_message_length", 64 << 20),
                 ("grpc.max_send_message_length", 64 << 20),
-            ]
+            ],
         )
         self._health = health.HealthServicer()
         health_pb2_grpc.add_HealthServicer_to_server(self._health, self._server)

@@ -22,6 +22,24 @@ def answer_lines(about: Object, service: str, answer: Manifest) -> list[str]:
     return lines
 
 
+def own_answer(about: Object) -> Manifest:
+    """What an object says of itself, where there is nobody to ask: its phase, or else its newest condition that holds."""
+    status = about.status
+    conditions = status.get("conditions")
+    told = [one for one in conditions if isinstance(one, dict)] if isinstance(conditions, list) else []
+    newest = next((one for one in reversed(told) if one.get("status") == "True"), told[-1] if told else {})
+    negation = "" if newest.get("status") == "True" or not newest else "not "
+    verdict = str(status.get("phase") or negation + str(newest.get("type") or ""))
+    lines = [str(one["message"]) for one in told if one.get("message")]
+    if "pendingWorkloads" in status:
+        counts = (f"{status.get(f'{name}Workloads', 0)} {name}" for name in ("pending", "reserving", "admitted"))
+        lines.append(f"workloads: {', '.join(counts)}")
+    if not verdict and not lines:
+        return {}
+    rule = "" if status.get("phase") else str(newest.get("reason") or "")
+    return {"verdict": verdict, "rule": rule, "message": "\n".join(lines)}
+
+
 def silence(service: str, answer: Manifest) -> str:
     """Why there is no answer: nobody is there, or who is there failed."""
     said = str(answer["error"])
@@ -40,9 +58,11 @@ def troubles(about: Object) -> list[str]:
         waiting, ended = state.get("waiting") or {}, state.get("terminated") or {}
         if waiting.get("message"):
             lines.append(f"container {one.get('name')} waits ({waiting.get('reason')}): {waiting['message']}")
-        elif ended.get("exitCode"):
+            ended = (one.get("lastState") or {}).get("terminated") or {}
+        if ended.get("exitCode"):
+            before = "before, it " if waiting else f"container {one.get('name')} "
             message = f": {ended['message']}" if ended.get("message") else ""
-            lines.append(f"container {one.get('name')} ended with exit code {ended['exitCode']}{message}")
+            lines.append(f"{before}ended with exit code {ended['exitCode']}{message}")
     return lines
 
 
@@ -65,7 +85,7 @@ def _needs(answer: Manifest) -> Iterator[str]:
         )
     if not answer.get("resources"):
         have = answer.get("have") or {}
-        for name, amount in sorted((answer.get("need") or {}).items()):
+        for name, amount in sorted((answer.get("need") or {}).items() if have else ()):
             yield f"{name}: needs {amount}, the most on one node is {have.get(name, 0)}"
     if answer.get("minimum"):
         yield f"its minimum needs {_amounts(answer['minimum'])}"

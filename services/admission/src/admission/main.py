@@ -23,6 +23,7 @@ async def build(settings: Settings, context: Context) -> Parts:
     """The parts of the service."""
     view = View(context.bus)
     applier = Applier(context.bus, view, context.tracer)
+    context.measures.watch("revision_seen", "The revision that reads are answered from.", lambda: view.revision)
     history = History(context.bus, DECIDING)
     users = Users.load(settings.data_dir / "users.yaml")
     servicer = Servicer(context.bus, view, applier, users, history, context.clock)

@@ -2,7 +2,7 @@
 
 import orjson
 
-from admission.answer_lines import answer_lines, silence, troubles
+from admission.answer_lines import answer_lines, own_answer, silence, troubles
 from bus import Bus, BusError
 from kube import Key, Manifest, Object, Store
 from resources import format_amounts
@@ -12,11 +12,18 @@ GROUP = "scheduling.k8s.io/group-name"
 GROUP_KIND = "PodGroup.scheduling.volcano.sh"
 RESERVATION_KIND = "Reservation.scheduling.koordinator.sh"
 QUEUE_KIND = "Queue.scheduling.volcano.sh"
+QUOTA_KIND = "ElasticQuota.scheduling.sigs.k8s.io"
+WORKLOAD_KIND = "Workload.kueue.x-k8s.io"
+SOURCE = "tidegate.dev/workload-of"
+"""On a Workload that was made for a job: what queue_manager knows the job's work by, as ``Kind/name``."""
 ASKED = {
     "Pod": ("gang_scheduler", "explain"),
     GROUP_KIND: ("gang_scheduler", "explain"),
     RESERVATION_KIND: ("gang_scheduler", "explain"),
     QUEUE_KIND: ("queue_manager", "queue"),
+    QUOTA_KIND: ("queue_manager", "queue"),
+    "Job.batch": ("queue_manager", "explain"),
+    WORKLOAD_KIND: ("queue_manager", "explain"),
 }
 """Who is asked what about a kind; about jobs it is the job controller, and then who is asked about the job's group."""
 JOBS = ("job_controller", "explain")
@@ -45,9 +52,11 @@ class Questions:
         said: set[str] = set()
         for about in self._subjects(item):
             service, name = ASKED.get(about.kind, JOBS)
-            if (service, name) == JOBS and about.kind not in JOB_KINDS:
+            silent = (service, name) == JOBS and about.kind not in JOB_KINDS
+            answer = {} if silent else await self._ask(service, name, _known_as(about))
+            answer = answer or own_answer(about)
+            if not answer:
                 continue
-            answer = await self._ask(service, name, about.key)
             if about.kind in (GROUP_KIND, "Pod") and answer.get("verdict") == "NotLetIn":
                 # Who has not been let in is told more by whoever keeps the gate.
                 gate = await self._ask("queue_manager", "explain", about.key)
@@ -90,12 +99,23 @@ class Questions:
         return content
 
 
+def _known_as(about: Object) -> Key:
+    """By what queue_manager knows an object that it is asked about."""
+    if about.kind == QUOTA_KIND:
+        return about.key._replace(name=f"quota/{about.name}")
+    kind, slash, name = (
+        about.annotations.get(SOURCE, "").partition("/") if about.kind == WORKLOAD_KIND else ("", "", "")
+    )
+    return Key(kind, about.namespace, name) if slash else about.key
+
+
 def _queue_lines(about: Object, answer: Manifest) -> list[str]:
     if "error" in answer:
         return [f"{about.key}: {silence('queue_manager', answer)}"]
     if answer.get("verdict") == "SetAside":
         return [f"{about.key}: SetAside", f"  {answer['message']}"]
-    return [f"{about.key}: {about.status.get('state', 'Open')}"] + [
+    state = f" {about.status.get('state', 'Open')}" if about.kind == QUEUE_KIND else ""
+    return [f"{about.key}:{state}"] + [
         f"  {what}: {_amounts(answer.get(what) or {})}" for what in ("request", "allocated", "deserved")
     ]
 

@@ -12,6 +12,23 @@ from tidegate_cli.tables import grid
 
 _HIDDEN_METADATA = ("name", "namespace", "labels", "annotations", "managedFields", "resourceVersion", "uid")
 _TITLE_WIDTH = 19
+_MAPS_OF_NAMES = frozenset(
+    [
+        "matchLabels",
+        "labels",
+        "annotations",
+        "nodeSelector",
+        "nodeLabels",
+        "data",
+        "plugins",
+        "taskStatusCount",
+        "minTaskMember",
+    ]
+)
+"""Fields whose keys are names that people gave."""
+_EMPTY: dict[type, str] = {dict: "{}", list: "[]"}
+"""What is given and empty is told apart from what is not given: an empty selector selects all, none selects nothing."""
+_ACRONYMS = {"Ip": "IP", "Cluster-ip": "Cluster-IP", "External-ip": "External-IP"}
 
 
 def describe(manifest: Manifest, related: Sequence[Manifest], events: Sequence[Manifest], now: int) -> str:
@@ -23,7 +40,7 @@ def describe(manifest: Manifest, related: Sequence[Manifest], events: Sequence[M
     parts = [_head(manifest, now)]
     body = _BODIES.get(kind_id(str(manifest.get("apiVersion", "")), str(manifest.get("kind", ""))), _any_body)
     parts += body(manifest, related)
-    parts += [_related(related, now), _events(events, now)]
+    parts += [_related(related, str(manifest["metadata"].get("namespace", "")), now), _events(events, now)]
     return "\n".join(line for part in parts for line in part)
 
 
@@ -84,6 +101,7 @@ def _container(container: Manifest, status: Manifest) -> list[str]:
     lines = [
         f"  {container.get('name', '')}:",
         f"    Image:    {container.get('image', '')}",
+        *(line for key in ("command", "args") for line in _words(container, key)),
         f"    State:    {state.capitalize()}",
     ]
     for key, title in (("reason", "Reason"), ("message", "Message"), ("exitCode", "Exit Code")):
@@ -95,6 +113,13 @@ def _container(container: Manifest, status: Manifest) -> list[str]:
             lines += [f"    {name.capitalize()}:", *(f"      {line}" for line in _equations(resources[name], ": "))]
     env = [f"      {one.get('name')}: {_env_value(one)}" for one in container.get("env") or ()]
     return lines + (["    Environment:", *env] if env else [])
+
+
+def _words(container: Manifest, key: str) -> list[str]:
+    """A command or its arguments; a program that is written out in one is told by its first line."""
+    words = [str(one).strip().splitlines() or [""] for one in container.get(key) or ()]
+    line = " ".join(lines[0] + (" ..." if len(lines) > 1 else "") for lines in words)
+    return [f"    {key.capitalize() + ':':<9} {line}"] if words else []
 
 
 def _env_value(variable: Manifest) -> str:
@@ -131,7 +156,7 @@ def _requested(pods: Iterable[Manifest]) -> Amounts:
 def _any_body(manifest: Manifest, related: Sequence[Manifest]) -> list[list[str]]:
     """Everything but metadata, with titles instead of keys."""
     rest = {name: part for name, part in manifest.items() if name not in ("apiVersion", "kind", "metadata")}
-    plain = {**rest, "status": {k: v for k, v in (rest.get("status") or {}).items() if k != "conditions"}}
+    plain: Manifest = {**rest, "status": {k: v for k, v in (rest.get("status") or {}).items() if k != "conditions"}}
     return [
         _indented({name: part for name, part in plain.items() if part not in ({}, None)}, ""),
         _conditions(manifest),
@@ -144,15 +169,17 @@ def _secret_body(secret: Manifest, related: Sequence[Manifest]) -> list[list[str
     return [[_field("Type", text(secret.get("type"), "Opaque")), "Data:", *sizes]]
 
 
-def _indented(value: Any, indent: str = "  ") -> list[str]:
+def _indented(value: Any, indent: str = "  ", names: bool = False) -> list[str]:
+    """A map, a line for each of its parts; with ``names`` its keys are names that people gave, and stay as they are."""
     lines: list[str] = []
     for name, part in value.items():
+        title = f"{indent}{name if names else _titled(name)}:"
         if isinstance(part, dict) and part:
-            lines += [f"{indent}{_titled(name)}:", *_indented(part, indent + "  ")]
+            lines += [title, *_indented(part, indent + "  ", name in _MAPS_OF_NAMES)]
         elif isinstance(part, list) and part:
-            lines += [f"{indent}{_titled(name)}:", *(line for one in part for line in _element(one, indent + "  "))]
+            lines += [title, *(line for one in part for line in _element(one, indent + "  "))]
         else:
-            lines += _scalar(f"{indent}{_titled(name)}:", part, indent)
+            lines += _scalar(title, part, indent)
     return lines
 
 
@@ -164,7 +191,7 @@ def _element(value: Any, indent: str) -> list[str]:
 
 
 def _scalar(title: str, value: Any, indent: str) -> list[str]:
-    lines = text(value, NONE).splitlines()
+    lines = text(value or _EMPTY.get(type(value), value), NONE).splitlines()
     return [f"{title} {lines[0]}"] if len(lines) == 1 else [title, *(f"{indent}  {line}" for line in lines)]
 
 
@@ -182,11 +209,14 @@ def _conditions(manifest: Manifest) -> list[str]:
     conditions = dig(manifest, "status.conditions") or []
     if not conditions:
         return []
+    if not isinstance(conditions, list):  # a JobFlow has a map of its jobs there
+        return ["Conditions:", *_indented(conditions, names=True)]
     rows = [[text(one.get(key)) for key in ("type", "status", "reason", "message")] for one in conditions]
     return ["Conditions:", *(f"  {line}" for line in grid(["Type", "Status", "Reason", "Message"], rows, 2))]
 
 
-def _related(related: Sequence[Manifest], now: int) -> list[str]:
+def _related(related: Sequence[Manifest], home: str, now: int) -> list[str]:
+    """Tables of ``related``, one for each kind; with the namespaces where they are not all that of the object, ``home``."""
     kinds: dict[str, list[Manifest]] = {}
     for manifest in related:
         kinds.setdefault(kind_id(str(manifest.get("apiVersion", "")), str(manifest.get("kind", ""))), []).append(
@@ -196,7 +226,10 @@ def _related(related: Sequence[Manifest], now: int) -> list[str]:
     for kind, group in kinds.items():
         columns = columns_of(kind, wide=kind == "Pod")
         rows = [[str(one["metadata"]["name"]), *(column.read(one, now) for column in columns)] for one in group]
-        titles = ["Name", *(column.title.capitalize() for column in columns)]
+        titles = ["Name", *(_ACRONYMS.get(title, title) for title in (one.title.capitalize() for one in columns))]
+        if len(places := {str(one["metadata"].get("namespace", "")) for one in group}) > 1 or places - {home, ""}:
+            titles.insert(0, "Namespace")
+            rows = [[str(one["metadata"].get("namespace", "")), *row] for one, row in zip(group, rows, strict=True)]
         lines += [f"{group[0].get('kind')}s:", *(f"  {line}" for line in grid(titles, rows, 2))]
     return lines
 

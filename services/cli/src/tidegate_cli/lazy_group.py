@@ -8,6 +8,26 @@ from typing import Any
 
 import click
 
+_ELSEWHERE = {
+    "annotate": "write it into the manifest, and `tidegate apply -f FILE`",
+    "attach": "`tidegate logs POD -f` shows what a pod writes",
+    "config": "`--server`, `--token` and `--data-dir` say where Tidegate is; `tidegate whoami` who you are",
+    "cordon": "apply the node with `spec.unschedulable: true`",
+    "cp": "pods of this machine write below the data folder",
+    "drain": "apply the node with `spec.unschedulable: true`, then `tidegate delete pods` on it",
+    "edit": "`tidegate get KIND/NAME -o yaml > FILE`, change it, and `tidegate apply -f FILE`",
+    "exec": "pods of this machine are its processes; `tidegate logs POD` shows what a pod writes",
+    "label": "write it into the manifest, and `tidegate apply -f FILE`",
+    "patch": "`tidegate get KIND/NAME -o yaml > FILE`, change it, and `tidegate apply -f FILE`",
+    "port-forward": "pods of this machine can be reached at their addresses: `tidegate get pods -o wide`",
+    "replace": "`tidegate apply -f FILE --replace`",
+    "rollout": "`tidegate get` and `tidegate describe deployment/NAME` show how far it is",
+    "run": "write a Pod into a file, and `tidegate create -f FILE`",
+    "taint": "apply the node with its `spec.taints`",
+    "uncordon": "apply the node with `spec.unschedulable: false`",
+}
+"""Commands of kubectl that are none here, and what to do instead."""
+
 
 @dataclass(frozen=True, slots=True)
 class Entry:
@@ -43,6 +63,8 @@ class LazyGroup(click.Group):
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
         if args and args[0] not in self.entries and not args[0].startswith("-"):
+            if args[0] in _ELSEWHERE:
+                ctx.fail(f"there is no command {args[0]!r} here: {_ELSEWHERE[args[0]]}")
             close = difflib.get_close_matches(args[0], self.entries, n=1)
             hint = f"; did you mean `tidegate {close[0]}`?" if close else "; `tidegate --help` lists the commands"
             ctx.fail(f"there is no command {args[0]!r}{hint}")

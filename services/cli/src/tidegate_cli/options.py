@@ -14,6 +14,17 @@ files = click.option(
     type=click.Path(allow_dash=True),
     help="A file of YAML or JSON, a folder of such files, or - for standard input. May be given more than once.",
 )
+
+
+def _say_files(context: click.Context, argument: click.Parameter, given: tuple[str, ...]) -> None:
+    """Refuse words where files are meant, as in ``apply job.yaml`` or ``create namespace x``."""
+    if given:
+        raise click.UsageError(
+            f"{context.info_name} takes files: -f FILE, -f FOLDER, or -f - for standard input", context
+        )
+
+
+no_words = click.argument("words", nargs=-1, metavar="", expose_value=False, callback=_say_files)
 selector = click.option(
     "--selector", "-l", default="", metavar="LABELS", help="Only those with labels such as app=web,tier in (a,b)."
 )

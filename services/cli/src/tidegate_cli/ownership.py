@@ -13,6 +13,7 @@ _GROUP_NAME = "scheduling.k8s.io/group-name"
 _CHILDREN: dict[str, tuple[str, ...]] = {
     _VOLCANO_JOB: (_POD_GROUP, "Service"),
     "CronJob.batch.volcano.sh": (_VOLCANO_JOB,),
+    "MPIJob.kubeflow.org": (_POD_GROUP, "Service", "ConfigMap", "Job.batch"),
     "JobFlow.flow.volcano.sh": (_VOLCANO_JOB,),
     "CronJob.batch": ("Job.batch",),
     "Deployment.apps": ("ReplicaSet.apps",),
@@ -21,6 +22,12 @@ _CHILDREN: dict[str, tuple[str, ...]] = {
     "InferenceService.serving.kserve.io": ("Deployment.apps", "HorizontalPodAutoscaler.autoscaling", "Service"),
 }
 _KUBEFLOW = (_POD_GROUP, "Service", "ConfigMap")
+_QUEUED: dict[str, tuple[str, str]] = {
+    "Queue.scheduling.volcano.sh": (_POD_GROUP, "spec.queue"),
+    "LocalQueue.kueue.x-k8s.io": ("Workload.kueue.x-k8s.io", "spec.queueName"),
+    "ClusterQueue.kueue.x-k8s.io": ("LocalQueue.kueue.x-k8s.io", "spec.clusterQueue"),
+}
+"""What is in a queue, and the field that names the queue."""
 _CHILDLESS = (
     "Pod",
     "ConfigMap",
@@ -33,12 +40,13 @@ _CHILDLESS = (
 
 
 def belonging_to(client: "SyncClient", manifest: Manifest) -> list[Manifest]:
-    """The objects to list beside one: its children, a node's pods, a queue's groups."""
+    """The objects to list beside one: its children, the pods that a node still has, what is in a queue."""
     kind, name = kind_of(manifest), manifest["metadata"]["name"]
     if kind == "Node":
-        return client.list("Pod", field_selector=f"spec.nodeName={name}")
-    if kind == "Queue.scheduling.volcano.sh":
-        return client.list(_POD_GROUP, field_selector=f"spec.queue={name}")
+        return client.list("Pod", field_selector=f"spec.nodeName={name},status.phase!=Succeeded,status.phase!=Failed")
+    if kind in _QUEUED:
+        member, field = _QUEUED[kind]
+        return client.list(member, manifest["metadata"].get("namespace", ""), field_selector=f"{field}={name}")
     if kind == _POD_GROUP:
         return _members(client, manifest)
     if kind in _CHILDLESS or not manifest["metadata"].get("namespace"):

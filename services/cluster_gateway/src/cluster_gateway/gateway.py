@@ -6,25 +6,25 @@ rebuilt from the log: a gateway that is killed at any moment has promised nothin
 
 import asyncio
 import logging
-import uuid
 from collections.abc import Callable
 
 from bus import Bus, StaleWriter, Subscription
+from chassis.alarm import Alarm, ticks
 from chassis.clock import Clock
 from chassis.endings import end
 from chassis.measures import Measures
+from chassis.parking import Parking
 from chassis.tracing import TRACEPARENT, NoTracer, Tracer
 from cluster_gateway.assignment_message import assignment_message
 from cluster_gateway.batch import Batch
 from cluster_gateway.domain.cluster import Cluster
+from cluster_gateway.fact_writer import FactWriter
 from cluster_gateway.inbox import Decided, Enactment, NodeReport, Request, WorkInbox
 from cluster_gateway.local_cluster import LocalCluster
-from cluster_gateway.parking import Parking
-from cluster_gateway.recovery import REQUESTS, recover
+from cluster_gateway.recovery import recover
 from cluster_gateway.secrets import Secrets
 from cluster_gateway.settings import GatewaySettings
 from tidegate import subjects
-from tidegate.codec import facts
 from tidegate.codec.garbage import no_collection
 from tidegate.decision.v1 import decision_pb2
 from tidegate.gateway.v1 import gateway_pb2
@@ -58,23 +58,20 @@ class Gateway:
     ) -> None:
         """``no_room`` says why nothing more can be taken in; empty while there is room."""
         self._bus, self._clock, self._settings, self._holder = bus, clock, settings, holder
-        self._facts = bus.log(subjects.FACTS)
         self._inbox = WorkInbox()
-        self._measures = measures or Measures("cluster_gateway")
-        self._tracer, self._no_room = tracer or NoTracer(), no_room
-        self._parking = Parking(bus, clock, self._measures)
+        self._no_room = no_room
+        measures = measures or Measures("cluster_gateway")
+        self._facts = FactWriter(bus, clock, settings, holder, measures, tracer or NoTracer())
+        self._parking = Parking("cluster_gateway", bus, clock, measures)
         self.local = LocalCluster(settings, secrets, new_uid)
         self._positions: dict[str, int] = {}
         self._epochs: dict[str, int] = {}
-        self._last = self._snapshot_at = 0
         self._tasks: list[asyncio.Task[None]] = []
         self._serving: list[Subscription] = []
-        self._timer: asyncio.TimerHandle | None = None
+        self._alarm = Alarm(self._inbox.wake)
         self._seen: dict[str, int] = {}
         self._turn = asyncio.Lock()
         self._batch = Batch()
-        # Two processes may have one name: what either of them appends must never pass for the other's.
-        self._writer = f"fact/{holder}/{uuid.uuid4().hex}"
         self.ready = asyncio.Event()
 
     async def run(self) -> None:
@@ -97,12 +94,13 @@ class Gateway:
 
     async def _begin(self) -> None:
         found = await recover(self._bus, self._settings.services, self._parking)
-        self._snapshot_at, self._last, self._positions = found.snapshot_at, found.fold.revision, found.positions
+        self._facts.begin(found.fold.revision, found.snapshot_at)
+        self._positions = found.positions
         with no_collection():
-            self.local.start(found.fold.store, self._clock.now(), self._last + 1)
+            self.local.start(found.fold.store, self._clock.now(), self._facts.last + 1)
         for request_id in found.requests:
             self.local.remember(request_id)
-        self._seen = self.local.agents(_ticks())
+        self._seen = self.local.agents(ticks())
         await self._write(Batch())
         for service in self._settings.services:
             self._follow(service)
@@ -129,8 +127,7 @@ class Gateway:
         await end(*self._tasks)
         for serving in self._serving:
             await serving.stop()
-        if self._timer is not None:
-            self._timer.cancel()
+        self._alarm.cancel()
         self._batch.fail(GatewayStopped("the gateway stops; ask again"))
         while (work := self._inbox.next()) is not None:
             if not isinstance(work, Decided) and not work.reply.done():
@@ -168,7 +165,7 @@ class Gateway:
 
     def _on_heartbeat(self, payload: bytes) -> None:
         node = payload.decode()
-        self._seen[node] = _ticks()
+        self._seen[node] = ticks()
         if self.local.is_silent(node):
             self._inbox.wake()
 
@@ -177,7 +174,7 @@ class Gateway:
             if task.done():
                 task.result()
         batch = self._batch = Batch()
-        self.local.begin(self._clock.now(), self._last + 1)
+        self.local.begin(self._clock.now(), self._facts.last + 1)
         while self.local.edits < self._settings.most_edits and len(batch.replies) < MOST_REQUESTS:
             work = self._inbox.next()
             if work is None:
@@ -186,7 +183,7 @@ class Gateway:
                 case Request():
                     self._take_request(work, batch)
                 case NodeReport():
-                    self._seen[work.message.node] = _ticks()
+                    self._seen[work.message.node] = ticks()
                     batch.reports.append((work.reply, self.local.report(work.message)))
                 case Enactment():
                     self._take_enactment(work, batch)
@@ -194,10 +191,10 @@ class Gateway:
                     await self._take_commit(work, batch)
         else:
             self._inbox.wake()
-        self.local.watch_nodes(self._seen, _ticks())
+        self.local.watch_nodes(self._seen, ticks())
         await self._write(batch)
         for node in self.local.new_nodes():
-            self._seen.setdefault(node, _ticks())
+            self._seen.setdefault(node, ticks())
         self._arm()
 
     def _take_request(self, work: Request, batch: Batch) -> None:
@@ -239,25 +236,15 @@ class Gateway:
         """Let the cluster react, store what happened, answer, and tell the nodes."""
         edits = self.local.react()
         if edits or batch.outcomes:
-            payload = facts.encode(
-                facts.FactSet(self._clock.now(), edits, tuple(batch.outcomes), dict(self._positions))
-            )
-            headers = {REQUESTS: ",".join(batch.requests)} if batch.requests else {}
-            message_id = f"{self._writer}/{self._last + 1}"
-            with self._tracer.span("facts stored", batch.cause, changes=len(edits), outcomes=len(batch.outcomes)):
-                self._last = await self._facts.append(
-                    payload, expected=self._last, message_id=message_id, headers=headers | self._tracer.carrier()
-                )
+            await self._facts.append(edits, batch, self._positions)
             self.local.stored()
-            self._measures.facts.inc()
-            self._measures.revision.set(self._last)
-        batch.answer(self._last)
+        batch.answer(self._facts.last)
         for key, text in self.local.take_failures().items():
             await self._parking.item(key, text, self.local.store.get(key))
         for assignment in self.local.changed_assignments():
-            message = assignment_message(assignment, self._last)
+            message = assignment_message(assignment, self._facts.last)
             await self._bus.set_value(subjects.assignment(assignment.node), message)
-        if self._last - self._snapshot_at >= self._settings.snapshot_entries:
+        if self._facts.snapshot_due:
             await self._keep_snapshot()
 
     async def snapshot(self) -> None:
@@ -267,24 +254,9 @@ class Gateway:
                 await self._keep_snapshot()
 
     async def _keep_snapshot(self) -> None:
-        objects = list(self.local.store.objects.values())
-        content = facts.encode_snapshot(objects, self._last, self._clock.now(), self._positions)
-        await self._facts.put_snapshot(self._last, content)
-        self._snapshot_at = self._last
-        if self._last > self._settings.history_entries:
-            await self._facts.trim(self._last - self._settings.history_entries)
+        await self._facts.snapshot(self.local.store.objects.values(), self._positions)
 
     def _arm(self) -> None:
-        if self._timer is not None:
-            self._timer.cancel()
-            self._timer = None
         delays = [due - self._clock.now()] if (due := self.local.deadline()) is not None else []
-        delays += [silent - _ticks()] if (silent := self.local.next_silence(self._seen)) is not None else []
-        if delays:
-            delay_ms = min(60_000, max(1, min(delays)))
-            self._timer = asyncio.get_running_loop().call_later(delay_ms / 1000, self._inbox.wake)
-
-
-def _ticks() -> int:
-    """Milliseconds of a clock that never jumps: nodes are not silent because somebody set the machine's time."""
-    return round(asyncio.get_running_loop().time() * 1000)
+        delays += [silent - ticks()] if (silent := self.local.next_silence(self._seen)) is not None else []
+        self._alarm.set(delays)

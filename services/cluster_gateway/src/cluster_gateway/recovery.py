@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from bus import Bus, Entry
 from chassis.fact_fold import FactFold, load
-from cluster_gateway.parking import Parking
+from chassis.parking import Parking
 from tidegate import subjects
 
 log = logging.getLogger(__name__)

@@ -4,13 +4,14 @@ from chassis import Decider
 from chassis.process import Context, Parts, run
 from gang_scheduler.domain.core import SchedulerCore
 from gang_scheduler.domain.load_policy import LoadPolicy
+from gang_scheduler.role import ROLE
 from gang_scheduler.settings import Settings
 
 
 async def build(settings: Settings, context: Context) -> Parts:
     """The parts of the service."""
     decider = Decider(
-        "gang_scheduler",
+        ROLE,
         lambda: SchedulerCore(
             placement=settings.placement,
             preemption=settings.preemption,
@@ -20,13 +21,7 @@ async def build(settings: Settings, context: Context) -> Parts:
             strict_fifo=settings.strict_fifo,
             load=LoadPolicy.of(settings.load_arguments()),
         ),
-        context.bus,
-        context.clock,
-        inputs=("queue_manager",),
-        queries=("explain", "settings"),
-        holder=settings.holder,
-        measures=context.measures,
-        tracer=context.tracer,
+        context.workplace(settings.holder),
     )
     return Parts(tasks={"decider": decider.run()}, ready=(decider.ready,))
 

@@ -2,22 +2,14 @@
 
 from chassis import Decider
 from chassis.process import Context, Parts, run
-from job_controller.domain.core import JobCore, concerns
+from job_controller.domain.core import JobCore
+from job_controller.role import ROLE
 from job_controller.settings import Settings
 
 
 async def build(settings: Settings, context: Context) -> Parts:
     """The parts of the service."""
-    decider = Decider(
-        "job_controller",
-        JobCore,
-        context.bus,
-        context.clock,
-        interest=concerns,
-        holder=settings.holder,
-        measures=context.measures,
-        tracer=context.tracer,
-    )
+    decider = Decider(ROLE, JobCore, context.workplace(settings.holder))
     return Parts(tasks={"decider": decider.run()}, ready=(decider.ready,))
 
 

@@ -74,6 +74,10 @@ class Agent:
                 launcher.close()
                 self._node = None
 
+    def alive(self) -> list[PodWorker]:
+        """The pods of which something runs, or is to run yet."""
+        return [worker for worker in self._workers.values() if worker.record.alive]
+
     def assign(self, assignment: Assignment) -> None:
         """Run what ``assignment`` names, and nothing else; the same one again changes nothing, an older one neither."""
         old = self._assignment
@@ -114,7 +118,7 @@ class Agent:
         await self._found.wait()
         for worker in list(self._workers.values()):
             worker.shut_down()
-        while any(worker.record.alive for worker in self._workers.values()):
+        while self.alive():
             self._calm.clear()
             await self._calm.wait()
         if self.isolation is not None:
@@ -196,7 +200,7 @@ class Agent:
         measured_at = self._clock()
         while True:
             await asyncio.sleep(self.settings.log_check_ms / 1000)
-            running = [worker for worker in self._workers.values() if worker.record.alive]
+            running = self.alive()
             for worker in running:
                 for container in worker.record.containers:
                     rotate(worker.preparation.log_file(container), self.settings.log_bytes, self.settings.log_files)

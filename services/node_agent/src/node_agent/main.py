@@ -38,6 +38,7 @@ async def build(settings: Settings, context: Context) -> Parts:
         isolate=settings.isolate,
     )
     agent = Agent(agent_settings, BusUpstream(context.bus, node), context.clock.now)
+    context.measures.watch("pods", "Pods of which something runs, or is to run yet.", lambda: len(agent.alive()))
     return Parts(
         tasks={
             "agent": agent.run(),

@@ -7,6 +7,7 @@ from chassis.process import Context, Parts, run
 from queue_manager.domain.core import QueueCore
 from queue_manager.domain.kueue_policy import KueuePolicy
 from queue_manager.domain.policy import QueuePolicy
+from queue_manager.role import ROLE
 from queue_manager.settings import Settings
 
 
@@ -16,16 +17,7 @@ async def build(settings: Settings, context: Context) -> Parts:
     policy = QueuePolicy(
         settings.overcommit or None, settings.queueing, settings.strict_fifo, settings.fair_sharing, kueue
     )
-    decider = Decider(
-        "queue_manager",
-        lambda: QueueCore(policy),
-        context.bus,
-        context.clock,
-        queries=("explain", "queue", "settings"),
-        holder=settings.holder,
-        measures=context.measures,
-        tracer=context.tracer,
-    )
+    decider = Decider(ROLE, lambda: QueueCore(policy), context.workplace(settings.holder))
     return Parts(tasks={"decider": decider.run()}, ready=(decider.ready,))
 
 

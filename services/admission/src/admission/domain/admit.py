@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from admission.domain.errors import FieldError, Rejected
 from admission.domain.object_meta import check_metadata, default_namespace
 from admission.domain.rules import RULES, UNRULED, Rules
+from admission.domain.runnable import warn_unrunnable
 from admission.domain.shapes import Reading, copied
 from admission.domain.unattended import unattended
 from admission.domain.world import Review, World
@@ -50,7 +51,7 @@ def admit(manifest: Manifest, old: Object | None, world: World) -> Admitted:
         fill_in(review)
     _refuse(key, [*check_metadata(review, rules.name), *(error for check in rules.checks for error in check(review))])
     warnings = [*_unknown(reading.unknown), *_version(manifest, key), *unattended(key.kind)]
-    for warn in rules.warnings:
+    for warn in (*rules.warnings, warn_unrunnable):
         warnings += warn(review)
     return Admitted(review.manifest, tuple(warnings))
 

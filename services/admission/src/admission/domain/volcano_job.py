@@ -125,8 +125,21 @@ def _drop_changeable(spec: dict[str, Any]) -> None:
 
 
 def warn_job(review: Review) -> Iterable[str]:
-    """What does no harm but has no effect: priority classes that are missing, arguments that nobody reads."""
-    return warn_job_spec("spec", review, review.spec)
+    """Priority classes that are missing, arguments that nobody reads, a minimum that is more than it seems."""
+    yield from warn_job_spec("spec", review, review.spec)
+    if review.old is None:
+        yield from _warn_minimum(review.spec)
+
+
+def _warn_minimum(spec: Manifest) -> Iterable[str]:
+    """The minima of tasks hold, also where the job's is below their sum; Volcano does not look at them there."""
+    tasks, minimum = spec.get("tasks") or [], spec.get("minAvailable") or 0
+    together = sum(task.get("minAvailable") or 0 for task in tasks)
+    if 0 < minimum < together and not any(task.get("dependsOn") for task in tasks):
+        yield (
+            f"spec.minAvailable is {minimum}, but its tasks need {together} pods, and all {together} start together; give "
+            "tasks a lower minAvailable if fewer will do (without one a task needs all its replicas)"
+        )
 
 
 def warn_job_spec(path: str, review: Review, spec: Manifest) -> Iterable[str]:

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
 @click.command()
 @options.files
+@options.no_words
 @options.dry_run
 @click.option("--replace", is_flag=True, help="Replace the spec of what exists instead of merging into it.")
 @with_session
@@ -41,6 +42,7 @@ def apply(session: Session, files: tuple[str, ...], dry_run: bool, replace: bool
 
 @click.command()
 @options.files
+@options.no_words
 @options.dry_run
 @with_session
 def create(session: Session, files: tuple[str, ...], dry_run: bool) -> None:

@@ -69,7 +69,7 @@ def replay(session: Session, source: str, output: str) -> None:
       tidegate replay decision.tgs
     """
     from chassis.remaking import remake
-    from tidegate_cli.sim.services import core_of
+    from tidegate_cli.sim.services import DECIDING, core_of
     from tidegate_cli.whatif.restoring import policy_of
     from tidegate_cli.whatif.words import remade_lines
 
@@ -77,8 +77,8 @@ def replay(session: Session, source: str, output: str) -> None:
     taken = opened(path) if path.is_file() else unpacked(fetched(session, decision_meant(session, source)))
     if not taken.commit:
         raise Failure(f"{source} was not taken for a decision: `tidegate snapshot --decision ID` does that")
-    core, interest = core_of(taken.decision_id.partition("/")[0], policy_of(taken))
-    remade = remake(taken, core, interest)
+    service = taken.decision_id.partition("/")[0]
+    remade = remake(taken, core_of(service, policy_of(taken)), DECIDING[service].interest)
     if output == "json":
         compared = [{"id": one.decision_id, "name": one.made.name, "same": one.same} for one in remade.compared]
         others = [{"name": one.name, "about": str(one.subject)} for one in remade.others]

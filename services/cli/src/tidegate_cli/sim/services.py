@@ -1,20 +1,22 @@
 """The deciding services as a policy sets them up: what each is made of, by name."""
 
 import asyncio
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from bus import Bus
-from chassis import Clock, Decider
+from chassis import Clock, Decider, Measures, Role, Workplace
 from chassis.core import Core
+from gang_scheduler import role as scheduling
 from gang_scheduler.domain.core import SchedulerCore
 from gang_scheduler.domain.load_policy import LoadPolicy
-from job_controller.domain.core import JobCore, concerns
+from job_controller import role as jobs
+from job_controller.domain.core import JobCore
 from kube import Manifest
+from queue_manager import role as queues
 from queue_manager.domain.core import QueueCore
 from queue_manager.domain.kueue_policy import KueuePolicy
 from queue_manager.domain.policy import QueuePolicy
-from tidegate.codec.facts import Interest
 
 ROLES: Mapping[str, tuple[str, ...]] = {
     "scheduler": ("gang_scheduler", "queue_manager"),
@@ -25,7 +27,8 @@ ROLES: Mapping[str, tuple[str, ...]] = {
 }
 """Which services a part of the system stands for, as scenarios name the parts."""
 
-Make = Callable[[Bus, Clock, asyncio.Event], Decider]
+DECIDING: Mapping[str, Role] = {role.service: role for role in (jobs.ROLE, queues.ROLE, scheduling.ROLE)}
+"""What the deciding services are, by name."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,34 +68,14 @@ class Policy:
         return cls(queues, scheduling)
 
 
-def core_of(service: str, policy: Policy) -> tuple[Core, Interest | None]:
-    """A new core of a deciding service, and what it takes an interest in."""
+def core_of(service: str, policy: Policy) -> Core:
+    """A new core of a deciding service."""
     if service == "gang_scheduler":
-        return SchedulerCore(**policy.scheduling), None
-    return (QueueCore(policy.queues), None) if service == "queue_manager" else (JobCore(), concerns)
+        return SchedulerCore(**policy.scheduling)
+    return QueueCore(policy.queues) if service == "queue_manager" else JobCore()
 
 
-def deciders(policy: Policy) -> dict[str, Make]:
-    """How to make each deciding service."""
-    return {
-        "job_controller": lambda bus, clock, gate: Decider(
-            "job_controller", JobCore, bus, clock, interest=concerns, gate=gate
-        ),
-        "queue_manager": lambda bus, clock, gate: Decider(
-            "queue_manager",
-            lambda: QueueCore(policy.queues),
-            bus,
-            clock,
-            queries=("explain", "queue", "settings"),
-            gate=gate,
-        ),
-        "gang_scheduler": lambda bus, clock, gate: Decider(
-            "gang_scheduler",
-            lambda: SchedulerCore(**policy.scheduling),
-            bus,
-            clock,
-            inputs=("queue_manager",),
-            queries=("explain", "settings"),
-            gate=gate,
-        ),
-    }
+def decider(service: str, policy: Policy, bus: Bus, clock: Clock, gate: asyncio.Event) -> Decider:
+    """A deciding service under this policy."""
+    workplace = Workplace(bus, clock, Measures(service), gate=gate)
+    return Decider(DECIDING[service], lambda: core_of(service, policy), workplace)

@@ -22,7 +22,8 @@ from resources import Amounts
 from testing.scenarios.target import MetricSample, NodeUsage, PodReport
 from tidegate_cli.sim.evictions import Evictions
 from tidegate_cli.sim.explanations import environment_of, message_of
-from tidegate_cli.sim.services import ROLES, Policy, deciders
+from tidegate_cli.sim.services import ROLES, Policy, decider
+from tidegate_cli.sim.successors import undone
 
 T = TypeVar("T")
 
@@ -174,7 +175,9 @@ class World:
 
     def violations(self) -> list[str]:
         cores = {name: decider.term.core for name, decider in self._deciders.items() if decider.term is not None}
-        return [f"{name}: {text}" for name, core in sorted(cores.items()) for text in core.check()]
+        found = [f"{name}: {text}" for name, core in sorted(cores.items()) for text in core.check()]
+        found += [f"{one.service} set {one.source} aside: {one.error}" for one in self._bus.aside]
+        return found + undone(self._deciders, self.now())
 
     def close(self) -> None:
         for task in asyncio.all_tasks(self._loop):
@@ -199,7 +202,7 @@ class World:
         self._spawn("applier", self._applier.run())
 
     def _start_decider(self, name: str) -> None:
-        self._deciders[name] = deciders(self._policy)[name](self._bus, self._clock, self._gate)
+        self._deciders[name] = decider(name, self._policy, self._bus, self._clock, self._gate)
         self._spawn(name, self._deciders[name].run())
 
     def _restart_everything(self) -> None:
@@ -259,8 +262,8 @@ class World:
 
     def _check_cores(self) -> None:
         """A core that raises is contained by its shell; here it is an error all the same."""
-        for name, decider in self._deciders.items():
-            report = decider.quarantine.report(0)
+        for name, one in self._deciders.items():
+            report = one.quarantine.report(0)
             if report["trouble"] or report["aside"]:
                 raise RuntimeError(f"{name} stumbles: {report}")
 

@@ -12,6 +12,7 @@ from tidegate.decision.v1 import decision_pb2
 from tidegate_cli.sim.world import World
 
 GROUP_KIND = "PodGroup.scheduling.volcano.sh"
+RESERVATION_KIND = "Reservation.scheduling.koordinator.sh"
 GROUP = "scheduling.k8s.io/group-name"
 ESTIMATE = "tidegate.dev/running-estimate"
 STEP_MS = 60_000
@@ -106,7 +107,11 @@ class Question:
             item = self.world.store().get(self._key_of(answer))
             pods = [pod for pod in self._below(item) if pod.kind == "Pod"] if item is not None else []
             bound = [pod for pod in pods if pod.spec.get("nodeName")]
-            if not pods and item is not None and now and not self._runs(item):
+            if item is not None and item.kind == RESERVATION_KIND and item.status.get("nodeName"):
+                answer.verdict = "now" if now else "later"
+                answer.placements = [(item.name, str(item.status["nodeName"]))]
+                answer.at_ms = self.world.now()
+            elif not pods and item is not None and now and not self._runs(item):
                 answer.verdict = "applied"
             elif bound and self._enough(bound):
                 answer.verdict = "now" if now else "later"

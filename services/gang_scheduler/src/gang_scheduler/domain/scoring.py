@@ -42,7 +42,6 @@ class RoomScore:
     shape: PodShape
     placement: Placement
     rows: list[int]
-    weights: Ints
     _weights: list[int]
     _weight: int
 
@@ -52,13 +51,16 @@ class RoomScore:
         rows = table.rows_for(shape)
         names = list(shape.requests)
         weights = [0 if name == PODS and len(names) > 1 else 1 if name in _PLAIN else SCARCE_RESOURCE for name in names]
-        vector = np.array(weights, np.int64).reshape(-1, 1)
-        return cls(shape, placement, rows, vector, weights, max(1, sum(weights)))
+        return cls(shape, placement, rows, weights, max(1, sum(weights)))
 
     def of_nodes(self, allocatable: Ints, used: Ints) -> Ints:
         """The score of nodes with these ``allocatable`` and ``used`` amounts of the shape's resources (resource by node)."""
-        filled = (used + self.shape.needs_vector) / np.maximum(allocatable, 1)
-        share = (filled * self.weights).sum(axis=0) / self._weight
+        share = np.zeros(used.shape[1], np.float64)
+        # Resource by resource: vectors of one row stay in the processor's cache where a matrix would not.
+        for row, (need, weight) in enumerate(zip(self.shape.needs, self._weights, strict=True)):
+            if weight:
+                share += (used[row] + need) / np.maximum(allocatable[row], 1) * weight
+        share /= self._weight
         # Rounded, so that equal nodes score equal whatever the order of additions was.
         score: Ints = np.rint(np.clip(share, 0.0, 1.0) * FULL).astype(np.int64)
         return score if self.placement is Placement.BINPACK else FULL - score

@@ -9,6 +9,7 @@ from collections.abc import Set as AbstractSet
 from dataclasses import replace
 
 from job_controller.domain.agenda import Agenda
+from job_controller.domain.kubeflow.conditions import newest_state
 from job_controller.domain.occupied import Occupied, taken_names
 from job_controller.domain.reconcile import Actions, Impatient, JobKind, Refusal, View, Watcher
 from job_controller.domain.registry import all_kinds
@@ -224,7 +225,7 @@ class JobCore:
         return owner if owner is not None and owner.uid == reference.get("uid") else None
 
     def _explain(self, job: Object) -> Manifest:
-        state = job.status.get("state") or {}
+        state = job.status.get("state") or newest_state(job.status)
         refusal = self._refusals.get(job.key)
         answer: Manifest = {
             "found": True,

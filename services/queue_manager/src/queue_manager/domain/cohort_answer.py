@@ -19,6 +19,10 @@ _WAYS = {
     WaitReason.MISCONFIGURED: "correct ClusterQueue {queue}, its cohort or its flavors: see its conditions",
     WaitReason.SUSPENDED: "have the stopPolicy of ClusterQueue {queue} or of the LocalQueue taken back",
     WaitReason.BEHIND_HEAD: "wait for the head, take it out of the queue, or give this a higher priority: nobody passes it here",
+    WaitReason.TOPOLOGY: "wait until nodes of the flavor are free, ask for fewer pods or a wider level, or label more nodes",
+    WaitReason.INACTIVE: "activate its Workload again (spec.active: true), once what it was deactivated for is mended",
+    WaitReason.BACKING_OFF: "nothing has to be done: it is tried again by itself, later each time",
+    WaitReason.CHECKS: "whoever answers its admission checks has to say that they are Ready",
 }
 
 

@@ -5,6 +5,7 @@ from collections.abc import Set as AbstractSet
 from dataclasses import asdict
 
 from kube import Decision, Event, Key, Manifest, Outcome
+from queue_manager.domain.account import WORKLOAD
 from queue_manager.domain.cluster_queue import PRIORITY
 from queue_manager.domain.cohort_answer import cohort_answer
 from queue_manager.domain.cohort_report import NAME as QUOTA_REPORT
@@ -33,6 +34,9 @@ from queue_manager.domain.waiting import ADMISSION, WaitingGroups
 from queue_manager.domain.workload_decisions import POD_ADMITTED, QUOTA_RESERVED
 from queue_manager.domain.workload_report import NAME as WORKLOADS
 from resources import Amounts
+
+ONLY_IN_COHORTS = ("Job.batch", WORKLOAD)
+"""Work that has to do with queues only where it is in a ClusterQueue."""
 
 
 class QueueCore:
@@ -134,11 +138,12 @@ class QueueCore:
         return min((time for time in [*times, self._cohorts.due] if time is not None), default=None)
 
     def query(self, name: str, arguments: Manifest) -> Manifest:
-        """``queue`` answers what the queue ``arguments["name"]`` asks for, has and deserves; ``explain`` why a group waits."""
+        """``queue`` answers what the queue ``arguments["name"]`` asks for, has and deserves; ``explain`` why work waits."""
         if name == "settings":
             return asdict(self._policy)
         if name == "explain":
-            kind = "Pod" if arguments.get("kind") == "Pod" else GROUP
+            kind = str(arguments.get("kind"))
+            kind = kind if kind == "Pod" or kind in ONLY_IN_COHORTS else GROUP
             return self._explain(Key(kind, str(arguments.get("namespace") or ""), str(arguments.get("name") or "")))
         if name != "queue":
             raise KeyError(name)
@@ -153,8 +158,8 @@ class QueueCore:
 
     def _explain(self, key: Key) -> Manifest:
         found = cohort_answer(self._cohorts.books, key)
-        if found is not None:
-            return found
+        if found is not None or key.kind in ONLY_IN_COHORTS:
+            return found or {}
         answer = self._waiting.explain(key, self._supply.total)
         queue, shares = str(answer.get("queue") or ""), {**self._quota_shares.entries, **self._shares.entries}
         return answer | {"queues": queue_lines(self._tree_of(queue), queue, self._demand.totals, shares)}

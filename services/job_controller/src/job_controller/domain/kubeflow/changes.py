@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass, field
 
-from job_controller.domain.kubeflow.conditions import with_condition
+from job_controller.domain.kubeflow.conditions import status_words, with_condition
 from job_controller.domain.reconcile import Actions
 from kube import Decision, Key, Manifest, Mutation, Object, Verb, api_version_of, key_of, merge
 
@@ -63,7 +63,8 @@ class Changes:
             mutations.append(Mutation(Verb.STATUS, self.job.key, uid=self.job.uid, patch=self._status))
         if not mutations:
             return Actions(wake_at=self.wake_at)
-        name, reason, message = self._headline or ("JobStatusChanged", "StatusChanged", f"{self.job.key}: new status")
+        told = f"{self.job.key}: {status_words(self.status)}"
+        name, reason, message = self._headline or ("JobStatusChanged", "StatusChanged", told)
         decision = Decision(name, self.job.key, self.job.uid, reason, message, tuple(mutations))
         return Actions((decision,), self.wake_at)
 

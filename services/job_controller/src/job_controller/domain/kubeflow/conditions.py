@@ -46,3 +46,25 @@ def with_condition(before: list[Any], kind: str, true: bool, reason: str, messag
     }
     kept = [new if condition is old else condition for condition in before]
     return kept if old is not None else [*kept, new]
+
+
+def newest_state(status: Manifest) -> Manifest:
+    """Phase, reason and message of a job that tells its state by conditions: the newest of those that hold."""
+    held = [one for one in status.get("conditions") or () if isinstance(one, dict) and one.get("status") == "True"]
+    if not held:
+        return {"phase": "Active"}
+    newest = max(reversed(held), key=lambda one: str(one.get("lastTransitionTime") or ""))
+    told = str(newest.get("message") or "") if newest.get("type") not in ("Created", "Running") else ""
+    return {"phase": newest.get("type"), "reason": newest.get("reason"), "message": told}
+
+
+def status_words(status: Manifest) -> str:
+    """``Running: Master 1 active, Worker 1 active and 1 failed``."""
+    listed = status.get("replicatedJobsStatus") or status.get("jobsStatus") or ()
+    counts = dict(status.get("replicaStatuses") or {}) | {str(one.get("name")): one for one in listed}
+    parts = []
+    for name, numbers in counts.items():
+        told = [f"{number} {what}" for what, number in numbers.items() if isinstance(number, int) and number]
+        parts += [f"{name} {' and '.join(told)}"] if told else []
+    phase = str(newest_state(status)["phase"])
+    return phase + (f": {', '.join(parts)}" if parts else "")

@@ -1,0 +1,63 @@
+"""Writes the log of facts: one change set after the other, each behind the last, and a snapshot now and then."""
+
+import time
+import uuid
+from collections.abc import Collection, Mapping, Sequence
+
+from bus import Bus
+from chassis.clock import Clock
+from chassis.measures import Measures
+from chassis.tracing import Tracer
+from cluster_gateway.batch import Batch
+from cluster_gateway.recovery import REQUESTS
+from cluster_gateway.settings import GatewaySettings
+from kube import Edit, Object
+from tidegate import subjects
+from tidegate.codec import facts
+
+
+class FactWriter:
+    """``last`` is the revision that was written last: what is appended expects it, so another writer is refused."""
+
+    def __init__(
+        self, bus: Bus, clock: Clock, settings: GatewaySettings, holder: str, measures: Measures, tracer: Tracer
+    ) -> None:
+        self._log, self._clock, self._settings = bus.log(subjects.FACTS), clock, settings
+        self._measures, self._tracer = measures, tracer
+        # Two processes may have one name: what either of them appends must never pass for the other's.
+        self._writer = f"fact/{holder}/{uuid.uuid4().hex}"
+        self.last = self._snapshot_at = 0
+
+    def begin(self, last: int, snapshot_at: int) -> None:
+        """Go on behind ``last``; the newest snapshot stands for ``snapshot_at``."""
+        self.last, self._snapshot_at = last, snapshot_at
+
+    async def append(self, edits: Sequence[Edit], batch: Batch, positions: Mapping[str, int]) -> None:
+        """Store one change set with what came of decisions; raises StaleWriter when somebody else has written."""
+        outcomes = tuple(batch.outcomes)
+        payload = facts.encode(facts.FactSet(self._clock.now(), tuple(edits), outcomes, dict(positions)))
+        headers = {REQUESTS: ",".join(batch.requests)} if batch.requests else {}
+        message_id = f"{self._writer}/{self.last + 1}"
+        started = time.perf_counter()
+        with self._tracer.span("facts stored", batch.cause, changes=len(edits), outcomes=len(outcomes)):
+            self.last = await self._log.append(
+                payload, expected=self.last, message_id=message_id, headers=headers | self._tracer.carrier()
+            )
+        self._measures.commit_seconds.observe(time.perf_counter() - started)
+        self._measures.facts.inc()
+        self._measures.revision.set(self.last)
+        for outcome in outcomes:
+            self._measures.outcomes.labels(outcome.name, str(outcome.applied).lower()).inc()
+
+    @property
+    def snapshot_due(self) -> bool:
+        """Whether a reader that starts has too much to read behind the newest snapshot."""
+        return self.last - self._snapshot_at >= self._settings.snapshot_entries
+
+    async def snapshot(self, objects: Collection[Object], positions: Mapping[str, int]) -> None:
+        """Keep the whole state as of the last change set, and drop history that is older than anybody needs."""
+        content = facts.encode_snapshot(list(objects), self.last, self._clock.now(), dict(positions))
+        await self._log.put_snapshot(self.last, content)
+        self._snapshot_at = self.last
+        if self.last > self._settings.history_entries:
+            await self._log.trim(self.last - self._settings.history_entries)
