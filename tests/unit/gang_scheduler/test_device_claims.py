@@ -338,3 +338,15 @@ def published(roots: list[str]) -> list[Device]:
     assert found is not None
     assert found.devices[0].id == DeviceId(DRIVER, "n", "g0")
     return list(found.devices)
+
+
+def test_a_reservation_takes_no_claims_that_its_template_names(two_nodes: Any) -> None:
+    claim(two_nodes, "one", ask())
+    listed = [{"name": "c", "resourceClaimName": "one"}]
+    template = {"containers": [{"resources": {"requests": {"cpu": 1}}}], "resourceClaims": listed}
+    two_nodes.reservation("r", cpu=1, pod=template, allocateOnce=False)
+    two_nodes.settle()
+    assert (two_nodes.reserved("r")["nodeName"], given_to(two_nodes, "one")) == ("n1", [])
+    pod(two_nodes, "mine", "one", labels={"app": "a"})
+    two_nodes.settle()
+    assert (two_nodes.where("mine"), given_to(two_nodes, "one")) == ("n2", ["g0"])

@@ -1,6 +1,7 @@
 """Busy nodes take no more pods; counted by vectors as by the plain rule."""
 
 import json
+from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
@@ -9,8 +10,11 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from gang_scheduler.domain.core import SchedulerCore
-from gang_scheduler.domain.load_estimate import estimate, own_factors
+from gang_scheduler.domain.load_estimate import Load, estimate, own_factors
 from gang_scheduler.domain.load_policy import LoadPolicy, Thresholds
+from gang_scheduler.domain.node_load import Newcomer, NodeLoad
+from gang_scheduler.domain.node_metric import Measurement
+from gang_scheduler.domain.pod_shape import ResourceRows, ShapeCatalog
 from kube import Key, Manifest, rfc3339
 
 START_MS = 1_767_225_600_000
@@ -219,6 +223,31 @@ def test_a_node_takes_as_many_pods_as_the_plain_rule_allows(
             break
         placed += 1
     assert sum(bound(toy, *(f"p-{at}" for at in range(30)))) == placed
+
+
+@given(
+    st.lists(
+        st.tuples(st.integers(0, 70), st.integers(0, 99), st.sampled_from([0, 40]), st.integers(0, 400)), max_size=6
+    ),
+    st.booleans(),
+    st.booleans(),
+    st.booleans(),
+)
+def test_few_nodes_are_looked_at_like_many(
+    nodes: list[tuple[int, int, int, int]], prod: bool, exempt: bool, closes: bool
+) -> None:
+    """Of each node: percent of cpu and of memory in use, the limit of prod pods, the age of the measurement in seconds."""
+    load = NodeLoad(LoadPolicy(closes_when_expired=closes))
+    load.advance(START_MS)
+    shape = ShapeCatalog(ResourceRows(), (85, 70)).form_of({"containers": []}, "default", {}).shape
+    shape = replace(shape, prod=prod, exempt=exempt)
+    for slot, (cpu, memory, limit, age_s) in enumerate(nodes):
+        found = Measurement(START_MS - 1000 * age_s, Load(100 * cpu, GIB * memory // 10))
+        thresholds = Thresholds(prod=(limit, 0))
+        newcomer = Newcomer(Key("Pod", "default", f"p-{slot}"), shape, None)
+        load.measure(slot, found, thresholds, Load(10_000, 10 * GIB), [newcomer], lambda _: True)
+    few, many = load.copies_at(shape, range(16)), load.copies(shape)
+    assert (None if many is None else many.tolist()) == few
 
 
 def percent(used: int, have: int) -> int:

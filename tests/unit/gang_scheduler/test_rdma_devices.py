@@ -149,3 +149,20 @@ def possible(cards: list[str], nics: list[str], count: int, wanted: int) -> bool
 
     sets = {frozenset(way) for way in combinations(nics, wanted)}
     return any(frozenset(way) in sets for way in combinations(cards, count))
+
+
+def test_a_reservation_holds_rdma_devices_and_cards_behind_one_switch_for_its_owners(node: Any) -> None:
+    requests = {"cpu": 1, GPU: 2, RDMA: 100}
+    pod = {"containers": [{"resources": {"requests": requests}}]}
+    template = {"metadata": {"annotations": SAME}, "spec": pod}
+    node.reservation("r", cpu=1, template=template, allocateOnce=False)
+    node.settle()
+    assert node.reserved("r")["phase"] == "Available"
+    ask(node, "other", cards=2, rdma=100, annotations=SAME)
+    node.settle()
+    ask(node, "late", rdma=100)
+    node.settle()
+    assert (has(node, "other"), node.where("late")) == (([2, 3], [1]), "")
+    ask(node, "mine", cards=1, rdma=100, labels={"app": "a"}, annotations=SAME)
+    node.settle()
+    assert (has(node, "mine")[1], node.core.check()) == ([0], [])

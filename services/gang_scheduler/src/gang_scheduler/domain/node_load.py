@@ -112,16 +112,14 @@ class NodeLoad:
         measurement = self.by_slot.get(slot)
         if measurement is None:
             return
-        unseen, came = self._unseen[slot], []
-        for pod in pods:
-            if pod.bound_at is not None and pod.bound_at <= measurement.at - measurement.interval_ms:
+        unseen, seen, came = self._unseen[slot], measurement.pods, []
+        latest = measurement.at - measurement.interval_ms
+        for key, shape, bound_at in pods:
+            if key in unseen or (bound_at is not None and bound_at <= latest):
                 continue
-            if pod.key not in unseen:
-                load, seen = pod.shape.load, measurement.pods.get(pod.key)
-                if seen is not None:
-                    load = Load(max(0, load.cpu - seen.cpu), max(0, load.memory - seen.memory))
-                unseen[pod.key] = load, pod.shape.prod
-                came.append((load, pod.shape.prod))
+            load = shape.load if key not in seen else _beyond(shape.load, seen[key])
+            unseen[key] = entry = (load, shape.prod)
+            came.append(entry)
         self._add(slot, came, 1)
 
     def give(self, slot: int, keys: Iterable[Key]) -> None:
@@ -208,11 +206,23 @@ class NodeLoad:
 
     def _add(self, slot: int, pods: Sequence[tuple[Load, bool]], sign: int) -> None:
         """Pods of which so much is not seen yet are more (``sign`` 1), or fewer."""
-        self.left[0, slot] -= sign * sum(load.cpu for load, _ in pods)
-        self.left[1, slot] -= sign * sum(load.memory for load, _ in pods)
+        _subtract(self.left, slot, [load for load, _ in pods], sign)
         if self.prod_limited[slot]:
-            self.prod_left[0, slot] -= sign * sum(load.cpu for load, prod in pods if prod)
-            self.prod_left[1, slot] -= sign * sum(load.memory for load, prod in pods if prod)
+            _subtract(self.prod_left, slot, [load for load, prod in pods if prod], sign)
+
+
+def _subtract(left: Ints, slot: int, loads: Sequence[Load], sign: int) -> None:
+    cpu = memory = 0
+    for load in loads:
+        cpu += load.cpu
+        memory += load.memory
+    left[0, slot] -= sign * cpu
+    left[1, slot] -= sign * memory
+
+
+def _beyond(load: Load, seen: Load) -> Load:
+    """What of an estimate was not measured yet."""
+    return Load(max(0, load.cpu - seen.cpu), max(0, load.memory - seen.memory))
 
 
 def _most(have: int, percent: int) -> int:

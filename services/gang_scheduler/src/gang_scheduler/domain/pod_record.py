@@ -89,7 +89,7 @@ class PodRecord:
 
     def newcomer(self) -> Newcomer:
         """The pod as the books of load know it."""
-        return Newcomer(self.key, self.shape, self._bound_at() if self.node and not self.assumed else None)
+        return Newcomer(self.key, self.form.shape, self._bound_at() if self.node and not self.assumed else None)
 
     def _bound_at(self) -> int:
         conditions = self.pod.status.get("conditions") or ()
