@@ -3,6 +3,7 @@
 from dataclasses import dataclass, field
 
 from gang_scheduler.domain.allotments import allotment_of
+from gang_scheduler.domain.claimants import Claimants
 from gang_scheduler.domain.device_needs import Traits, traits_of
 from gang_scheduler.domain.gang_terms import ADMISSION, GroupId, group_of, queue_of
 from gang_scheduler.domain.groups import Group
@@ -43,15 +44,7 @@ class PodBooks:
     on_node: dict[str, dict[Key, PodRecord]] = field(default_factory=dict)
     """By name of the node, whether it is known or not."""
 
-    claimants: dict[Key, dict[Key, PodRecord]] = field(default_factory=dict)
-    """By volume claim the pods that name it."""
-
-    device_claimants: dict[Key, dict[Key, None]] = field(default_factory=dict)
-    """By resource claim the pods that name it."""
-
-    unreleased: dict[Key, None] = field(default_factory=dict)
-    """The resource claims of which it is to be seen whether those who have them are still there."""
-
+    claimants: Claimants = field(default_factory=Claimants)
     namespace_annotations: dict[str, dict[str, str]] = field(default_factory=dict)
     namespace_queues: dict[str, str] = field(default_factory=dict)
     """Where the queue manager says that the pods of a namespace are which name no queue."""
@@ -68,27 +61,16 @@ class PodBooks:
     def fold_claim(self, event: Event) -> None:
         """A resource claim changed: what the pods that name it need may be something else now."""
         self.room.claim_book.fold_claim(event)
-        self.unreleased[event.key] = None
-        for key in list(self.device_claimants.get(event.key, ())):
-            record = self.pods[key]
+        self.claimants.unreleased[event.key] = None
+        for record in self.claimants.of_device(event.key):
             self._renew_claims(record)
             self.touch(record.group.id, again=True)
 
     def _renew_claims(self, record: PodRecord) -> None:
         """Note which claims a pod has by now; a waiting one is another shape then."""
-        keys = self.room.claim_book.keys_of(record.pod)
-        for key in record.claim_keys:
-            self.device_claimants.get(key, {}).pop(record.key, None)
-        record.claim_keys = keys
-        for key in keys:
-            self.device_claimants.setdefault(key, {})[record.key] = None
+        self.claimants.rename(record, self.room.claim_book.keys_of(record.pod))
         if not record.node and record.shape.resource_claims != self.room.claim_book.text_of(record.pod):
             self._reform(record)
-
-    def _part_from_claims(self, record: PodRecord) -> None:
-        """The pod is gone or has ended: its claims may be for nobody now."""
-        for key in record.claim_keys:
-            self.unreleased[key] = None
 
     def fold_pod(self, event: Event) -> None:
         """A pod came, changed or went."""
@@ -140,8 +122,7 @@ class PodBooks:
         if not form.shape.terms.empty:
             self.room.neighbours.watch(form.shape.terms, self.placed)
         self.pods[pod.key] = record
-        for claim in form.shape.claims:
-            self.claimants.setdefault(claim, {})[pod.key] = record
+        self.claimants.come(record)
         self._bind(record, str(pod.spec.get("nodeName") or ""))
         self._join(record)
         if pod.spec.get("resourceClaims"):
@@ -150,18 +131,12 @@ class PodBooks:
 
     def _remove(self, record: PodRecord) -> None:
         del self.pods[record.key]
-        self._part_from_claims(record)
-        for key in record.claim_keys:
-            self.device_claimants.get(key, {}).pop(record.key, None)
+        self.claimants.go(record)
         self._bind(record, "")
         self.count(record)
         self._part(record)
         if not record.shape.terms.empty:
             self.room.neighbours.leave(record.shape.terms)
-        for claim in record.shape.claims:
-            self.claimants[claim].pop(record.key, None)
-            if not self.claimants[claim]:
-                del self.claimants[claim]
 
     def _update(self, record: PodRecord, new: Object) -> None:
         old, record.pod = record.pod, new
@@ -189,7 +164,7 @@ class PodBooks:
             record.group.put(record, standing)
             again = True
             if standing in FINISHED:
-                self._part_from_claims(record)
+                self.claimants.end(record)
         self.count(record)
         self.touch(record.group.id, again)
 
