@@ -17,8 +17,8 @@ from gang_scheduler.domain.hyper_nodes import HYPER_NODE
 from gang_scheduler.domain.node_books import NodeBooks
 from gang_scheduler.domain.node_inventory import DESCRIPTIONS
 from gang_scheduler.domain.node_metric import METRIC
-from gang_scheduler.domain.pod_books import FINISHED, traits_of_pod
-from gang_scheduler.domain.pod_record import PodRecord
+from gang_scheduler.domain.pod_books import traits_of_pod
+from gang_scheduler.domain.pod_record import FINISHED, PodRecord
 from gang_scheduler.domain.reservation_terms import RESERVATION, terms_of_reservation
 from kube import Event, Key, Manifest, Object
 from kube.volumes import CLAIM, STORAGE_CLASS, VOLUME
