@@ -217,7 +217,8 @@ class Servicer(api_pb2_grpc.TidegateServiceServicer):
             if request.about.name:
                 about = key_of_name(request.about.kind, request.about.namespace, request.about.name)
             user.check_read(about or Key("", request.namespace, ""))
-            found = self._history.newest(request.namespace, about, limit, user.may_read)
+            kept = self._history.writes if request.writes else self._history
+            found = kept.newest(request.namespace, about, limit, user.may_read)
             return api_pb2.EventsResponse(events=map(happened, found))
 
         return await self._guarded(context, events)
