@@ -132,3 +132,13 @@ def test_a_job_that_waits_for_quota_is_told_why_and_one_in_no_queue_nothing(clus
     assert (answer["verdict"], answer["queue"]) == ("NotLetIn", "cohort/a")
     assert "cpu" in answer["message"]
     assert cluster.core.query("explain", asked | {"name": "plain"}) == {}
+
+
+def test_a_pod_that_is_over_is_not_said_to_wait_for_quota(cluster: Any) -> None:
+    cluster.put({"apiVersion": KUEUE, "kind": "ResourceFlavor", "metadata": {"name": "f"}})
+    cluster_queue(cluster, "a", 2)
+    metadata = {"name": "p", "namespace": "default", "labels": {"kueue.x-k8s.io/queue-name": "a"}}
+    container = {"name": "c", "resources": {"requests": {"cpu": "1"}}}
+    pod = {"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": {"containers": [container]}}
+    cluster.put({**pod, "status": {"phase": "Succeeded"}})
+    assert cluster.core.query("explain", {"kind": "Pod", "namespace": "default", "name": "p"}) == {}
