@@ -50,6 +50,8 @@ def cohort_answer(books: CohortBooks, key: Key) -> Manifest | None:
         }
     reason, message = workload.told or (WaitReason.EVALUATING, "its quota has not been looked for yet")
     ways = [_WAYS[known].format(queue=name) for known in _WAYS if known == reason]
+    if not name:
+        ways = [f"create LocalQueue {workload.local_queue} in namespace {key.namespace}, or name one that is there"]
     answer |= {"verdict": "NotLetIn", "rule": str(reason), "message": message, "waysOut": ways}
     return answer | _line(books, name, workload) | {"holders": _holders(books, name, workload)}
 
