@@ -113,7 +113,10 @@ class Users:
         for user in self._users:
             if token and hmac.compare_digest(user.token.encode(), token.encode()):
                 return user
-        raise Denied("the token is missing or unknown; `tidegate` reads it from the data folder, or pass --token")
+        raise Denied(
+            "the token is missing or unknown; `tidegate` reads it from the data folder, or pass --token; programs send it as "
+            "`authorization: Bearer TOKEN`"
+        )
 
 
 def _listed(field: str, namespaces: object) -> tuple[str, ...]:
