@@ -33,8 +33,10 @@ class Evictions:
                         self._evicting[decision_id] = decision
         for payload in self._fresh(self._facts):
             for outcome in outcomes(fact_pb2.ChangeSet.FromString(payload)):
-                decision = self._evicting.pop(outcome.decision_id, None)
-                if decision is not None and outcome.applied:
+                if outcome.decision_id not in self._evicting:
+                    continue
+                decision = self._evicting.pop(outcome.decision_id)
+                if outcome.applied:
                     self._ordered += [item.key[1:] for item in decision.mutations if item.verb is Verb.EVICT]
                     self._promises.note(decision)
         return list(self._ordered)
