@@ -245,6 +245,16 @@ def test_a_declared_inventory_stands_in_for_the_machine(machine: Path) -> None:
     )
 
 
+def test_a_node_that_is_said_to_have_more_than_it_has_is_never_too_busy(machine: Path) -> None:
+    real = find_inventory(Reserve(), machine, None, machine)
+    assert real.annotations == {}
+    file = machine / "node.yaml"
+    file.write_text(f"cpu: {real.capacity['cpu'] // 1000 + 1}")
+    assert find_inventory(Reserve(), machine, file, machine).annotations == {
+        "scheduling.koordinator.sh/usage-thresholds": '{"usageThresholds": {"cpu": 0}}'
+    }
+
+
 @pytest.mark.parametrize(
     ("text", "said"), [("cpus: 4", "unknown keys cpus"), ("memory: lots", "lots"), ("numa: [{}]", "cpus"), ("[1]", "")]
 )
