@@ -11,7 +11,7 @@ from collections.abc import Awaitable, Callable
 from tests.bench.bench_gpu_quality import gpu_quality
 from tests.bench.bench_job_quality import job_quality
 from tests.bench.bench_queues import queues
-from tests.bench.end_to_end import real_gangs, simulated
+from tests.bench.end_to_end import large, real_gangs, simulated
 from tests.bench.figures import Figure, show
 from tests.bench.idle import idle
 from tests.bench.openb import TRACES
@@ -22,6 +22,7 @@ from tests.bench.topology import topology
 BENCHMARKS: dict[str, Callable[[], Awaitable[list[Figure]]]] = {
     "gangs": real_gangs,
     "simulated": simulated,
+    "large": large,
     "restart": restart,
     "idle": idle,
     "placement": placement,

@@ -13,6 +13,8 @@ from tidegate.api.v1 import api_pb2
 GANGS = 150
 SINGLES = 6_000
 LATENCIES = 100
+LOADED_GANGS_PER_SECOND, LOADED_SECONDS = 50, 8
+"""A quarter of the 20,000 pods/s that are to be reached."""
 
 
 async def real_gangs(rounds: int = 15) -> list[Figure]:
@@ -65,6 +67,43 @@ async def simulated(nodes: int = 1_000) -> list[Figure]:
         at_least("gangs of 100, submit → bound fact, sustained", gangs, "pods/s", 10_000, reference, raw),
         at_least("single pods on one stream, submit → bound fact", singles, "pods/s", 2_000),
     ]
+
+
+async def large(nodes: int = 5_000) -> list[Figure]:
+    """Throughput on a large cluster, and the latency of gangs while a quarter of it comes in all the time."""
+    async with running(sim_nodes=nodes, local_node=False) as system:
+        await asyncio.sleep(2.0)
+        await _warm_up(system)
+        latencies = await _open_loop(system, LOADED_GANGS_PER_SECOND, LOADED_SECONDS)
+        gangs = await _throughput(
+            system, [system.request(gang(f"t{number}", 100)) for number in range(2 * GANGS)], "t", 100
+        )
+        singles = await _throughput(system, [system.request([pod(f"s{number}")]) for number in range(SINGLES)], "s", 1)
+    raw = await append_rate()
+    reference = f"bare durable appends of 100-pod sets, one writer: {raw:,.0f} pods/s"
+    title = f"gang of 100 on {nodes} nodes at {100 * LOADED_GANGS_PER_SECOND:,} pods/s, submit → bound"
+    return [
+        at_most(f"{title}, p99", percentile(latencies, 99), "ms", 50),
+        Figure(f"{title}, p50", median(latencies), "ms"),
+        at_least(f"gangs of 100 on {nodes} nodes, submit → bound fact", gangs, "pods/s", 20_000, reference, raw),
+        at_least(f"single pods on {nodes} nodes, one stream, submit → bound fact", singles, "pods/s", 4_000),
+    ]
+
+
+async def _open_loop(system: System, per_second: int, seconds: int) -> list[float]:
+    """How long each gang took from when it was due, in milliseconds; gangs come whether those before are bound or not."""
+    began = time.perf_counter()
+
+    async def one(number: int, request: api_pb2.ApplyRequest) -> float:
+        due = began + number / per_second
+        await asyncio.sleep(due - time.perf_counter())
+        await system.apply(request)
+        names = [f"o{number}-{index}" for index in range(100)]
+        return (await system.facts.until(system.facts.bound, names) - due) * 1000
+
+    requests = [system.request(gang(f"o{number}", 100)) for number in range(per_second * seconds)]
+    began = time.perf_counter() + 0.2
+    return await asyncio.gather(*(one(number, request) for number, request in enumerate(requests)))
 
 
 async def _warm_up(system: System) -> None:

@@ -136,7 +136,6 @@ def ownership() -> str:
 def supported_kinds() -> str:
     """docs/supported-kinds.md"""
     acted = [info for info in KINDS.values() if info.id in BY_KIND]
-    checked = [info for info in KINDS.values() if info.id in CHECKED_ONLY]
     stored = [info for info in KINDS.values() if info.id not in BY_KIND and info.id not in CHECKED_ONLY]
     return "\n".join(
         [
@@ -153,11 +152,11 @@ def supported_kinds() -> str:
             "`tidegate apply --dry-run` shows all of it and stores nothing.\n",
             "## Kinds that somebody acts on\n",
             table(("kind", "API", "acted on by", "honoured", "taken, without effect"), map(_support, acted)),
-            "## Kinds that are checked, and that nobody acts on\n",
-            table(("kind", "API", "why"), ((one.kind, one.api_version, CHECKED_ONLY[one.id]) for one in checked)),
+            *_checked_only([info for info in KINDS.values() if info.id in CHECKED_ONLY]),
             "## Kinds that are stored as they are\n",
-            f"They can be written, read, watched and deleted. Nothing else happens. {_told(stored)}\n",
-            table(("kind", "API"), ((one.kind, one.api_version) for one in stored)),
+            "They can be written, read, watched and deleted. Nothing else happens. Whoever applies one may expect more of "
+            "some of them, and is told so by a warning.\n",
+            table(("kind", "API", "told"), ((one.kind, one.api_version, _told(one)) for one in stored)),
         ]
     )
 
@@ -167,14 +166,15 @@ def _support(info: KindInfo) -> tuple[str, ...]:
     return info.kind, info.api_version, ", ".join(one.actors), one.honoured, one.idle
 
 
-def _told(stored: Iterable[KindInfo]) -> str:
-    """Whether whoever applies such a kind is told; read from what admission says."""
-    warned = {bool(_warnings(info)) for info in stored}
-    if warned == {True}:
-        return "Whoever applies one is told so by a warning."
-    return (
-        "Whoever applies one is not warned." if warned == {False} else "Whoever applies one of some of them is told so."
-    )
+def _checked_only(checked: Sequence[KindInfo]) -> list[str]:
+    rows = [(one.kind, one.api_version, CHECKED_ONLY[one.id]) for one in checked]
+    title = "## Kinds that are checked, and that nobody acts on\n"
+    return [title, table(("kind", "API", "why"), rows)] if rows else []
+
+
+def _told(stored: KindInfo) -> str:
+    """Whether whoever applies such a kind is warned; read from what admission says."""
+    return "yes" if _warnings(stored) else ""
 
 
 def _warnings(info: KindInfo) -> tuple[str, ...]:

@@ -175,6 +175,21 @@ async def test_a_reader_with_nothing_to_read_stays_subscribed(
     await reader.aclose()
 
 
+async def test_a_slow_reader_slows_the_delivery_and_not_the_memory(bus: JetStreamBus) -> None:
+    """What is not taken waits in the log; in memory only as much as the server sends without being asked again."""
+    log, entry = bus.log("fact"), b"x" * 500_000
+    for number in range(200):
+        await log.append(entry, expected=number, message_id=str(number))
+    reader = log.read(0)
+    taken = len(await anext(reader))
+    await asyncio.sleep(1.0)
+    (stream_reader,) = bus._readers
+    waiting = len(stream_reader._inbox) * len(entry)
+    assert waiting < 20_000_000, f"{waiting:,} bytes of 100,000,000 wait in memory"
+    assert len(await take(reader, 200 - taken)) == 200 - taken
+    await reader.aclose()
+
+
 async def test_a_reader_whose_consumer_the_server_forgot_reads_on(
     bus: JetStreamBus, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -29,6 +29,7 @@ from tidegate_cli.command_table import COMMANDS
         (["get", "pods,jobs", "-w"], "watch one kind at a time"),
         (["get", "pods", "--sort-by", "{}"], "'{}' is no path to a field"),
         (["get", "pods", "-o", "toml"], "'toml' is not one of"),
+        (["get", "pods", "-o", "jsonpath={.items}"], "there is no jsonpath here: take `-o json`"),
         (["sttus"], "did you mean `tidegate status`?"),
         (["cordon", "n1"], "there is no command 'cordon' here: apply the node with `spec.unschedulable: true`"),
         (["edit", "job/ring"], "`tidegate get KIND/NAME -o yaml > FILE`, change it, and `tidegate apply -f FILE`"),

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from admission.history import History
-from kube import Decision, Key, Outcome
+from kube import Decision, Edit, Key, Outcome
 from tidegate import subjects
 from tidegate.codec.decisions import CommitHead, encode_commit
 from tidegate.codec.facts import FactSet, encode
@@ -76,3 +76,33 @@ def test_what_cannot_be_read_is_passed_over(told: Told) -> None:
     told.decide()
     told.answer()
     assert told.newest() == [("it was asked for", True)]
+
+
+def wrote(told: Told, *edits: Edit) -> list[tuple[str, str]]:
+    """What is told of writes after these."""
+    told.put(subjects.FACTS, encode(FactSet(6, edits)))
+    told.follow(told.history.follow_outcomes())
+    return [(item.source, item.name) for item in told.history.writes.newest("default", JOB, 10)]
+
+
+def test_who_made_changed_and_deleted_an_object_is_told(told: Told) -> None:
+    edits = (
+        Edit(JOB, "u", {"name": "a"}, {}, {}, fresh=True, actor="ada"),
+        Edit(JOB, "u", body={"spec": {"minAvailable": 2}}, actor="bob"),
+        Edit(JOB, "u", {"name": "a", "deletionTimestamp": "2026-01-01T00:00:00Z"}, actor="bob"),
+        Edit(JOB, "u", removed=True, actor="cluster_gateway"),
+    )
+    assert wrote(told, *edits) == [("ada", "ObjectCreated"), ("bob", "ObjectChanged"), ("bob", "ObjectDeleted")]
+
+
+@pytest.mark.parametrize("actor", ["gang_scheduler", "cluster_gateway", "node/n1"])
+def test_what_the_system_itself_changes_is_no_write_of_a_user(told: Told, actor: str) -> None:
+    assert wrote(told, Edit(JOB, "u", {"name": "a"}, {}, {}, fresh=True, actor=actor)) == []
+
+
+def test_members_that_are_written_at_once_are_told_one_by_one(told: Told) -> None:
+    others = [Key(JOB.kind, "default", name) for name in ("b", "a", "c")]
+    assert len(wrote(told, *(Edit(key, "u", {}, {}, {}, fresh=True, actor="ada") for key in others))) == 1
+    assert [one.about.name for one in told.history.writes.newest("", None, 2)] == ["a", "c"]
+    assert told.history.writes.newest("team", None, 9) == []
+    assert told.history.writes.newest("", None, 9, lambda key: key.name == "c")[0].message == "ada created Job c"

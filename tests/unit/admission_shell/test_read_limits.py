@@ -8,7 +8,8 @@ import orjson
 import pytest
 
 from admission.applier import Change
-from admission.history import Happening, History
+from admission.happening import Happening
+from admission.history import History
 from admission.rpc import Servicer
 from admission.users import User, Users
 from kube import Key

@@ -3,7 +3,9 @@
 from typing import Any
 
 import orjson
+import pytest
 
+from admission.answer_lines import readable
 from admission.answers import MyStatus
 from admission.applier import Change
 from admission.questions import Questions
@@ -117,3 +119,19 @@ def test_an_elastic_quota_is_told_with_what_it_has(desk: Any) -> None:
     quota = Object(Key("ElasticQuota.scheduling.sigs.k8s.io", "default", "ml"), "u", {}, {}, {})
     lines = explained(desk, quota, {"allocated": {"cpu": 2000}}, "queue_manager", "queue")
     assert lines == ["ElasticQuota/default/ml:", "  request: nothing", "  allocated: cpu 2", "  deserved: nothing"]
+
+
+@pytest.mark.parametrize(
+    ("exact", "short"),
+    [
+        ("24684084Ki", "23.54Gi"),
+        ("36264Mi", "35.41Gi"),
+        ("10240000Ki", "9.76Gi"),
+        ("1048576Ki", "1Gi"),
+        ("960Mi", "960Mi"),
+        ("3750m", "3750m"),
+        ("128Gi", "128Gi"),
+    ],
+)
+def test_long_amounts_of_memory_are_told_in_larger_units(exact: str, short: str) -> None:
+    assert readable(exact) == short

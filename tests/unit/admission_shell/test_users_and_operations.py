@@ -30,6 +30,14 @@ def test_a_user_writes_only_in_the_namespaces_named(tmp_path: Path) -> None:
     assert bob.may_write("other") and bob.may_write("")
 
 
+@pytest.mark.parametrize("name", ["gang_scheduler", "cluster_gateway", "node/n1", ""])
+def test_no_user_goes_by_the_name_of_a_part_of_the_system(tmp_path: Path, name: str) -> None:
+    file = tmp_path / "users.yaml"
+    file.write_text(f"- {{name: '{name}', token: t1}}\n")
+    with pytest.raises(ValueError, match="no user may be called"):
+        Users.load(file)
+
+
 def test_a_command_needs_the_right_to_write_what_it_is_meant_for() -> None:
     """Closing a queue is no matter of one namespace, though the command lies in one."""
     command = {"kind": "Command", "metadata": {"namespace": "team-a"}, "action": "CloseQueue"}

@@ -1,19 +1,25 @@
 """A toy cluster: facts are made by hand, decisions of the core under test are carried out at once, as a gateway would."""
 
 import json
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from typing import Any
 
 import pytest
 
 from gang_scheduler.domain.core import SchedulerCore
-from kube import Decision, Event, Key, Manifest, Object, Outcome, Store, Verb, from_manifest, merge
+from kube import Decision, Event, Key, Manifest, Mutation, Object, Outcome, Store, Verb, from_manifest, merge
 from kube.devices import annotations_of
 from resources import parse_amounts
+from testing.scenarios.cards import given_twice
+from testing.scenarios.promises import Promises
+from testing.scenarios.waits import unexplained
 
 START_MS = 1_767_225_600_000
 GROUP = "PodGroup.scheduling.volcano.sh"
 RESERVATION = "Reservation.scheduling.koordinator.sh"
+
+CHOICES = 7
+"""So many of the core's fields are what its owner chooses."""
 
 BOUND = {"type": "PodScheduled", "status": "True", "reason": "Bound"}
 
@@ -35,6 +41,8 @@ class Toy:
 
     evicted: list[str] = field(default_factory=list)
     _made: int = 0
+    _told: Decision | None = None
+    _promises: Promises = field(default_factory=Promises)
 
     def put(self, *manifests: Manifest) -> None:
         """Objects appear or change, all in one change set."""
@@ -119,7 +127,8 @@ class Toy:
     def entitle(self) -> None:
         """The queue manager says what the queues are."""
         payload = {"version": self._made, "queues": {name: _amounts(item) for name, item in self.queues.items()}}
-        self.core.hear("queue_manager", Decision("EntitlementsComputed", Key("", "", ""), payload=payload))
+        self._told = Decision("EntitlementsComputed", Key("", "", ""), payload=payload)
+        self.core.hear("queue_manager", self._told)
         self.heard = True
 
     def settle(self, rounds: int = 50) -> list[Decision]:
@@ -130,6 +139,8 @@ class Toy:
         for _ in range(rounds):
             decided = self.core.decide(self.now, frozenset())
             if not decided:
+                if self.checks:
+                    assert self.faults() == []
                 return made
             for decision in decided:
                 made.append(decision)
@@ -140,10 +151,45 @@ class Toy:
             first = len(self.log) - len(decided)
             for number, decision in enumerate(decided):
                 self.apply(decision)
+                self._promises.note(decision)
                 self.core.settle(Outcome(f"d{first + number}", decision.name, decision.subject, True))
             if self.checks:
                 assert self.core.check() == []
         raise AssertionError(f"still deciding after {rounds} rounds: {made[-1]}")
+
+    def faults(self) -> list[str]:
+        """What must not be so once all is settled, though the books may balance."""
+        return [
+            *self._promises.broken(self.store),
+            *given_twice(self.store),
+            *unexplained(self.let_in(), self.store, self.core.schedulers),
+            *self.undone(),
+        ]
+
+    def let_in(self) -> list[Object]:
+        """All pods but those that their queue keeps waiting, whose manager is not here to say why."""
+        return [record.pod for record in self.core.cluster.pods.values() if record.group.let_in]
+
+    def undone(self) -> list[str]:
+        """What a successor would do that knows the facts, what it was told and what was remembered, and nothing else."""
+        successor = SchedulerCore(**{item.name: getattr(self.core, item.name) for item in fields(self.core)[:CHOICES]})
+        before = self.core._remembered
+        remembered, self.core._remembered = self.core.remember() or before, before
+        if remembered:
+            successor.restore(remembered)
+        successor.fold([Event(None, item) for item in self.store.objects.values()], self.now)
+        if self._told is not None:
+            successor.hear("queue_manager", self._told)
+        made = successor.decide(self.now, frozenset())
+        return [f"undone: {one.name} of {one.subject}" for one in made if any(map(self._acts, one.mutations))]
+
+    def _acts(self, mutation: Mutation) -> bool:
+        """Whether it changes more than what people are told."""
+        old = self.store.get(mutation.key)
+        if mutation.verb is not Verb.STATUS or old is None:
+            return True
+        new = merge(old.status, mutation.patch or {})
+        return {**new, "conditions": None} != {**old.status, "conditions": None}
 
     def apply(self, decision: Decision) -> None:
         """Make the facts that a decision asks for."""

@@ -7,7 +7,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from gang_scheduler.domain.allotments import format_cpus, parse_cpus
 from gang_scheduler.domain.cpu_binding import Binding, BindPolicy, Exclusive, binding_of
 from gang_scheduler.domain.cpu_sets import CpuPool
 from gang_scheduler.domain.cpu_topology import CpuWords, layout_of
@@ -17,6 +16,7 @@ from gang_scheduler.domain.node_room import NodeRoom
 from gang_scheduler.domain.numa import Allocation, Cell, NumaLayout
 from gang_scheduler.domain.numa_hints import Asked, overlaps
 from kube import from_manifest
+from kube.cpu_lists import format_cpus, parse_cpus
 
 QUIET = settings(max_examples=200, deadline=None)
 

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from gang_scheduler.domain.allotments import NOTHING, Allotment, CellShare, allotment_of, format_cpus, parse_cpus
+from gang_scheduler.domain.allotments import NOTHING, Allotment, CellShare, allotment_of
 from gang_scheduler.domain.cards import Card, cards_of, choose_whole
 from gang_scheduler.domain.cpu_sets import CpuPool
 from gang_scheduler.domain.cpu_topology import CpuWords, layout_of
@@ -22,6 +22,7 @@ from gang_scheduler.domain.node_room import NodeRoom
 from gang_scheduler.domain.numa import Cell, NumaLayout
 from gang_scheduler.domain.vectors import ALL
 from kube import Key
+from kube.cpu_lists import format_cpus, parse_cpus
 
 QUIET = settings(max_examples=150, deadline=None)
 GIB = 1 << 30

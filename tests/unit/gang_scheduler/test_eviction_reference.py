@@ -137,3 +137,54 @@ def test_the_victims_are_as_cheap_as_the_plain_rule_finds_them(
     smaller = [chosen for chosen in enough if set(chosen) < set(gone)]
     assert not smaller, "no victim can be left out"
     assert plain.cost(gone) == min(plain.cost(chosen) for chosen in enough)
+
+
+WIDER = st.lists(st.integers(2, 5), min_size=2, max_size=4)
+MIXED = st.lists(
+    st.tuples(
+        st.integers(0, 3),
+        st.integers(1, 3),
+        st.just(0),
+        st.sampled_from(["", "x", "x", "y", "z"]),
+        st.integers(0, 9),
+    ),
+    min_size=5,
+    max_size=10,
+)
+
+
+@settings(QUIET, max_examples=150)
+@given(
+    WIDER,
+    MIXED,
+    st.tuples(st.integers(1, 3), st.integers(1, 3), st.integers(1, 3)),
+    st.integers(1, 3),
+    st.integers(1, 4),
+)
+def test_of_all_sets_of_gangs_and_lone_pods_the_cheapest_goes(
+    new_toy: Any, sizes: Any, raw: Any, least: tuple[int, int, int], cpu: int, copies: int
+) -> None:
+    """All have one priority: what counts is how many gangs end, how many are touched, how many pods go."""
+    plain = draw(sizes, raw, dict(zip("xyz", least, strict=True)))
+    plain = Plain(plain.nodes, [Pod(p.name, p.node, p.cpu, 0, p.gang, p.age) for p in plain.pods], plain.least)
+    gone = play(new_toy(), plain, cpu, copies, 1)
+    enough = [chosen for chosen in plain.sets(1) if plain.fits(chosen, cpu, copies)]
+    if not enough or () in enough:
+        assert gone == ()
+        return
+    assert gone in enough
+    assert plain.cost(gone) == min(plain.cost(chosen) for chosen in enough)
+
+
+def test_one_gang_goes_instead_of_two_lone_pods_and_another_gang(toy: Any) -> None:
+    """Node by node the lone pods look as cheap as the gang, which makes room on three nodes at once."""
+    for number in range(3):
+        toy.node(f"n{number}", cpu=4)
+    toy.group("wide", 3, phase="Running")
+    for number in range(3):
+        toy.pods(f"wide-{number}", cpu=2, priority=0, node=f"n{number}", group="wide")
+        toy.pods(f"lone-{number}", cpu=2, priority=0, node=f"n{number}")
+    toy.group("new", 3)
+    toy.pods("new", 3, group="new", cpu=2, priority=1)
+    toy.settle()
+    assert sorted(toy.evicted) == ["wide-0", "wide-1", "wide-2"]

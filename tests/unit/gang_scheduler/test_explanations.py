@@ -109,6 +109,21 @@ def test_what_is_guaranteed_to_others_is_named_with_their_queues(toy: Any) -> No
     assert answer["rule"] == "GuaranteedToOthers"
     assert answer["guaranteedTo"] == [{"queue": "prod", "unused": {"cpu": "3"}}]
     assert "wait for work outside prod to end" in ways(answer)
+    assert answer["estimate"].startswith("never as things are")
+
+
+def test_room_that_is_guaranteed_to_others_is_not_said_to_be_there_already(toy: Any) -> None:
+    toy.queues = {"prod": {"guarantee": {"cpu": 2}}, "dev": {}}
+    toy.node("n", cpu=4)
+    toy.group("busy", 1, queue="dev")
+    toy.pods("busy", group="busy", cpu=1)
+    toy.settle()
+    toy.group("g", 1, queue="dev")
+    toy.pods("g", group="g", cpu=2)
+    toy.settle()
+    answer = toy.explain("PodGroup", "g")
+    assert answer["rule"] == "GuaranteedToOthers"
+    assert answer["estimate"] == "not known: there is room on nodes, but it is guaranteed to prod"
 
 
 def test_room_that_is_kept_for_others_is_named_with_its_nodes(toy: Any) -> None:

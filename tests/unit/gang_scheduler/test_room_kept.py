@@ -39,8 +39,8 @@ def test_a_newcomer_does_not_take_the_room_of_a_victim(toy: Any) -> None:
 
 def test_nobody_is_evicted_twice_while_victims_leave(toy: Any) -> None:
     crowd(toy)
-    for _ in range(3):
-        toy.pods("other", cpu=1, priority=1)
+    for number in range(3):
+        toy.pods(f"other-{number}", cpu=1, priority=1)
         toy.settle()
     assert toy.evicted == ["low"]
     assert "room for high is kept until 1 evicted pod has left it" in toy.message("high")

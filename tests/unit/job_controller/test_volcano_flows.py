@@ -46,6 +46,7 @@ def test_a_step_is_made_when_those_it_depends_on_are_completed(cluster: Any) -> 
     assert status["state"] == {"phase": "Succeed"}
     assert status["completedJobs"] == ["f-a", "f-b"]
     assert cluster.get("JobTemplate/a").status["jobDependsOnList"] == ["f-a"]
+    assert "f is Running: f-a Completed, f-b Running" in [decision.message for decision in cluster.decisions]
 
 
 def test_a_flow_that_does_not_retain_its_jobs_deletes_them_at_the_end_and_makes_none_again(cluster: Any) -> None:

@@ -6,13 +6,13 @@ from typing import Any
 
 import pytest
 
+from kube.cpu_lists import format_cpus, parse_cpus
 from node_agent.bus_link import log_piece
 from node_agent.domain.limits import Limits
 from node_agent.domain.volumes import VolumeFile
 from node_agent.inventory import nvml
 from node_agent.inventory.declared import InventoryError, read
 from node_agent.inventory.machine import Reserve, find_inventory, links
-from node_agent.inventory.parts import format_cpu_list, parse_cpu_list
 from node_agent.inventory.processors import find_cpus, find_memory_bytes, find_numa
 from node_agent.runtime.cgroups import find_cgroups
 from node_agent.runtime.logs import older_end, prune, rotate, tail_of
@@ -245,6 +245,16 @@ def test_a_declared_inventory_stands_in_for_the_machine(machine: Path) -> None:
     )
 
 
+def test_a_node_that_is_said_to_have_more_than_it_has_is_never_too_busy(machine: Path) -> None:
+    real = find_inventory(Reserve(), machine, None, machine)
+    assert real.annotations == {}
+    file = machine / "node.yaml"
+    file.write_text(f"cpu: {real.capacity['cpu'] // 1000 + 1}")
+    assert find_inventory(Reserve(), machine, file, machine).annotations == {
+        "scheduling.koordinator.sh/usage-thresholds": '{"usageThresholds": {"cpu": 0}}'
+    }
+
+
 @pytest.mark.parametrize(
     ("text", "said"), [("cpus: 4", "unknown keys cpus"), ("memory: lots", "lots"), ("numa: [{}]", "cpus"), ("[1]", "")]
 )
@@ -256,9 +266,9 @@ def test_a_wrong_inventory_is_refused_with_the_file(tmp_path: Path, text: str, s
 
 
 def test_lists_of_cpus_are_read_and_written() -> None:
-    assert parse_cpu_list("0-2,8,10-11\n") == [0, 1, 2, 8, 10, 11]
-    assert format_cpu_list([11, 0, 1, 2, 8, 10]) == "0-2,8,10-11"
-    assert (parse_cpu_list(""), format_cpu_list([])) == ([], "")
+    assert parse_cpus("0-2,8,10-11\n") == (0, 1, 2, 8, 10, 11)
+    assert format_cpus([11, 0, 1, 2, 8, 10]) == "0-2,8,10-11"
+    assert (parse_cpus(""), format_cpus([])) == ((), "")
 
 
 def test_what_was_rotated_away_is_told_from_its_end(tmp_path: Path) -> None:

@@ -132,3 +132,23 @@ def test_a_job_that_waits_for_quota_is_told_why_and_one_in_no_queue_nothing(clus
     assert (answer["verdict"], answer["queue"]) == ("NotLetIn", "cohort/a")
     assert "cpu" in answer["message"]
     assert cluster.core.query("explain", asked | {"name": "plain"}) == {}
+
+
+def test_a_job_in_a_queue_that_is_not_there_is_told_to_make_it(cluster: Any) -> None:
+    cluster_queue(cluster, "a", 2)
+    metadata = {"name": "lost", "namespace": "default", "labels": {"kueue.x-k8s.io/queue-name": "nowhere"}}
+    spec = {"suspend": True, "template": {"spec": {"containers": [{"name": "c"}]}}}
+    cluster.put({"apiVersion": "batch/v1", "kind": "Job", "metadata": metadata, "spec": spec})
+    cluster.settle()
+    answer = cluster.core.query("explain", {"kind": "Job.batch", "namespace": "default", "name": "lost"})
+    assert answer["waysOut"] == ["create LocalQueue nowhere in namespace default, or name one that is there"]
+
+
+def test_a_pod_that_is_over_is_not_said_to_wait_for_quota(cluster: Any) -> None:
+    cluster.put({"apiVersion": KUEUE, "kind": "ResourceFlavor", "metadata": {"name": "f"}})
+    cluster_queue(cluster, "a", 2)
+    metadata = {"name": "p", "namespace": "default", "labels": {"kueue.x-k8s.io/queue-name": "a"}}
+    container = {"name": "c", "resources": {"requests": {"cpu": "1"}}}
+    pod = {"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": {"containers": [container]}}
+    cluster.put({**pod, "status": {"phase": "Succeeded"}})
+    assert cluster.core.query("explain", {"kind": "Pod", "namespace": "default", "name": "p"}) == {}

@@ -160,7 +160,7 @@ def find_kind(word: str) -> KindInfo:
     """The kind that a user means by ``word``: ``job``, ``vcjobs``, ``pg``, ``jobs.batch``; raises UnknownKind."""
     found = _BY_WORD.get(word.lower())
     if found is None:
-        raise UnknownKind(f"{word!r} is not a kind that Tidegate serves; `tidegate get --help` lists them")
+        raise UnknownKind(f"{word!r} is not a kind that Tidegate serves; `tidegate api-resources` lists them")
     return found
 
 

@@ -1,10 +1,13 @@
 """Answers of services in lines for people: the verdict, why, in numbers, and what would help."""
 
+import re
 from collections.abc import Iterator
 
 from kube import Manifest, Object
 
 _GROUP_KIND = "PodGroup.scheduling.volcano.sh"
+_UNITS = ("Ki", "Mi", "Gi", "Ti", "Pi", "Ei")
+_LONG = re.compile(r"([0-9]{5,})(Ki|Mi)")
 _SHOWN = ("used", "keptForOthers", "allocated", "capability", "deserved", "guarantee")
 
 
@@ -80,13 +83,13 @@ def _needs(answer: Manifest) -> Iterator[str]:
     for item in [item for item in found if item.get("short")] or found:
         where = f" ({item['node']})" if item.get("node") else ""
         yield (
-            f"{item['resource']}: a pod needs {item['need']}, the most on one node is {item['mostOnOneNode']}{where}, "
-            f"free on all together {item['freeTogether']}"
+            f"{item['resource']}: a pod needs {readable(item['need'])}, the most on one node is "
+            f"{readable(item['mostOnOneNode'])}{where}, free on all together {readable(item['freeTogether'])}"
         )
     if not answer.get("resources"):
         have = answer.get("have") or {}
         for name, amount in sorted((answer.get("need") or {}).items() if have else ()):
-            yield f"{name}: needs {amount}, the most on one node is {have.get(name, 0)}"
+            yield f"{name}: needs {readable(amount)}, the most on one node is {readable(have.get(name, '0'))}"
     if answer.get("minimum"):
         yield f"its minimum needs {_amounts(answer['minimum'])}"
 
@@ -115,8 +118,8 @@ def _quotas(answer: Manifest) -> Iterator[str]:
         for item in level["quota"]:
             borrowed = f", {item['borrowed']} of it borrowed" if item["borrowed"] != "0" else ""
             yield (
-                f"{level['kind']} {level['name']}: {item['resource']} of flavor {item['flavor']}: quota {item['quota']}, "
-                f"used {item['used']}{borrowed}, left {item['left']}"
+                f"{level['kind']} {level['name']}: {item['resource']} of flavor {item['flavor']}: quota {readable(item['quota'])}, "
+                f"used {readable(item['used'])}{borrowed}, left {readable(item['left'])}"
             )
     for holder in answer.get("holders") or ():
         yield f"{holder['workload']} holds {_amounts(holder['used'])} in ClusterQueue {holder['queue']}"
@@ -175,4 +178,15 @@ def _held(about: Object, told: str) -> list[str]:
 
 
 def _amounts(amounts: dict[str, str]) -> str:
-    return ", ".join(f"{name} {amount}" for name, amount in sorted(amounts.items()))
+    return ", ".join(f"{name} {readable(amount)}" for name, amount in sorted(amounts.items()))
+
+
+def readable(amount: object) -> str:
+    """``24684084Ki`` as ``23.54Gi``, rounded down; what is short already stays as it is. Data has the exact numbers."""
+    found = _LONG.fullmatch(str(amount))
+    if found is None:
+        return str(amount)
+    hundredths, unit = int(found[1]) * 100, _UNITS.index(found[2])
+    while hundredths >= 102_400 and unit < len(_UNITS) - 1:
+        hundredths, unit = hundredths // 1024, unit + 1
+    return f"{hundredths // 100}.{hundredths % 100:02}".rstrip("0").rstrip(".") + _UNITS[unit]

@@ -8,7 +8,7 @@ import orjson
 
 from admission.applier import Result
 from admission.container_logs import SIMULATED
-from admission.history import Happening
+from admission.happening import Happening
 from admission.users import User
 from admission.view import View
 from bus import Bus, BusError

@@ -4,8 +4,9 @@ import logging
 import re
 from collections import deque
 from collections.abc import Callable
-from dataclasses import dataclass
 
+from admission.happening import Happening
+from admission.writes import Writes
 from bus import Bus, Entry
 from kube import Key, Outcome
 from tidegate import subjects
@@ -20,21 +21,6 @@ KEPT = 20_000
 _EVICTING = ("GangPreempted", "QueueReclaimed")
 
 
-@dataclass(slots=True)
-class Happening:
-    """One decision, and whether it was carried out; None while that is not known."""
-
-    at_ms: int
-    source: str
-    name: str
-    reason: str
-    message: str
-    about: Key
-    applied: bool | None = None
-    revision: int = 0
-    id: str = ""
-
-
 class History:
     """Follows a decision log and the facts; keeps the newest."""
 
@@ -43,6 +29,7 @@ class History:
         self._kept: deque[Happening] = deque(maxlen=KEPT)
         self._open: dict[str, Happening] = {}
         self._early: dict[str, tuple[Outcome, int]] = {}
+        self.writes = Writes()
 
     async def follow(self, service: str) -> None:
         """Read the log of one service from where it is kept, for ever."""
@@ -85,7 +72,9 @@ class History:
                 _settle(happening, *early)
 
     def _note_outcomes(self, _: str, entry: Entry) -> None:
-        for outcome in outcomes(fact_pb2.ChangeSet.FromString(entry.payload)):
+        message = fact_pb2.ChangeSet.FromString(entry.payload)
+        self.writes.note(message, entry.sequence)
+        for outcome in outcomes(message):
             happening = self._open.pop(outcome.decision_id, None)
             if happening is not None:
                 _settle(happening, outcome, entry.sequence)

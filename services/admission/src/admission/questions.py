@@ -2,7 +2,7 @@
 
 import orjson
 
-from admission.answer_lines import answer_lines, own_answer, silence, troubles
+from admission.answer_lines import answer_lines, own_answer, readable, silence, troubles
 from bus import Bus, BusError
 from kube import Key, Manifest, Object, Store
 from resources import format_amounts
@@ -121,4 +121,5 @@ def _queue_lines(about: Object, answer: Manifest) -> list[str]:
 
 
 def _amounts(amounts: dict[str, int]) -> str:
-    return ", ".join(f"{name} {amount}" for name, amount in sorted(format_amounts(amounts).items())) or "nothing"
+    told = sorted(format_amounts(amounts).items())
+    return ", ".join(f"{name} {readable(amount)}" for name, amount in told) or "nothing"

@@ -181,7 +181,10 @@ class Servicer(api_pb2_grpc.TidegateServiceServicer):
         user = await self._user(context)
         try:
             if not user.reads_all:
-                raise Denied(f"user {user.name} may not read everywhere, and a snapshot holds everything")
+                raise Denied(
+                    f"user {user.name} may not read everywhere: a snapshot holds everything, and so does what whatif and "
+                    "replay are answered from"
+                )
             content = await self._snapshots.take(request.decision_id)
             for start in range(0, len(content), PIECE):
                 yield api_pb2.SnapshotResponse(data=content[start : start + PIECE])
@@ -217,7 +220,8 @@ class Servicer(api_pb2_grpc.TidegateServiceServicer):
             if request.about.name:
                 about = key_of_name(request.about.kind, request.about.namespace, request.about.name)
             user.check_read(about or Key("", request.namespace, ""))
-            found = self._history.newest(request.namespace, about, limit, user.may_read)
+            kept = self._history.writes if request.writes else self._history
+            found = kept.newest(request.namespace, about, limit, user.may_read)
             return api_pb2.EventsResponse(events=map(happened, found))
 
         return await self._guarded(context, events)

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import yaml
 
+from admission.authors import is_part
 from kube import Key, Manifest, UnknownKind, find_kind
 
 EVERYWHERE = "*"
@@ -89,18 +90,22 @@ class Users:
             _write_new(file)
         entries = yaml.safe_load(file.read_text()) or []
         try:
-            return cls(
+            users = [
                 User(
                     str(entry["name"]),
                     str(entry["token"]),
                     *(_listed(name, entry.get(name, [EVERYWHERE])) for name in ("namespaces", "reads")),
                 )
                 for entry in entries
-            )
+            ]
         except (KeyError, TypeError, AttributeError) as error:
             raise ValueError(
                 f"{file}: each user is {{name, token, namespaces, reads}}; {error!r} is missing or wrong"
             ) from None
+        for user in users:
+            if is_part(user.name):
+                raise ValueError(f"{file}: no user may be called {user.name!r}: a part of the system is")
+        return cls(users)
 
     def authenticate(self, header: str) -> User:
         """The user of an ``authorization`` header (``Bearer TOKEN``). Raises Denied."""
@@ -108,7 +113,10 @@ class Users:
         for user in self._users:
             if token and hmac.compare_digest(user.token.encode(), token.encode()):
                 return user
-        raise Denied("the token is missing or unknown; `tidegate` reads it from the data folder, or pass --token")
+        raise Denied(
+            "the token is missing or unknown; `tidegate` reads it from the data folder, or pass --token; programs send it as "
+            "`authorization: Bearer TOKEN`"
+        )
 
 
 def _listed(field: str, namespaces: object) -> tuple[str, ...]:

@@ -181,10 +181,15 @@ def logs(pod: str, namespace: str = "", *, container: str = "", follow: bool = F
 
 
 def events(
-    namespace: str = "", *, about: Key | None = None, limit: int = 0, dead: bool = False
+    namespace: str = "", *, about: Key | None = None, limit: int = 0, dead: bool = False, writes: bool = False
 ) -> Call[list[Happening]]:
-    """What was decided and done of late, oldest first; with ``dead`` the messages that could not be handled."""
-    return answers.happenings((yield Question("Events", requests.events_request(namespace, about, limit, dead))))
+    """What was decided and done of late, oldest first; with ``dead`` the messages that could not be handled.
+
+    With ``writes`` what users wrote, and who (the ``source`` of each), instead.
+    """
+    return answers.happenings(
+        (yield Question("Events", requests.events_request(namespace, about, limit, dead=dead, writes=writes)))
+    )
 
 
 def status() -> Call[SystemStatus]:

@@ -67,7 +67,7 @@ def delete_request(keys: Iterable[Key], grace_seconds: int | None, dry_run: bool
     return api_pb2.DeleteRequest(names=names, grace_seconds=grace_seconds, dry_run=dry_run)
 
 
-def events_request(namespace: str, about: Key | None, limit: int, dead: bool) -> api_pb2.EventsRequest:
+def events_request(namespace: str, about: Key | None, limit: int, *, dead: bool, writes: bool) -> api_pb2.EventsRequest:
     """The newest happenings, of a namespace or about one object."""
     named = object_name(about.kind, about.name, about.namespace) if about else None
-    return api_pb2.EventsRequest(namespace=namespace, about=named, limit=limit, dead=dead)
+    return api_pb2.EventsRequest(namespace=namespace, about=named, limit=limit, dead=dead, writes=writes)

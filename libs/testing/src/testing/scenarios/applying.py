@@ -4,6 +4,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from kube import Key, Manifest, Object, Store, UnknownKind, key_of, rfc3339
+from kube.owners import owner_reference
 from testing.scenarios.refs import Ref, parse_ref
 from testing.scenarios.scenario import Apply, Given, Mismatch, Scenario
 
@@ -81,16 +82,8 @@ def _owned(given: Given, store: Store) -> Manifest:
     owner = store.get(key)
     if owner is None:
         raise LookupError(f"{title(given.manifest)}: its owner {given.owner} does not exist")
-    named = owner.manifest()
-    reference = {
-        "apiVersion": named["apiVersion"],
-        "kind": named["kind"],
-        "name": owner.name,
-        "uid": owner.uid,
-        "controller": True,
-        "blockOwnerDeletion": True,
-    }
-    return {**given.manifest, "metadata": {**given.manifest["metadata"], "ownerReferences": [reference]}}
+    metadata = {**given.manifest["metadata"], "ownerReferences": [owner_reference(owner)]}
+    return {**given.manifest, "metadata": metadata}
 
 
 def _aimed(command: Manifest, store: Store) -> Manifest:

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from kube import Key, Object, Store
 from resources import Amounts, add
 from resources.amounts import format_amount
+from testing.scenarios.cards import given_twice
 from testing.scenarios.gangs import GangWatch
 from testing.scenarios.limits import Charge, Limit, charges_of, limits_of
 from testing.scenarios.membership import node_of, owners_of, pods_of
@@ -72,6 +73,7 @@ class Watch:
         charges = charges_of(store)
         found = [fault for limit in limits_of(store) for fault in self._overrun(limit, limit.charged(charges))]
         found += self._moved(store) + self._gangs.check(store, evicted) + self._lost(store, evicted)
+        found += given_twice(store)
         self._pods = {pod.uid: pod for pod in pods_of(store)}
         return found
 

@@ -1,22 +1,23 @@
-"""The hard limits on what pods hold: a node's allocatable, the caps of queues and elastic quotas at every ancestor."""
+"""The hard limits on what pods and reservations hold: a node's allocatable, the caps of queues and elastic quotas at every ancestor."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from kube import Key, Store
+from kube import Key, Object, Store
 from resources import Amounts
 from testing.scenarios.footprint import amounts, footprint
 from testing.scenarios.membership import QUOTA_NAME, QUOTA_PARENT, is_finished, mark, node_of, pods_of, queue_of
 
 NODE = "Node"
 QUEUE = "Queue.scheduling.volcano.sh"
+RESERVATION = "Reservation.scheduling.koordinator.sh"
 QUOTA = "ElasticQuota.scheduling.sigs.k8s.io"
 _TITLES = {NODE: "node", QUEUE: "queue", QUOTA: "quota"}
 
 
 @dataclass(frozen=True, slots=True)
 class Charge:
-    """What one bound pod that has not ended holds, and where it is charged."""
+    """What one bound pod that has not ended holds, or a reservation for its owners, and where it is charged."""
 
     uid: str
     pod: str
@@ -55,8 +56,8 @@ class Limit:
 
 
 def charges_of(store: Store) -> list[Charge]:
-    """Every bound pod that has not ended, by namespace and name."""
-    return [
+    """Every bound pod that has not ended, by namespace and name; then what reservations hold and nobody has taken yet."""
+    bound = [
         Charge(
             pod.uid,
             pod.name,
@@ -69,6 +70,22 @@ def charges_of(store: Store) -> list[Charge]:
         for pod in pods_of(store)
         if node_of(pod) and not is_finished(pod)
     ]
+    return bound + [_held(found) for _, found in sorted(store.of_kind(RESERVATION).items()) if _stands(found)]
+
+
+def _stands(reservation: Object) -> bool:
+    return reservation.status.get("phase") == "Available" and bool(reservation.status.get("nodeName"))
+
+
+def _held(reservation: Object) -> Charge:
+    """What is left of it for its owners."""
+    status = reservation.status
+    taken = amounts(status.get("allocated"))
+    left = {name: most - taken.get(name, 0) for name, most in amounts(status.get("allocatable")).items()}
+    amounts_left = {name: amount for name, amount in left.items() if amount > 0}
+    return Charge(
+        reservation.uid, f"reservation {reservation.name}", amounts_left, str(status["nodeName"]), "", "", False
+    )
 
 
 def limits_of(store: Store) -> list[Limit]:

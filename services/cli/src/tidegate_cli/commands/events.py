@@ -24,9 +24,12 @@ if TYPE_CHECKING:
 @click.option("--for", "about", metavar="KIND/NAME", help="Only what was about this object.")
 @click.option("--limit", default=100, show_default=True, type=click.IntRange(1, 100_000), help="The newest so many.")
 @click.option("--dead", is_flag=True, help="The messages that could not be handled and were put aside, with why.")
+@click.option("--writes", is_flag=True, help="What users wrote, and who, instead of what was decided.")
 @click.option("--output", "-o", default="table", type=click.Choice(("table", "wide", "json")), help="The form.")
 @with_session
-def events(session: Session, all_namespaces: bool, about: str | None, limit: int, dead: bool, output: str) -> None:
+def events(
+    session: Session, all_namespaces: bool, about: str | None, limit: int, dead: bool, writes: bool, output: str
+) -> None:
     """List what the services decided and what came of it, oldest first.
 
     \b
@@ -36,12 +39,13 @@ def events(session: Session, all_namespaces: bool, about: str | None, limit: int
       tidegate events -A --limit 20
       tidegate events -o wide                      with the ids of decisions, for `tidegate replay`
       tidegate events --dead                       what was put aside
+      tidegate events --writes --for job/ring      who made it, changed it, deleted it
     """
     kind = one_object((about,)) if about else None
     key = key_in(*kind, session.namespace) if kind else None
     namespace = "" if all_namespaces or dead or (key and not key.namespace) else session.namespace
     with session.client() as client:
-        happened = client.events(namespace, about=key, limit=limit, dead=dead)
+        happened = client.events(namespace, about=key, limit=limit, dead=dead, writes=writes)
     if output == "json":
         say(json.dumps([_data(one) for one in happened], indent=2, ensure_ascii=False))
     elif happened:

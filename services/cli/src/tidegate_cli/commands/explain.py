@@ -40,7 +40,8 @@ _GUESSES = (
 )
 @with_session
 def explain(session: Session, words: tuple[str, ...], output: str) -> None:
-    """Say why a job or pod waits and what would help, or where it went and why there.
+    """Say why a job or pod waits and what would help, or where it went and why there. Of workloads, queues, quotas and
+    reservations it says how they stand.
 
     A bare name is looked for among jobs, pod groups and pods, in this order.
 
@@ -49,6 +50,7 @@ def explain(session: Session, words: tuple[str, ...], output: str) -> None:
       tidegate explain ring
       tidegate explain job/ring -n team
       tidegate explain pod/ring-worker-3 -o json
+      tidegate explain job.batch/sweep             a Job of Kubernetes, in a queue of Kueue or not
     """
     with session.client() as client:
         explanation = _explanation(client, words, session.namespace)
@@ -59,7 +61,7 @@ def explain(session: Session, words: tuple[str, ...], output: str) -> None:
 
         say(yaml.safe_dump(explanation.details, sort_keys=False, allow_unicode=True, width=120).rstrip())
     else:
-        say("\n".join(explanation.lines) or "There is nothing to say about it.")
+        say("\n".join(explanation.lines) or "Nothing is decided about it; `tidegate describe` tells what it is.")
 
 
 def _explanation(client: "SyncClient", words: tuple[str, ...], namespace: str) -> "Explanation":

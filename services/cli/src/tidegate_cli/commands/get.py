@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Sequence
+from typing import Any
 
 import click
 
@@ -18,12 +19,24 @@ from tidegate_cli.watching import Watching, watch_objects
 _OUTPUTS = ("table", "wide", "yaml", "json", "name")
 
 
+class _Form(click.Choice[str]):
+    """Forms of output; who asks for one of kubectl's that is none here is told what does the same."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        kind = str(value).partition("=")[0]
+        if kind in ("jsonpath", "custom-columns", "go-template"):
+            self.fail(
+                f"there is no {kind} here: take `-o json` and pick what is wanted, with jq for instance", param, ctx
+            )
+        return super().convert(value, param, ctx)
+
+
 @click.command()
 @options.words
 @options.all_namespaces
 @options.selector
 @options.field_selector
-@click.option("--output", "-o", default="table", show_default=True, type=click.Choice(_OUTPUTS), help="The form.")
+@click.option("--output", "-o", default="table", show_default=True, type=_Form(_OUTPUTS), help="The form.")
 @click.option("--watch", "-w", is_flag=True, help="Go on, and show what changes.")
 @click.option("--sort-by", default="", metavar="FIELD", help="Sort by a field such as .metadata.creationTimestamp.")
 @click.option("--show-labels", is_flag=True, help="Show labels in a last column.")

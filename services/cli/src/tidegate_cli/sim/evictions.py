@@ -1,8 +1,9 @@
-"""Which pods were ordered to be evicted: read from the logs, as an auditor would."""
+"""Which pods were ordered to be evicted, and for what: read from the logs, as an auditor would."""
 
 from bus import MemoryBus
 from bus.memory import MemoryLog
-from kube import Verb
+from kube import Decision, Store, Verb
+from testing.scenarios.promises import Promises
 from tidegate import subjects
 from tidegate.codec.decisions import decode_commit
 from tidegate.codec.facts import outcomes
@@ -19,23 +20,31 @@ class Evictions:
         self._facts = bus.log(subjects.FACTS)
         self._sources = [bus.log(subjects.decisions(service)) for service in EVICTING]
         self._seen: dict[str, int] = {}
-        self._evicting: dict[str, list[tuple[str, str]]] = {}
+        self._evicting: dict[str, Decision] = {}
         self._ordered: list[tuple[str, str]] = []
+        self._promises = Promises()
 
     def ordered(self) -> list[tuple[str, str]]:
         """Namespace and name of each evicted pod, in the order in which the evictions were ordered."""
         for source in self._sources:
             for payload in self._fresh(source):
                 for decision_id, decision in decode_commit(decision_pb2.Commit.FromString(payload)):
-                    pods = [item.key[1:] for item in decision.mutations if item.verb is Verb.EVICT]
-                    if pods:
-                        self._evicting[decision_id] = pods
+                    if any(item.verb is Verb.EVICT for item in decision.mutations):
+                        self._evicting[decision_id] = decision
         for payload in self._fresh(self._facts):
             for outcome in outcomes(fact_pb2.ChangeSet.FromString(payload)):
-                pods = self._evicting.pop(outcome.decision_id, [])
+                if outcome.decision_id not in self._evicting:
+                    continue
+                decision = self._evicting.pop(outcome.decision_id)
                 if outcome.applied:
-                    self._ordered += pods
+                    self._ordered += [item.key[1:] for item in decision.mutations if item.verb is Verb.EVICT]
+                    self._promises.note(decision)
         return list(self._ordered)
+
+    def useless(self, store: Store) -> list[str]:
+        """What was promised to those for whom pods were evicted, and not kept when these had left, in words."""
+        self.ordered()
+        return self._promises.broken(store)
 
     def _fresh(self, log: MemoryLog) -> list[bytes]:
         entries = log.entries(self._seen.get(log.name, 0))

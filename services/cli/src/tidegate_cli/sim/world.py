@@ -16,10 +16,12 @@ from cluster_gateway.domain.simulated_nodes import SimulationSettings, ended_sta
 from cluster_gateway.gateway import Gateway
 from cluster_gateway.secrets import MemorySecrets
 from cluster_gateway.settings import GatewaySettings
+from gang_scheduler.domain.core import SERVED
 from kube import Key, Manifest, Object, Store, from_manifest, merge, parse_duration, rfc3339
 from kube.pods import asked_probes
 from resources import Amounts
 from testing.scenarios.target import MetricSample, NodeUsage, PodReport
+from testing.scenarios.waits import unexplained
 from tidegate_cli.sim.evictions import Evictions
 from tidegate_cli.sim.explanations import environment_of, message_of
 from tidegate_cli.sim.services import ROLES, Policy, decider
@@ -177,6 +179,8 @@ class World:
         cores = {name: decider.term.core for name, decider in self._deciders.items() if decider.term is not None}
         found = [f"{name}: {text}" for name, core in sorted(cores.items()) for text in core.check()]
         found += [f"{one.service} set {one.source} aside: {one.error}" for one in self._bus.aside]
+        found += self._evictions.useless(self.store())
+        found += unexplained(self.store().of_kind("Pod").values(), self.store(), SERVED)
         return found + undone(self._deciders, self.now())
 
     def close(self) -> None:

@@ -1,10 +1,10 @@
 """What one pod has of its node besides plain amounts: cards, CPUs of its own, parts of NUMA nodes."""
 
-from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import NamedTuple
 
 from kube import Manifest
+from kube.cpu_lists import format_cpus, parse_cpus
 from kube.devices import CPU_SET, NUMA_NODES, RDMA
 from resources import QuantityError, format_amounts, parse_amounts
 
@@ -63,26 +63,6 @@ def allotment_of(devices: Manifest | None) -> Allotment:
     return Allotment(
         next(iter(cards), ""), tuple(indexes), _cpus(devices.get(CPU_SET)), _shares(devices.get(NUMA_NODES)), nics
     )
-
-
-def parse_cpus(text: str) -> tuple[int, ...]:
-    """``"0-3,8"`` → (0, 1, 2, 3, 8); raises ValueError when it is no such list."""
-    cpus: set[int] = set()
-    for part in filter(None, text.strip().split(",")):
-        first, _, last = part.partition("-")
-        cpus.update(range(int(first), int(last or first) + 1))
-    return tuple(sorted(cpus))
-
-
-def format_cpus(cpus: Iterable[int]) -> str:
-    """(0, 1, 2, 3, 8) → ``"0-3,8"``."""
-    runs: list[list[int]] = []
-    for cpu in sorted(cpus):
-        if runs and cpu == runs[-1][1] + 1:
-            runs[-1][1] = cpu
-        else:
-            runs.append([cpu, cpu])
-    return ",".join(str(first) if first == last else f"{first}-{last}" for first, last in runs)
 
 
 def _cpus(text: object) -> tuple[int, ...]:

@@ -1,7 +1,7 @@
 """Those who wait and would take room from others: when they should ask again although no room came free.
 
 Who found nobody to evict waits for more than room: for somebody less important in its queue, for another share of its
-queue, for a budget, and who is too large for every node for other nodes.
+queue, for a budget, for a reservation to end, and who is too large for every node for other nodes.
 """
 
 from collections.abc import Sequence
@@ -23,6 +23,7 @@ class Askers:
     _by_queue: dict[str, dict[Unit, int]] = field(default_factory=dict)
     _hopeless: dict[Unit, None] = field(default_factory=dict)
     _version: int = 0
+    _reservations: int = 0
 
     def wait(self, unit: Unit, queue: str, priority: int) -> None:
         """The unit would take room from less important work in ``queue``, or what its queue deserves."""
@@ -45,10 +46,13 @@ class Askers:
         if self._version != self.cluster.room.table.version:
             self._version = self.cluster.room.table.version
             self._renew(list(self._hopeless))
-        ledger = self.cluster.room.ledger
+        ledger, reserved = self.cluster.room.ledger, self.cluster.room.reserved
+        # What an owner of a reservation leaves goes back to the reservation, until that is over.
+        anything = self.cluster.budgets.changed or self._reservations != reserved.version
+        self._reservations = reserved.version
         for queue, units in self._by_queue.items():
             changed = self.shares_changed or queue in ledger.released
-            if units and (self.cluster.budgets.changed or (changed and ledger.has_due(queue))):
+            if units and (anything or (changed and ledger.has_due(queue))):
                 self._renew(list(units))
         self.shares_changed = self.cluster.budgets.changed = False
 

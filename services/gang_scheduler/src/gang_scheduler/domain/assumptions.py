@@ -83,7 +83,7 @@ class Assumptions:
                 self.cluster.unassume(record)
         for key, patch in assumption.devices:
             self.cluster.room.claim_book.unassume(key, patch)
-            self.cluster.unreleased[key] = None
+            self.cluster.claimants.unreleased[key] = None
         for record in assumption.evicted:
             record.evicting = False
         for name in assumption.reserved:

@@ -10,7 +10,8 @@ from gang_scheduler.domain.gang import place_all, place_some
 from gang_scheduler.domain.groups import Group
 from gang_scheduler.domain.minimum import Candidates, candidates, first_choice
 from gang_scheduler.domain.pod_record import PodRecord
-from gang_scheduler.domain.queue_ledger import Denial, total_of
+from gang_scheduler.domain.queue_ledger import total_of
+from gang_scheduler.domain.queue_limits import Denial, denial_of
 from gang_scheduler.domain.quota_admission import beyond_grant
 from gang_scheduler.domain.refusals import Refusals
 from gang_scheduler.domain.room import Room
@@ -216,7 +217,7 @@ class Attempts:
                 if len(choice) != 1
                 else choice[0].shape.requests
             )
-            denial = ledger.denies(group.queue, requests, _title(group))
+            denial = denial_of(ledger, group.queue, requests, _title(group))
             if denial or len(groups) == 1:
                 break
             ledger.charge(group.queue, requests, 1)

@@ -10,10 +10,10 @@ from dataclasses import dataclass, field
 from gang_scheduler.domain.claims import Basis, Claim, Claims
 from gang_scheduler.domain.cluster import Cluster
 from gang_scheduler.domain.departure import Departures, Future
-from gang_scheduler.domain.eviction import Wish
 from gang_scheduler.domain.pod_record import PodRecord
 from gang_scheduler.domain.trial import Trial
 from gang_scheduler.domain.waiting_line import Unit
+from gang_scheduler.domain.wish import Wish
 from kube import Key
 
 PATIENCE_MS = 300_000

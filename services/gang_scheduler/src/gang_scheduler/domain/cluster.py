@@ -14,29 +14,22 @@ from gang_scheduler.domain.entitlement import Entitlement
 from gang_scheduler.domain.gang_terms import ADMISSION, SIGS_GROUP, VOLCANO_GROUP, GroupId
 from gang_scheduler.domain.groups import Group
 from gang_scheduler.domain.hyper_nodes import HYPER_NODE
-from gang_scheduler.domain.load_policy import USAGE_THRESHOLDS
-from gang_scheduler.domain.node_inventory import DESCRIPTIONS, NodeInventory, inventory_of
-from gang_scheduler.domain.node_metric import METRIC, Measurement, measurement_of
-from gang_scheduler.domain.pod_books import FINISHED, PodBooks, traits_of_pod
-from gang_scheduler.domain.pod_record import PodRecord
+from gang_scheduler.domain.node_books import NodeBooks
+from gang_scheduler.domain.node_inventory import DESCRIPTIONS
+from gang_scheduler.domain.node_metric import METRIC
+from gang_scheduler.domain.pod_books import traits_of_pod
+from gang_scheduler.domain.pod_record import FINISHED, PodRecord
 from gang_scheduler.domain.reservation_terms import RESERVATION, terms_of_reservation
 from kube import Event, Key, Manifest, Object
 from kube.volumes import CLAIM, STORAGE_CLASS, VOLUME
 
 
 @dataclass(slots=True)
-class Cluster(PodBooks):
+class Cluster(NodeBooks):
     """The pods, and all that they refer to."""
 
-    nodes: dict[str, Object] = field(default_factory=dict)
     classes: dict[str, int] = field(default_factory=dict)
     """The value of every priority class."""
-
-    descriptions: dict[Key, Object] = field(default_factory=dict)
-    """What describes the CPUs and cards of nodes, under the node's name."""
-
-    _measured: dict[str, Measurement] = field(default_factory=dict)
-    _inventories: dict[str, NodeInventory] = field(default_factory=dict)
 
     polite: set[str] = field(default_factory=set)
     """The priority classes whose pods never take room from others."""
@@ -46,14 +39,14 @@ class Cluster(PodBooks):
     _folds: dict[str, Callable[[Event], None]] = field(init=False)
 
     def __post_init__(self) -> None:
-        PodBooks.__post_init__(self)
+        NodeBooks.__post_init__(self)
         self._folds = {
-            "Node": self._fold_node,
-            **dict.fromkeys(DESCRIPTIONS, self._fold_description),
+            "Node": self.fold_node,
+            **dict.fromkeys(DESCRIPTIONS, self.fold_description),
             "Namespace": self._fold_namespace,
             "PriorityClass.scheduling.k8s.io": self._fold_priority_class,
             "Queue.scheduling.volcano.sh": self._fold_queue,
-            METRIC: self._fold_metric,
+            METRIC: self.fold_metric,
             RESOURCE_CLAIM: self.fold_claim,
             SLICE: self._fold_devices,
             CLASS: self._fold_devices,
@@ -112,27 +105,6 @@ class Cluster(PodBooks):
         self.touch(gang, again=renewed or group.let_in != was_in)
         self.forget_if_empty(group)
 
-    def _fold_node(self, event: Event) -> None:
-        name = event.key.name
-        if event.new is None:
-            for record in list(self.on_node.get(name, {}).values()):
-                self.lift(record)
-            self.room.reserved.node_gone(name)
-            self.room.table.remove(name)
-            self.nodes.pop(name, None)
-            self._inventories.pop(name, None)
-            return
-        known = name in self.nodes
-        self.nodes[name] = event.new
-        self.room.table.put(event.new)
-        self._renew_devices_of(name)
-        if not known:
-            for record in self.on_node.get(name, {}).values():
-                self.count(record)
-            self.room.reserved.node_came(name, self.on_node.get(name, {}))
-        if name in self._measured:
-            self._renew_load_of(name)
-
     def _fold_reservation(self, event: Event) -> None:
         """Room is asked for, held, or let go of; its owners among those who wait are tried again."""
         reserved, new = self.room.reserved, event.new
@@ -172,34 +144,24 @@ class Cluster(PodBooks):
     def _fold_volume(self, event: Event) -> None:
         """Those who wait with a claim may have a place now, or lost it."""
         self.room.volumes.fold(event)
-        of_claim = self.claimants.get(event.key, {}) if event.key.kind == CLAIM else None
-        found = self.claimants.values() if of_claim is None else [of_claim]
-        for record in (record for records in found for record in records.values()):
+        one = event.key.kind == CLAIM
+        for record in self.claimants.of_volume(event.key) if one else self.claimants.of_volumes():
             if record.slot < 0:
                 self.touch(record.group.id, again=True)
-
-    def _fold_description(self, event: Event) -> None:
-        if event.new is None:
-            self.descriptions.pop(event.key, None)
-        else:
-            self.descriptions[event.key] = event.new
-        if event.key.name in self.nodes:
-            self._renew_devices_of(event.key.name)
 
     def _fold_devices(self, event: Event) -> None:
         """What devices there are, or what they are called, changed: whoever waits for some is tried again."""
         pools = self.room.claim_book.pools
         (pools.fold_slice if event.key.kind == SLICE else pools.fold_class)(event)
-        for pods in self.device_claimants.values():
-            for key in pods:
-                if not self.pods[key].node:
-                    self.touch(self.pods[key].group.id, again=True)
+        for record in self.claimants.of_devices():
+            if not record.node:
+                self.touch(record.group.id, again=True)
 
     def releases(self, in_flight: AbstractSet[Key]) -> Iterator[tuple[Object, Manifest]]:
         """The resource claims that pods have which are not there any more, and what their status should say."""
         later: dict[Key, None] = {}
         book = self.room.claim_book
-        for key in sorted(self.unreleased):
+        for key in sorted(self.claimants.unreleased):
             claim = book.claims.get(key)
             if claim is None:
                 continue
@@ -208,57 +170,11 @@ class Cluster(PodBooks):
             elif (patch := without_ended(claim, partial(self._runs, key.namespace))) is not None:
                 later[key] = None
                 yield claim, patch
-        self.unreleased = later
+        self.claimants.unreleased = later
 
     def _runs(self, namespace: str, user: Manifest) -> bool:
         record = self.pods.get(Key("Pod", namespace, str(user.get("name"))))
         return record is not None and record.pod.uid == user.get("uid") and record.standing not in FINISHED
-
-    def _fold_metric(self, event: Event) -> None:
-        name = event.key.name
-        found = measurement_of(event.new) if event.new is not None else None
-        if found is None:
-            self._measured.pop(name, None)
-        else:
-            self._measured[name] = found
-        self._renew_load_of(name)
-
-    def _renew_load_of(self, name: str) -> None:
-        """What a node uses, or how much it may use, is something else now."""
-        table, found = self.room.table, self._measured.get(name)
-        slot = table.slots.get(name, -1)
-        if slot < 0 or not self.load.enabled:
-            return
-        if found is None:
-            table.load.forget(slot)
-        else:
-            thresholds = self.load.on(self.nodes[name].annotations.get(USAGE_THRESHOLDS))
-            records = self.on_node.get(name, {}).values()
-            pods = [record.newcomer() for record in records if record.slot >= 0]
-            table.load.measure(slot, found, thresholds, table.measured_of(slot), pods, self._is_prod)
-        table.room.add(slot)
-
-    def _is_prod(self, pod: Key) -> bool:
-        record = self.pods.get(pod)
-        return record is not None and record.shape.prod
-
-    def _renew_devices_of(self, name: str) -> None:
-        """If a node's devices are others now, all that runs there takes its own anew."""
-        table = self.room.table
-        slot = table.slots[name]
-        said = {kind: found for kind in DESCRIPTIONS if (found := self.descriptions.get(Key(kind, "", name)))}
-        inventory = inventory_of(self.nodes[name], said)
-        if inventory == self._inventories.get(name):
-            return
-        self._inventories[name] = inventory
-        records = [record for record in self.on_node.get(name, {}).values() if record.slot >= 0]
-        for record in records:
-            self.lift(record)
-        table.devices.put(slot, inventory)
-        table.rules.add(slot)
-        for record in records:
-            self.count(record)
-        self.room.reserved.hold_again(slot)
 
     def _fold_namespace(self, event: Event) -> None:
         name, new = event.key.name, event.new

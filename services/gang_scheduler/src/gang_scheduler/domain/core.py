@@ -80,6 +80,9 @@ class SchedulerCore:
     limits: WaitLimits = field(default_factory=WaitLimits)
     """Who wants to wait for so long and no longer."""
 
+    _new: bool = True
+    """Whether no pass was made yet: a successor finds waiting whom its predecessor tried in vain."""
+
     _planned: list[Claim] = field(default_factory=list)
     _assumptions: Assumptions = field(init=False)
     _askers: Askers = field(init=False)
@@ -166,6 +169,7 @@ class SchedulerCore:
         self._again = self.backfill and not due.issuperset(self._due(now))
         self.line.seen(cluster.room)
         self.desk.seen()
+        self._new = False
         return made
 
     def deadline(self) -> int | None:
@@ -290,6 +294,8 @@ class SchedulerCore:
         members = [self.cluster.groups.get(item) for item in unit]
         if any(item and item.pending and item.let_in for item in members):
             self.line.renew(unit)
+            if self._new:
+                self.limits.wait(unit, [item for item in members if item])
         else:
             self._leave(unit)
 

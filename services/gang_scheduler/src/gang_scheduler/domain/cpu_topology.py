@@ -10,11 +10,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
-from gang_scheduler.domain.allotments import parse_cpus
 from gang_scheduler.domain.cpu_binding import node_binding
 from gang_scheduler.domain.device_needs import NumaPolicy, numa_policy
 from gang_scheduler.domain.numa import UNKNOWN_MEMORY, WHOLE_CPU, Allocation, Cell, NumaLayout
 from kube import Manifest
+from kube.cpu_lists import parse_cpus
 from resources import QuantityError, parse_amounts, parse_quantity
 
 

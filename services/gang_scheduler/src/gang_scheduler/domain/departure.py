@@ -1,6 +1,6 @@
 """The books as they will be: without those who leave, with those for whom room is kept. Undone to the last record."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
 from gang_scheduler.domain.claims import Claim, Claims
@@ -21,10 +21,10 @@ class Departures:
 
     def take(self, records: Sequence[PodRecord]) -> None:
         """Off the books with them; those that are not on them stay as they are."""
-        for record in records:
-            if record.slot >= 0:
-                self._gone[id(record)] = (record, record.slot, record.charged)
-                self.room.vacate([record])
+        for batch in _alike((record, record.slot, record.charged) for record in records if record.slot >= 0):
+            for place in batch:
+                self._gone[id(place[0])] = place
+            self.room.vacate([record for record, _, _ in batch])
 
     def slot_of(self, record: PodRecord) -> int:
         """The node where one that was taken off was."""
@@ -32,14 +32,22 @@ class Departures:
 
     def put_back(self, records: Sequence[PodRecord]) -> None:
         """Back to where they were."""
-        for record in records:
-            place = self._gone.pop(id(record), None)
-            if place is not None:
-                self.room.occupy([record], place[1], place[2])
+        places = [self._gone.pop(id(record)) for record in records if id(record) in self._gone]
+        for batch in _alike(places):
+            _, slot, queue = batch[0]
+            self.room.occupy([record for record, _, _ in batch], slot, queue)
 
     def undo(self) -> None:
         """All of them back."""
         self.put_back([record for record, _, _ in reversed(list(self._gone.values()))])
+
+
+def _alike(places: Iterable[_Place]) -> Iterable[list[_Place]]:
+    """Pods of one shape, at one place and charged to one queue, together: the books take them in one go."""
+    batches: dict[tuple[int, int, str | None], list[_Place]] = {}
+    for place in places:
+        batches.setdefault((place[1], place[0].shape.index, place[2]), []).append(place)
+    return batches.values()
 
 
 @dataclass(slots=True)

@@ -4,94 +4,39 @@ The plain rule: of all sets of pods that may be evicted for it, take the cheapes
 where a set is cheaper if it breaks fewer disruption budgets; if its most important pod is less important; if it breaks fewer
 gangs; touches fewer; has fewer pods; has younger ones. The search goes through these orders from the outside in: it opens
 more budgets, queues and priorities only when it must, picks lots by vectors over all nodes, and tries the pick on the books
-with every rule of placement. At last it puts back, the most valuable first, whoever is not needed. The result is always
-enough and never more than is needed; the picking itself is greedy, so that it may miss the cheapest of several sets that
-combine gangs and lone pods on many nodes.
+with every rule of placement. Then it puts back, the most valuable first, whoever is not needed. The result is always
+enough and never more than is needed. The picking itself is greedy; so at last what it found is compared with all other sets
+of few lots (`cheapest_lots`): of all that may be asked where these are few, else of those found and the offers next to
+them, which makes it a local search. Between queues the one furthest above its due gives first, which the greedy order alone
+sees to.
 """
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
+from itertools import islice
 
 import numpy as np
 
 from gang_scheduler.domain.allowances import Allowances
+from gang_scheduler.domain.cheapest_lots import CheapestLots, price_of
 from gang_scheduler.domain.cluster import Cluster
 from gang_scheduler.domain.departure import Departures
-from gang_scheduler.domain.gang import by_scarcity
-from gang_scheduler.domain.groups import Group
 from gang_scheduler.domain.lot_picker import Picker
 from gang_scheduler.domain.lot_table import Demand, LotTable
 from gang_scheduler.domain.pod_record import PodRecord
-from gang_scheduler.domain.queue_ledger import total_of
 from gang_scheduler.domain.rights import Floors
 from gang_scheduler.domain.trial import Trial
 from gang_scheduler.domain.vectors import Ints, Mask
 from gang_scheduler.domain.victims import Lot
+from gang_scheduler.domain.wish import Wish, demands, free_room
 from kube import Key
-from resources import Amounts
+
+FEW_LOTS = 24
+"""Sets of up to so many lots are compared with each other."""
 
 MOST_BROKEN = 4
 """Sets that break up to so many budgets are told apart; beyond that any number is alike."""
-
-
-@dataclass(slots=True, eq=False)
-class Wish:
-    """Somebody who needs room: the members to place, and how to try it. ``attempt`` leaves them placed where it succeeds."""
-
-    groups: list[Group]
-    records: list[PodRecord]
-    priority: int
-    attempt: Callable[[], bool]
-
-    @property
-    def queue(self) -> str:
-        return self.groups[0].queue
-
-    @property
-    def ask(self) -> Amounts:
-        """What all its members ask for together."""
-        return total_of((record.shape.requests, 1) for record in self.records)
-
-
-def demands(cluster: Cluster, records: Sequence[PodRecord]) -> list[Demand]:
-    """What ``records`` need, shape by shape; the one that fits the fewest nodes first."""
-    room, found = cluster.room, []
-    for batch in by_scarcity(room, records):
-        shape = batch[0].shape
-        found.append(Demand(room.table.rows_for(shape), shape.needs_vector, room.view(batch[0]).mask, len(batch)))
-    return found
-
-
-def short_resources(cluster: Cluster, wish: Wish) -> list[str]:
-    """The resources of which there is too little even if nothing else mattered; all of them if it is none alone."""
-    free = free_room(cluster, wish.records)
-    short: dict[str, None] = {}
-    asked: dict[str, None] = {}
-    for batch in by_scarcity(cluster.room, wish.records):
-        shape, mask = batch[0].shape, cluster.room.view(batch[0]).mask
-        for name, row, need in zip(shape.requests, cluster.room.table.rows_for(shape), shape.needs, strict=True):
-            asked[name] = None
-            alone = Demand([row], np.array([[need]], np.int64), mask, len(batch))
-            if int(alone.copies(free).sum()) < len(batch):
-                short[name] = None
-    lack = cluster.room.ledger.lack(wish.queue, wish.ask)
-    short |= dict.fromkeys(lack[1] if lack else ())
-    return list(short or asked)
-
-
-def free_room(cluster: Cluster, records: Sequence[PodRecord]) -> Ints:
-    """What is free on every node as the books stand, negative where a node is overfull.
-
-    What reservations hold for any of ``records`` counts as free; the attempt then sees to whose it is.
-    """
-    table, reserved = cluster.room.table, cluster.room.reserved
-    free = table.allocatable - table.used
-    for name in dict.fromkeys(name for record in records for name in reserved.matching(record)):
-        found = reserved.standing[name]
-        for resource, amount in found.held.items():
-            free[table.resources.rows[resource], found.slot] += amount
-    return free
 
 
 @dataclass(slots=True)
@@ -131,8 +76,43 @@ class Search:
             for scope in self._scopes():
                 found = self._among(scope, may_break)
                 if found is not None:
-                    return found
+                    return self._cheaper(found, scope, may_break) or found
         return None
+
+    def _cheaper(self, found: list[Lot], scope: Mask, may_break: int) -> list[Lot] | None:
+        """Lots of one queue that are enough, too, and cost less than those found."""
+        if len(found) > FEW_LOTS // 2 or len(np.unique(self.table.queue[scope])) > 1:
+            return None
+        price = price_of(found)
+        if price[2] <= 1 and (not price[0] or self.table.minimum[scope].all()):
+            return None
+        numbers = sorted(self._near(found, scope), key=self.table.worth)
+        lots = [self.table.lots[number] for number in numbers]
+        allowances = Allowances(self.cluster.budgets, self.spent, self.floors(), may_break)
+        best = CheapestLots(lots, self._demands, self._free, allowances, self._is_enough_without, price).run()
+        return best and self._proved([self.table.numbers[id(lot)] for lot in reversed(best)])
+
+    def _near(self, found: list[Lot], scope: Mask) -> list[int]:
+        """The lots that are worth a comparison: all that could help, or those found and others that make the best offers."""
+        near = dict.fromkeys(self.table.numbers[id(lot)] for lot in found)
+        even = np.zeros_like(self.table.age)
+        for item in self._demands:
+            useful = self.table.touching(item) & scope
+            if int(useful.sum()) <= FEW_LOTS:
+                offered = [np.flatnonzero(useful).tolist()]
+            else:
+                offers = self.table.offers(self._free, item, useful, even, item.wanted)
+                offered = [list(offer.lots) for offer in islice(offers, FEW_LOTS)]
+            for numbers in offered:
+                if len(near.keys() | set(numbers)) <= FEW_LOTS:
+                    near |= dict.fromkeys(numbers)
+        return list(near)
+
+    def _is_enough_without(self, lots: Sequence[Lot]) -> bool:
+        self._gone.take([record for lot in lots for record in lot.records])
+        enough = self._succeeds()
+        self._gone.undo()
+        return enough
 
     def _budget_steps(self) -> Iterator[int]:
         budgets = self.cluster.budgets
@@ -194,8 +174,7 @@ class Search:
     def _proved(self, numbers: Sequence[int]) -> list[Lot] | None:
         """Those of these lots that are needed, if all of them are enough. The first are put back first."""
         lots = [self.table.lots[number] for number in numbers]
-        for lot in lots:
-            self._gone.take(lot.records)
+        self._gone.take([record for lot in lots for record in lot.records])
         found = self._needed(lots) if self._succeeds() else None
         self._gone.undo()
         return found

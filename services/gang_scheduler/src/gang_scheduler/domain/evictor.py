@@ -8,7 +8,7 @@ import numpy as np
 from gang_scheduler.domain.claims import Basis, Claim, Claims
 from gang_scheduler.domain.cluster import Cluster
 from gang_scheduler.domain.departure import Future
-from gang_scheduler.domain.eviction import Search, Wish, short_resources
+from gang_scheduler.domain.eviction import Search
 from gang_scheduler.domain.lot_table import LotTable
 from gang_scheduler.domain.pod_record import PodRecord, Standing
 from gang_scheduler.domain.rights import Floors, Giver, givers, may_reclaim, shared
@@ -16,6 +16,7 @@ from gang_scheduler.domain.trial import Step, Trial
 from gang_scheduler.domain.vectors import Mask
 from gang_scheduler.domain.victims import GangEviction, Holding, Lot, holding_of, holdings, lots_of
 from gang_scheduler.domain.waiting_line import Unit
+from gang_scheduler.domain.wish import Wish, short_resources
 from kube import Key
 
 NEVER = "Never"

@@ -75,7 +75,9 @@ def _group(k: Knowledge, group: Group) -> Manifest:
         if group.started:
             answer["verdict"] = "Placed"
     elif any(record.node for record in group.members.values()):
-        answer |= {"verdict": "Placed", "rule": "", "message": f"{group.live} pods of {group.name} are placed"}
+        pods = "1 pod" if group.live == 1 else f"{group.live} pods"
+        message = f"{pods} of {group.name} {'is' if group.live == 1 else 'are'} placed"
+        answer |= {"verdict": "Placed", "rule": "", "message": message}
     elif group.counts[Standing.HELD]:
         message = f"all waiting pods of {group.name} are held back"
         answer |= {"verdict": "Gated", "rule": "SchedulingGates", "message": message}

@@ -131,6 +131,14 @@ class LotTable:
             np.add.at(found, self._pair_lot, lost(self._pair_slot, self._pair_freed))
         return found
 
+    def touching(self, item: Demand) -> Mask:
+        """The lots that free something of what the shape needs, on a node that it may go to."""
+        found = np.zeros(len(self.lots), np.bool_)
+        found[self._single] = (self._freed[item.rows] > 0).any(axis=0) & item.mask[self._slots]
+        pairs = (self._pair_freed[item.rows] > 0).any(axis=0) & item.mask[self._pair_slot]
+        found[self._pair_lot[pairs]] = True
+        return found
+
     def offers(self, free: Ints, item: Demand, usable: Mask, shares: Ints, missing: int) -> Iterator[Offer]:
         """The offers of nodes and gangs, the best first. ``shares`` says for each lot how much its queue is above its due."""
         copies = item.copies(free)

@@ -10,7 +10,6 @@ from dataclasses import dataclass
 from gang_scheduler.domain.attempt import Attempts
 from gang_scheduler.domain.backfill import Backfill
 from gang_scheduler.domain.claims import Claim
-from gang_scheduler.domain.eviction import Wish
 from gang_scheduler.domain.evictor import EvictionRules, Evictor
 from gang_scheduler.domain.groups import Group
 from gang_scheduler.domain.knowledge import Knowledge
@@ -18,6 +17,7 @@ from gang_scheduler.domain.minimum import candidates, first_choice
 from gang_scheduler.domain.pod_record import PodRecord
 from gang_scheduler.domain.trial import Trial
 from gang_scheduler.domain.waiting_line import Unit
+from gang_scheduler.domain.wish import Wish
 from kube import Key, Manifest, rfc3339
 
 MOST_PODS = 1_000

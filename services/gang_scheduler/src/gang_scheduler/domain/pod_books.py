@@ -3,13 +3,15 @@
 from dataclasses import dataclass, field
 
 from gang_scheduler.domain.allotments import allotment_of
+from gang_scheduler.domain.claimants import Claimants
 from gang_scheduler.domain.device_needs import Traits, traits_of
 from gang_scheduler.domain.gang_terms import ADMISSION, GroupId, group_of, queue_of
 from gang_scheduler.domain.groups import Group
 from gang_scheduler.domain.load_policy import LoadPolicy
 from gang_scheduler.domain.node_load import NodeLoad
 from gang_scheduler.domain.node_table import NodeTable
-from gang_scheduler.domain.pod_record import PodRecord, Standing, standing_of
+from gang_scheduler.domain.pod_places import PodPlaces
+from gang_scheduler.domain.pod_record import FINISHED, PodRecord, standing_of
 from gang_scheduler.domain.pod_shape import PodForm, ResourceRows, ShapeCatalog
 from gang_scheduler.domain.podset import podset_of
 from gang_scheduler.domain.queue_ledger import QueueLedger
@@ -22,17 +24,14 @@ from kube import Event, Key, Object
 from kube.devices import devices_of
 from kube.pods import same_but_for_node
 
-FINISHED = (Standing.SUCCEEDED, Standing.FAILED)
-
 
 @dataclass(slots=True)
-class PodBooks:
+class PodBooks(PodPlaces):
     """``touched`` are the gangs that changed in any way since it was cleared; True says that they should be tried again."""
 
     schedulers: frozenset[str]
     placement: Placement
     load: LoadPolicy = field(default_factory=LoadPolicy)
-    room: Room = field(init=False)
     catalog: ShapeCatalog = field(init=False)
     run_times: RunTimes = field(default_factory=RunTimes)
     """How long pods are expected to run."""
@@ -40,18 +39,7 @@ class PodBooks:
     pods: dict[Key, PodRecord] = field(default_factory=dict)
     groups: dict[GroupId, Group] = field(default_factory=dict)
     touched: dict[GroupId, bool] = field(default_factory=dict)
-    on_node: dict[str, dict[Key, PodRecord]] = field(default_factory=dict)
-    """By name of the node, whether it is known or not."""
-
-    claimants: dict[Key, dict[Key, PodRecord]] = field(default_factory=dict)
-    """By volume claim the pods that name it."""
-
-    device_claimants: dict[Key, dict[Key, None]] = field(default_factory=dict)
-    """By resource claim the pods that name it."""
-
-    unreleased: dict[Key, None] = field(default_factory=dict)
-    """The resource claims of which it is to be seen whether those who have them are still there."""
-
+    claimants: Claimants = field(default_factory=Claimants)
     namespace_annotations: dict[str, dict[str, str]] = field(default_factory=dict)
     namespace_queues: dict[str, str] = field(default_factory=dict)
     """Where the queue manager says that the pods of a namespace are which name no queue."""
@@ -68,27 +56,16 @@ class PodBooks:
     def fold_claim(self, event: Event) -> None:
         """A resource claim changed: what the pods that name it need may be something else now."""
         self.room.claim_book.fold_claim(event)
-        self.unreleased[event.key] = None
-        for key in list(self.device_claimants.get(event.key, ())):
-            record = self.pods[key]
+        self.claimants.unreleased[event.key] = None
+        for record in self.claimants.of_device(event.key):
             self._renew_claims(record)
             self.touch(record.group.id, again=True)
 
     def _renew_claims(self, record: PodRecord) -> None:
         """Note which claims a pod has by now; a waiting one is another shape then."""
-        keys = self.room.claim_book.keys_of(record.pod)
-        for key in record.claim_keys:
-            self.device_claimants.get(key, {}).pop(record.key, None)
-        record.claim_keys = keys
-        for key in keys:
-            self.device_claimants.setdefault(key, {})[record.key] = None
+        self.claimants.rename(record, self.room.claim_book.keys_of(record.pod))
         if not record.node and record.shape.resource_claims != self.room.claim_book.text_of(record.pod):
             self._reform(record)
-
-    def _part_from_claims(self, record: PodRecord) -> None:
-        """The pod is gone or has ended: its claims may be for nobody now."""
-        for key in record.claim_keys:
-            self.unreleased[key] = None
 
     def fold_pod(self, event: Event) -> None:
         """A pod came, changed or went."""
@@ -107,7 +84,7 @@ class PodBooks:
         """Pods of one shape and one gang count as bound to ``node`` until the fact says so, or ``unassume`` does."""
         for record in records:
             record.assumed = True
-            self._bind(record, node)
+            self.bind(record, node)
             record.group.put(record, standing_of(record))
         slot = self.room.table.slots.get(node, -1)
         if slot >= 0:
@@ -121,12 +98,8 @@ class PodBooks:
         self.lift(record)
         node = str(record.pod.spec.get("nodeName") or "")
         record.reservation = reservation_of(record.pod.annotations) if node else ""
-        self._bind(record, node)
+        self.bind(record, node)
         self._stand(record, again=True)
-
-    def placed(self) -> list[PodRecord]:
-        """All pods that are counted on a node."""
-        return [record for records in self.on_node.values() for record in records.values() if record.slot >= 0]
 
     def _add(self, pod: Object) -> None:
         grant = self._grant_of(pod)
@@ -140,9 +113,8 @@ class PodBooks:
         if not form.shape.terms.empty:
             self.room.neighbours.watch(form.shape.terms, self.placed)
         self.pods[pod.key] = record
-        for claim in form.shape.claims:
-            self.claimants.setdefault(claim, {})[pod.key] = record
-        self._bind(record, str(pod.spec.get("nodeName") or ""))
+        self.claimants.come(record)
+        self.bind(record, str(pod.spec.get("nodeName") or ""))
         self._join(record)
         if "resourceClaims" in pod.spec:
             self._renew_claims(record)
@@ -150,18 +122,12 @@ class PodBooks:
 
     def _remove(self, record: PodRecord) -> None:
         del self.pods[record.key]
-        self._part_from_claims(record)
-        for key in record.claim_keys:
-            self.device_claimants.get(key, {}).pop(record.key, None)
-        self._bind(record, "")
+        self.claimants.go(record)
+        self.bind(record, "")
         self.count(record)
         self._part(record)
         if not record.shape.terms.empty:
             self.room.neighbours.leave(record.shape.terms)
-        for claim in record.shape.claims:
-            self.claimants[claim].pop(record.key, None)
-            if not self.claimants[claim]:
-                del self.claimants[claim]
 
     def _update(self, record: PodRecord, new: Object) -> None:
         old, record.pod = record.pod, new
@@ -178,7 +144,7 @@ class PodBooks:
             if record.assumed and record.reservation:
                 self.room.reserved.note(record.reservation)
             record.assumed = False
-            self._bind(record, node)
+            self.bind(record, node)
         if spec.get("resourceClaims") and record.pod.status is not old.status:
             self._renew_claims(record)
         self._stand(record, again=again)
@@ -189,7 +155,7 @@ class PodBooks:
             record.group.put(record, standing)
             again = True
             if standing in FINISHED:
-                self._part_from_claims(record)
+                self.claimants.end(record)
         self.count(record)
         self.touch(record.group.id, again)
 
@@ -265,35 +231,6 @@ class PodBooks:
         for record in list(group.members.values()):
             self._reform(record)
             self.count(record)
-
-    def _bind(self, record: PodRecord, node: str) -> None:
-        if node == record.node:
-            return
-        if record.node:
-            del self.on_node[record.node][record.key]
-        if node:
-            self.on_node.setdefault(node, {})[record.key] = record
-        record.node = node
-
-    def count(self, record: PodRecord) -> None:
-        """Let the books show the pod where it is: on its node, unless it has finished or the node is unknown."""
-        slot = self.room.table.slots.get(record.node, -1) if record.node else -1
-        if record.standing in FINISHED:
-            slot = -1
-        if slot == record.slot:
-            return
-        self.lift(record)
-        if slot >= 0:
-            self.room.occupy([record], slot, record.group.queue if record.ours else None)
-
-    def lift(self, record: PodRecord) -> None:
-        """Take the pod out of the books."""
-        if record.slot < 0:
-            return
-        queue = record.charged
-        self.room.vacate([record])
-        if queue is not None:
-            self.room.ledger.release(queue)
 
     def _join(self, record: PodRecord) -> None:
         gang = group_of(record.pod)

@@ -35,6 +35,9 @@ class Standing(IntEnum):
 LIVE = (Standing.BOUND, Standing.RUNNING, Standing.SUCCEEDED)
 """Those that count towards a minimum."""
 
+FINISHED = (Standing.SUCCEEDED, Standing.FAILED)
+"""Those that take nothing any more."""
+
 
 @dataclass(slots=True, eq=False)
 class PodRecord:

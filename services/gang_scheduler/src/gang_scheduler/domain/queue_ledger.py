@@ -1,4 +1,4 @@
-"""What each queue uses, charged to it and to every queue above it, and what it may still take."""
+"""What each queue uses, charged to it and to every queue above it; in which order queues are served."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
@@ -6,7 +6,6 @@ from typing import Any, NamedTuple
 
 from gang_scheduler.domain.entitlement import Entitlement
 from resources import Amounts
-from resources.amounts import format_amount
 from resources.decay import averaged
 
 CLUSTER = ""
@@ -19,16 +18,6 @@ SAMPLE_MS = 300_000
 
 QueueOrder = tuple[tuple[int, int, str, str], ...]
 """Priority, share, creation and name: of the queue, or of those above it and then of the queue."""
-
-
-class Denial(NamedTuple):
-    """Why a queue may not take more. ``queue`` is where it failed: the queue itself, one above it, or the cluster."""
-
-    queue: str
-    reason: str
-    message: str
-    never: bool = False
-    """Whether it could not start even if the queue used nothing."""
 
 
 class PastUse(NamedTuple):
@@ -76,9 +65,13 @@ class QueueLedger:
     now: int = 0
     """The time that it is, in milliseconds since the epoch."""
 
+    children: dict[str, list[str]] = field(default_factory=dict)
+    """The queues below each, and below CLUSTER."""
+
+    guaranteed: bool = False
+    """Whether anything is guaranteed to anybody."""
+
     _chains: dict[str, tuple[str, ...]] = field(default_factory=dict)
-    _children: dict[str, list[str]] = field(default_factory=dict)
-    _guaranteed: bool = False
 
     def hear(self, queues: dict[str, Entitlement]) -> bool:
         """New entitlements are in force; returns whether limits or the tree changed, so that usage has to be charged anew."""
@@ -90,10 +83,10 @@ class QueueLedger:
         }
         self.queues = queues
         self._chains.clear()
-        self._children = {}
+        self.children = {}
         for name, queue in queues.items():
-            self._children.setdefault(queue.parent if queue.parent in queues else CLUSTER, []).append(name)
-        self._guaranteed = any(queue.guarantee for queue in queues.values())
+            self.children.setdefault(queue.parent if queue.parent in queues else CLUSTER, []).append(name)
+        self.guaranteed = any(queue.guarantee for queue in queues.values())
         if changed:
             self.released |= changed | {CLUSTER}
             self.used_before, self.used, self.held = self.used, {}, {}
@@ -139,29 +132,6 @@ class QueueLedger:
                 names.append(known.parent)
             chain = self._chains[queue] = tuple(names)
         return chain
-
-    def closed(self, queue: str) -> Denial | None:
-        """Why nothing new may start in the queue, whatever it asks for."""
-        assert self.queues is not None, "asked before entitlements were heard"
-        if queue not in self.queues:
-            return Denial(queue, "QueueMissing", f"{_title(queue)} does not exist")
-        if not self.queues[queue].open:
-            return Denial(queue, "QueueClosed", f"queue {queue} is closed: running work goes on, nothing new starts")
-        return None
-
-    def denies(self, queue: str, requests: Mapping[str, int], who: str) -> Denial | None:
-        """Why ``who`` may not take ``requests`` now; None when it may. Only the resources that it asks for count."""
-        closed = self.closed(queue)
-        if closed:
-            return closed
-        assert self.queues is not None
-        for name in self.chain(queue):
-            entitlement = self.queues.get(name)
-            if entitlement and entitlement.capability:
-                denial = self._over_capability(entitlement, requests, who)
-                if denial:
-                    return denial
-        return self._over_guarantees(queue, requests, who) if self._guaranteed else None
 
     def lack(self, queue: str, requests: Mapping[str, int]) -> tuple[str, Amounts] | None:
         """The first capability that ``requests`` would break: its queue, and by how much."""
@@ -220,7 +190,7 @@ class QueueLedger:
     def capped(self, queue: str) -> bool:
         """Whether the queue or one above it has a limit that waiting work may run into."""
         known = self.queues or {}
-        return self._guaranteed or any(name in known and known[name].capability for name in self.chain(queue))
+        return self.guaranteed or any(name in known and known[name].capability for name in self.chain(queue))
 
     def strict(self, queue: str) -> bool:
         """Whether nobody may pass the head of the queue."""
@@ -237,63 +207,6 @@ class QueueLedger:
             > max(limit, self.used_before.get(name, {}).get(resource, 0))
         ]
 
-    def _over_capability(self, queue: Entitlement, requests: Mapping[str, int], who: str) -> Denial | None:
-        used = self.used.get(queue.name, {})
-        for name, amount in requests.items():
-            limit = queue.capability.get(name)
-            if limit is None or used.get(name, 0) + amount <= limit:
-                continue
-            message = (
-                f"{_title(queue.name)}: {name} capability {format_amount(name, limit)}, "
-                f"used {format_amount(name, used.get(name, 0))}, {who} needs {format_amount(name, amount)}"
-            )
-            if amount > max(limit, queue.maximum.get(name, 0)):
-                return Denial(queue.name, "NeverFits", message + ", so it can never start", never=True)
-            return Denial(queue.name, "QueueCapability", message)
-        return None
-
-    def _over_guarantees(self, queue: str, requests: Mapping[str, int], who: str) -> Denial | None:
-        """Whether the job would take what is guaranteed to others and not used by them."""
-        for name, amount in requests.items():
-            denial = self._takes_guaranteed(queue, name, amount, who)
-            if denial:
-                return denial
-        return None
-
-    def _takes_guaranteed(self, queue: str, resource: str, amount: int, who: str) -> Denial | None:
-        """Level by level from below: what is used, what is asked for and what is kept for others must fit the limit."""
-        assert self.queues is not None
-        kept = 0
-        chain = self.chain(queue)
-        for child, parent in zip(chain, (*chain[1:], CLUSTER), strict=True):
-            if child not in self.queues:
-                return None
-            if self.used.get(child, {}).get(resource, 0) + amount <= self.queues[child].guarantee.get(resource, 0):
-                return None
-            siblings = self._children.get(parent, [])
-            kept += sum(self._kept_for(sibling, resource) for sibling in siblings if sibling != child)
-            limits = self.queues[parent].capability if parent in self.queues else self.supply
-            taken = self._used_in(parent, resource)
-            if kept and resource in limits and taken + amount + kept > limits[resource]:
-                where = f"queue {parent}" if parent else "the cluster"
-                message = (
-                    f"queue {queue}: of {format_amount(resource, limits[resource])} {resource} in {where} "
-                    f"{format_amount(resource, taken)} is used and {format_amount(resource, kept)} is guaranteed "
-                    f"to other queues, {who} needs {format_amount(resource, amount)}"
-                )
-                return Denial(CLUSTER, "GuaranteedToOthers", message)
-        return None
-
-    def _used_in(self, queue: str, resource: str) -> int:
-        names = (queue,) if queue else self._children.get(CLUSTER, ())
-        return sum(self.used.get(name, {}).get(resource, 0) for name in names)
-
-    def _kept_for(self, queue: str, resource: str) -> int:
-        """What is guaranteed to a queue, or to those below it, and not used by them."""
-        assert self.queues is not None
-        own = self.queues[queue].guarantee.get(resource, 0) - self.used.get(queue, {}).get(resource, 0)
-        return max(own, sum(self._kept_for(child, resource) for child in self._children.get(queue, ())), 0)
-
 
 def total_of(parts: Iterable[tuple[Mapping[str, int], int]]) -> Amounts:
     """The sum of requests, each so many times."""
@@ -301,11 +214,6 @@ def total_of(parts: Iterable[tuple[Mapping[str, int], int]]) -> Amounts:
     for requests, count in parts:
         _add(total, requests, count)
     return total
-
-
-def _title(queue: str) -> str:
-    """What people call it: ``queue a``, or ``quota a`` where the name says the kind."""
-    return queue.replace("/", " ", 1) if "/" in queue else f"queue {queue}"
 
 
 def _share(used: int, deserved: int) -> int:

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 from gang_scheduler.domain.gang_terms import ADMISSION, REVOKED
 from gang_scheduler.domain.groups import Group
 from gang_scheduler.domain.pod_record import PodRecord, Standing
-from gang_scheduler.domain.queue_ledger import Denial
+from gang_scheduler.domain.queue_limits import Denial
 from kube import Decision, Mutation, Verb
 from resources.amounts import format_amount
 

@@ -8,7 +8,7 @@ from gang_scheduler.domain.explain import Explanation, NodeReport, Reason, node_
 from gang_scheduler.domain.gang import place_some
 from gang_scheduler.domain.groups import Group
 from gang_scheduler.domain.pod_record import PodRecord
-from gang_scheduler.domain.queue_ledger import Denial
+from gang_scheduler.domain.queue_limits import Denial
 from gang_scheduler.domain.room import PodClass, Room
 from gang_scheduler.domain.trial import Trial
 

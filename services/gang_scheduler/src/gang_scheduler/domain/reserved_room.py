@@ -32,7 +32,9 @@ class ReservedRoom:
     by_name: dict[str, Reservation] = field(default_factory=dict)
     standing: dict[str, Reservation] = field(default_factory=dict)
     changed: dict[str, None] = field(default_factory=dict)
-    _version: int = 0
+    version: int = 0
+    """Grows whenever a reservation comes to stand, changes or is over."""
+
     _matches: dict[int, tuple[int, Object, tuple[str, ...]]] = field(default_factory=dict)
 
     def put(self, item: Object, record: PodRecord, owners: Mapping[Key, PodRecord]) -> None:
@@ -134,12 +136,12 @@ class ReservedRoom:
         if not self.standing:
             return ()
         known = self._matches.get(id(record))
-        if known is not None and known[0] == self._version and known[1] is record.pod:
+        if known is not None and known[0] == self.version and known[1] is record.pod:
             return known[2]
         found = tuple(name for name in sorted(self.standing) if not self.objection(self.standing[name], record))
         if len(self._matches) > 65_536:
             self._matches.clear()
-        self._matches[id(record)] = (self._version, record.pod, found)
+        self._matches[id(record)] = (self.version, record.pod, found)
         return found
 
     def objection(self, found: Reservation, record: PodRecord) -> str:
@@ -189,7 +191,7 @@ class ReservedRoom:
         self.standing.pop(found.name, None)
 
     def _changed(self, name: str) -> None:
-        self._version += 1
+        self.version += 1
         self.changed[name] = None
 
     def _hold(self, found: Reservation) -> None:

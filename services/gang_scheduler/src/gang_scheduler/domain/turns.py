@@ -13,7 +13,6 @@ from gang_scheduler.domain.backfill import Backfill
 from gang_scheduler.domain.block import ANYTHING, OWN_CHANGE, Block
 from gang_scheduler.domain.claims import Claims
 from gang_scheduler.domain.cluster import Cluster
-from gang_scheduler.domain.eviction import Wish
 from gang_scheduler.domain.evictor import Evictor
 from gang_scheduler.domain.explain import Explanation, Reason
 from gang_scheduler.domain.groups import Group
@@ -24,6 +23,7 @@ from gang_scheduler.domain.trial import Trial
 from gang_scheduler.domain.turn import Turn, expectation, incomplete, waits
 from gang_scheduler.domain.wait_limits import WaitLimits
 from gang_scheduler.domain.waiting_line import Unit
+from gang_scheduler.domain.wish import Wish
 from kube import rfc3339
 
 MINIMUM, SURPLUS = 0, 1

@@ -45,6 +45,9 @@ def waiting(k: Knowledge, group: Group, record: PodRecord | None) -> Manifest:
             # A member is told what its gang needs; what the gang waits for is asked of the gang.
             if not _hopeless(explanation) and (record is None or group.id.kind == "pod"):
                 facts |= Outlook(k, trial, unit, groups, records).manifest()
+            if explanation.reason is Reason.GUARANTEED_TO_OTHERS and facts.get("nodes") and not facts.get("after"):
+                names = ", ".join(item["queue"] for item in facts["guaranteedTo"]) or "others"
+                facts["estimate"] = f"not known: there is room on nodes, but it is guaranteed to {names}"
     return _with_ways(answer | facts, answer | facts)
 
 

@@ -15,7 +15,8 @@ from typing import Any
 
 import yaml
 
-from node_agent.inventory.parts import Gpu, NumaNode, parse_cpu_list
+from kube.cpu_lists import parse_cpus
+from node_agent.inventory.parts import Gpu, NumaNode
 from resources import Amounts, QuantityError, parse_amounts, parse_milli, parse_quantity
 
 _KEYS = {"cpu", "memory", "pods", "numa", "gpus", "nvlink", "resources"}
@@ -72,7 +73,7 @@ def _declared(data: dict[str, Any]) -> Declared:
 
 
 def _cpus(node: dict[str, Any]) -> str:
-    parse_cpu_list(str(node["cpus"]))
+    parse_cpus(str(node["cpus"]))
     return str(node["cpus"])
 
 

@@ -1,5 +1,6 @@
 """What the node has, as it is reported: amounts, NUMA nodes, GPUs, and what is in force on it."""
 
+import json
 import os
 import platform
 from collections.abc import Mapping
@@ -13,6 +14,8 @@ from node_agent.inventory.processors import find_cpus, find_memory_bytes, find_n
 from resources import Amounts, format_amounts
 
 GPU_RESOURCE = "nvidia.com/gpu"
+USAGE_THRESHOLDS = "scheduling.koordinator.sh/usage-thresholds"
+"""Koordinator's annotation: up to which use, in percent, a node takes more pods; 0 is no limit."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,9 +73,10 @@ def find_inventory(reserve: Reserve, storage: Path, file: Path | None, sys_root:
     gpus = given.gpus if given.gpus is not None else nvml.find_gpus(sys_root)
     numa = tuple(replace(one, gpus=tuple(gpu.index for gpu in gpus if gpu.numa == one.index)) for one in numa)
     disk = os.statvfs(storage)
+    real: Amounts = {"cpu": len(find_cpus(sys_root)) * 1000, "memory": find_memory_bytes(sys_root)}
     capacity: Amounts = {
-        "cpu": given.cpu_milli or len(find_cpus(sys_root)) * 1000,
-        "memory": given.memory_bytes or find_memory_bytes(sys_root),
+        "cpu": given.cpu_milli or real["cpu"],
+        "memory": given.memory_bytes or real["memory"],
         "ephemeral-storage": disk.f_blocks * disk.f_frsize,
         "pods": given.pods or reserve.pods,
         **given.resources,
@@ -86,7 +90,13 @@ def find_inventory(reserve: Reserve, storage: Path, file: Path | None, sys_root:
     allocatable = dict(capacity)
     allocatable["cpu"] = max(0, capacity["cpu"] - reserve.cpu_milli)
     allocatable["memory"] = max(0, capacity["memory"] - reserve.memory_bytes)
-    return Inventory(capacity, allocatable, numa, gpus, labels)
+    return Inventory(capacity, allocatable, numa, gpus, labels, _unlimited(capacity, real))
+
+
+def _unlimited(capacity: Amounts, real: Amounts) -> dict[str, str]:
+    """No limit of use for what a file says that there is more of than there is: of that, use tells nothing."""
+    unmeasured = {name: 0 for name in sorted(real) if capacity[name] > real[name]}
+    return {USAGE_THRESHOLDS: json.dumps({"usageThresholds": unmeasured})} if unmeasured else {}
 
 
 def links(gpus: tuple[Gpu, ...]) -> list[tuple[int, int]]:

@@ -3,7 +3,8 @@
 import os
 from pathlib import Path
 
-from node_agent.inventory.parts import NumaNode, format_cpu_list, parse_cpu_list
+from kube.cpu_lists import format_cpus, parse_cpus
+from node_agent.inventory.parts import NumaNode
 
 # What cgroup v1 shows where there is no limit: the largest multiple of a page below 2^63.
 _UNLIMITED = 1 << 62
@@ -11,7 +12,7 @@ _UNLIMITED = 1 << 62
 
 def find_cpus(root: Path = Path("/")) -> list[int]:
     """The CPUs that are online, and that the agent's own affinity and CPU quota leave to it."""
-    online = parse_cpu_list(_read(root / "sys/devices/system/cpu/online") or "0")
+    online = list(parse_cpus(_read(root / "sys/devices/system/cpu/online") or "0"))
     if root == Path("/"):
         allowed = os.sched_getaffinity(0)
         online = [cpu for cpu in online if cpu in allowed] or sorted(allowed)
@@ -30,10 +31,10 @@ def find_numa(root: Path = Path("/")) -> tuple[NumaNode, ...]:
     """The NUMA nodes that have CPUs of ours, by number."""
     usable, found = set(find_cpus(root)), []
     for folder in (root / "sys/devices/system/node").glob("node[0-9]*"):
-        cpus = [cpu for cpu in parse_cpu_list(_read(folder / "cpulist")) if cpu in usable]
+        cpus = [cpu for cpu in parse_cpus(_read(folder / "cpulist")) if cpu in usable]
         if cpus:
             memory = _meminfo(folder / "meminfo").get("MemTotal", 0)
-            found.append(NumaNode(int(folder.name[4:]), format_cpu_list(cpus), memory))
+            found.append(NumaNode(int(folder.name[4:]), format_cpus(cpus), memory))
     return tuple(sorted(found, key=lambda node: node.index))
 
 

@@ -27,22 +27,31 @@ _WAYS = {
 
 
 def cohort_answer(books: CohortBooks, key: Key) -> Manifest | None:
-    """The verdict on the workload ``key``; None where it is in no ClusterQueue."""
+    """The verdict on the workload ``key``, an empty one when it is over; None where it is in no ClusterQueue."""
     workload = books.workloads.get(key)
     if workload is None:
         return None
+    if workload.over:
+        return {}
     name = books.queue_of(workload)
     answer: Manifest = {"kind": key.kind.partition(".")[0], "name": key.name, "queue": f"cohort/{name}"}
     answer["quotaOf"] = _levels(books, name, workload)
     holds = books.held.get(key)
     if holds is not None:
+        has = f"it holds quota of ClusterQueue {holds.cluster_queue}"
+        if workload.let_in:
+            return answer | {"verdict": "LetIn", "rule": "", "message": has}
+        rule, ways = str(WaitReason.CHECKS), [_WAYS[WaitReason.CHECKS]]
         return answer | {
-            "verdict": "LetIn",
-            "rule": "",
-            "message": f"it holds quota of ClusterQueue {holds.cluster_queue}",
+            "verdict": "NotLetIn",
+            "rule": rule,
+            "message": f"{has}, and waits for its admission checks",
+            "waysOut": ways,
         }
     reason, message = workload.told or (WaitReason.EVALUATING, "its quota has not been looked for yet")
     ways = [_WAYS[known].format(queue=name) for known in _WAYS if known == reason]
+    if not name:
+        ways = [f"create LocalQueue {workload.local_queue} in namespace {key.namespace}, or name one that is there"]
     answer |= {"verdict": "NotLetIn", "rule": str(reason), "message": message, "waysOut": ways}
     return answer | _line(books, name, workload) | {"holders": _holders(books, name, workload)}
 

@@ -708,10 +708,13 @@ class EventsRequest(_message.Message):
     ABOUT_FIELD_NUMBER: _builtins.int
     LIMIT_FIELD_NUMBER: _builtins.int
     DEAD_FIELD_NUMBER: _builtins.int
+    WRITES_FIELD_NUMBER: _builtins.int
     namespace: _builtins.str
     limit: _builtins.int
     dead: _builtins.bool
     """The messages that could not be handled, with their errors."""
+    writes: _builtins.bool
+    """What users wrote, and who, instead of what was decided."""
     @_builtins.property
     def about(self) -> Global___ObjectName:
         """Only of this object."""
@@ -723,10 +726,11 @@ class EventsRequest(_message.Message):
         about: Global___ObjectName | None = ...,
         limit: _builtins.int = ...,
         dead: _builtins.bool = ...,
+        writes: _builtins.bool = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["about", b"about"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["about", b"about", "dead", b"dead", "limit", b"limit", "namespace", b"namespace"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["about", b"about", "dead", b"dead", "limit", b"limit", "namespace", b"namespace", "writes", b"writes"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

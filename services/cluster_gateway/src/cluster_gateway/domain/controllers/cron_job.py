@@ -1,8 +1,9 @@
 """CronJob: a batch/v1 Job at every time of its schedule."""
 
-from cluster_gateway.domain.controllers.work import Work, condition_of, controls, reference, whole
+from cluster_gateway.domain.controllers.work import Work, condition_of, controls, whole
 from kube import Key, Manifest, Object, parse_time, rfc3339
 from kube.cron import Schedule, ScheduleError, run_name
+from kube.owners import owner_reference
 
 CRON_JOB = "CronJob.batch"
 JOB = "Job.batch"
@@ -75,7 +76,7 @@ def _start(item: Object, due: int, active: list[Object], work: Work) -> bool:
         "namespace": item.namespace,
         "labels": dict(given.get("labels") or {}),
         "annotations": {**(given.get("annotations") or {}), _SCHEDULED: rfc3339(due)},
-        "ownerReferences": [reference(item)],
+        "ownerReferences": [owner_reference(item)],
     }
     spec = template.get("spec") or {}
     if _LOCAL_QUEUE in (given.get("labels") or {}):

@@ -6,8 +6,9 @@ from cluster_gateway.domain.controllers.deployment_status import report
 from cluster_gateway.domain.controllers.made_pods import is_active
 from cluster_gateway.domain.controllers.replica_set import REPLICA_SET
 from cluster_gateway.domain.controllers.templates import POD_TEMPLATE_HASH, template_hash
-from cluster_gateway.domain.controllers.work import Work, controls, reference, share_of, whole
+from cluster_gateway.domain.controllers.work import Work, controls, share_of, whole
 from kube import Manifest, Object
+from kube.owners import owner_reference
 
 REVISION = "deployment.kubernetes.io/revision"
 _HISTORY = 10
@@ -106,7 +107,7 @@ def _make_newest(rollout: Rollout, work: Work) -> None:
                 "namespace": item.namespace,
                 "labels": labels,
                 "annotations": {REVISION: _next_revision(rollout)},
-                "ownerReferences": [reference(item)],
+                "ownerReferences": [owner_reference(item)],
             },
             "spec": spec,
         }

@@ -2,8 +2,9 @@
 
 from collections.abc import Sequence
 
-from cluster_gateway.domain.controllers.work import Work, condition_of, reference
+from cluster_gateway.domain.controllers.work import Work, condition_of
 from kube import Manifest, Object, parse_time
+from kube.owners import owner_reference
 from kube.pods import is_finished, is_ready
 
 DELETION_COST = "controller.kubernetes.io/pod-deletion-cost"
@@ -24,7 +25,7 @@ def pod_manifest(
         "name": name,
         "namespace": owner.namespace,
         "labels": {**(given.get("labels") or {}), **(labels or {})},
-        "ownerReferences": [reference(owner)],
+        "ownerReferences": [owner_reference(owner)],
     }
     notes = {**(given.get("annotations") or {}), **(annotations or {})}
     if notes:

@@ -2,8 +2,9 @@
 
 from cluster_gateway.domain.controllers.made_pods import available_count, is_active, least_missed, pod_manifest
 from cluster_gateway.domain.controllers.templates import POD_TEMPLATE_HASH, template_hash
-from cluster_gateway.domain.controllers.work import Work, controls, reference, whole
+from cluster_gateway.domain.controllers.work import Work, controls, whole
 from kube import Key, Object
+from kube.owners import owner_reference
 from kube.pods import is_finished, is_ready
 from kube.selectors import matches
 
@@ -49,5 +50,5 @@ def _adopted(item: Object, work: Work) -> list[Object]:
     pods = [pod for pod in work.pods_of(owner) if matches(owner.spec.get("selector"), pod.labels)]
     for pod in pods:
         labels = {POD_TEMPLATE_HASH: hashed}
-        work.patch(pod, {"metadata": {"labels": labels, "ownerReferences": [reference(item)]}})
+        work.patch(pod, {"metadata": {"labels": labels, "ownerReferences": [owner_reference(item)]}})
     return pods

@@ -1,7 +1,8 @@
 """ResourceClaims that are made for a pod from a template, and go when the pod has ended."""
 
-from cluster_gateway.domain.controllers.work import Work, controls, reference
+from cluster_gateway.domain.controllers.work import Work, controls
 from kube import Key, Manifest, Object
+from kube.owners import owner_reference
 from kube.pods import is_finished
 
 POD = "Pod"
@@ -58,7 +59,7 @@ def _claim(pod: Object, name: str, template: Object, claim_name: str) -> Manifes
             "namespace": pod.namespace,
             "labels": metadata.get("labels") or {},
             "annotations": {**(metadata.get("annotations") or {}), _FOR: name},
-            "ownerReferences": [reference(pod)],
+            "ownerReferences": [owner_reference(pod)],
         },
         "spec": template.spec.get("spec") or {},
     }

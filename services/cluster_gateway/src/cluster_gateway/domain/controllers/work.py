@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
-from kube import Key, Manifest, Mutation, Object, Store, Verb, api_version_of, key_of
+from kube import Key, Manifest, Mutation, Object, Store, Verb, key_of
 
 _SAID = ("status", "reason", "message", "lastUpdateTime")
 _LETTERS = "bcdfghjklmnpqrstvwxz2456789"
@@ -79,18 +79,6 @@ def letters(text: str, count: int) -> str:
         number, index = divmod(number, len(_LETTERS))
         found.append(_LETTERS[index])
     return "".join(found)
-
-
-def reference(owner: Object) -> Manifest:
-    """The owner reference of the controller ``owner``."""
-    return {
-        "apiVersion": api_version_of(owner.kind),
-        "kind": owner.kind.partition(".")[0],
-        "name": owner.name,
-        "uid": owner.uid,
-        "controller": True,
-        "blockOwnerDeletion": True,
-    }
 
 
 def controls(owner: Object, item: Object) -> bool:

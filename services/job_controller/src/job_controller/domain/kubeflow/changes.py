@@ -4,7 +4,8 @@ from dataclasses import dataclass, field
 
 from job_controller.domain.kubeflow.conditions import status_words, with_condition
 from job_controller.domain.reconcile import Actions
-from kube import Decision, Key, Manifest, Mutation, Object, Verb, api_version_of, key_of, merge
+from kube import Decision, Key, Manifest, Mutation, Object, Verb, key_of, merge
+from kube.owners import owner_reference
 
 
 @dataclass(slots=True)
@@ -81,15 +82,7 @@ def merge_keeping_none(old: Manifest, patch: Manifest) -> Manifest:
 
 def owned_metadata(owner: Object, name: str, labels: dict[str, str], annotations: dict[str, str]) -> Manifest:
     """The metadata of an object that ``owner`` controls, in its namespace."""
-    reference = {
-        "apiVersion": api_version_of(owner.kind),
-        "kind": owner.kind.partition(".")[0],
-        "name": owner.name,
-        "uid": owner.uid,
-        "controller": True,
-        "blockOwnerDeletion": True,
-    }
-    metadata: Manifest = {"name": name, "namespace": owner.namespace, "ownerReferences": [reference]}
+    metadata: Manifest = {"name": name, "namespace": owner.namespace, "ownerReferences": [owner_reference(owner)]}
     if labels:
         metadata["labels"] = labels
     if annotations:

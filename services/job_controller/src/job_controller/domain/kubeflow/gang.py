@@ -68,12 +68,10 @@ def ensure_group(changes: Changes, group: Object | None, spec: Manifest, title: 
     """Make the group of the job, or bring it to what the job asks for now."""
     if group is None:
         changes.create(group_manifest(changes.job, spec))
-        changes.say(
-            "PodGroupWanted", "JobCreated", f"{title} asks queue {spec['queue']} to let in {spec['minMember']} pods"
-        )
+        changes.say("PodGroupWanted", "JobCreated", f"{title} asks queue {spec['queue']} to let in {_pods(spec)}")
     elif patch := _difference(group.spec, spec):
         changes.patch(group, {"spec": patch})
-        changes.say("PodGroupChanged", "JobChanged", f"{title} needs at least {spec['minMember']} pods now")
+        changes.say("PodGroupChanged", "JobChanged", f"{title} needs at least {_pods(spec)} now")
 
 
 def _difference(before: Manifest, wanted: Manifest) -> Manifest:
@@ -129,3 +127,7 @@ def _priority(pod_spec: Manifest, view: View) -> int:
         return given
     found = view.get(Key("PriorityClass.scheduling.k8s.io", "", pod_spec.get("priorityClassName") or ""))
     return int(found.body.get("value") or 0) if found else 0
+
+
+def _pods(spec: Manifest) -> str:
+    return "1 pod" if spec["minMember"] == 1 else f"{spec['minMember']} pods"

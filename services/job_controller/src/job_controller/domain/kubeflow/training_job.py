@@ -13,15 +13,14 @@ from job_controller.domain.kubeflow.conditions import holds
 from job_controller.domain.kubeflow.elastic_scaling import autoscaler_manifest
 from job_controller.domain.kubeflow.gang import Role, ensure_group, group_key, group_spec, is_let_in
 from job_controller.domain.kubeflow.members import pod_manifest, replica_selector, service_manifest
-from job_controller.domain.kubeflow.refusals import note_refusal
 from job_controller.domain.kubeflow.replica_specs import (
     REPLICA_INDEX,
     REPLICA_TYPE,
     Framework,
     ReplicatedJob,
     member_name,
-    read_replicated_job,
 )
+from job_controller.domain.kubeflow.replicated_jobs import ReplicatedJobs, Steps
 from job_controller.domain.kubeflow.verdict import (
     Tally,
     has_succeeded,
@@ -30,49 +29,8 @@ from job_controller.domain.kubeflow.verdict import (
     restart_count,
     tally,
 )
-from job_controller.domain.reconcile import Actions, Refusal, View
-from kube import Event, Key, Manifest, Object
-
-
-class TrainingJobs:
-    """One of the v1 kinds."""
-
-    def __init__(self, framework: Framework) -> None:
-        self.kind = framework.kind
-        self._framework = framework
-
-    def observe(self, job: Object, event: Event, now: int) -> None:
-        """Nothing to remember: the levels tell everything."""
-
-    def forget(self, uid: str) -> None:
-        """Nothing was remembered."""
-
-    def reconcile(self, job: Object, view: View, now: int) -> Actions:
-        """What should happen about the job now."""
-        read = read_replicated_job(job, self._framework)
-        if job.deleting or read.policy.managed_elsewhere:
-            return Actions()
-        changes = Changes(job, now)
-        children = _children(read, view)
-        if lifecycle.is_finished(job.status):
-            lifecycle.expire(changes, read.policy)
-        elif read.policy.suspend:
-            _suspend(changes, children)
-        else:
-            lifecycle.note_unblocked(changes)
-            _drive(changes, read, children, view)
-        if lifecycle.is_finished(changes.status):
-            _clean_up(changes, read, children)
-        _count_replicas(changes, read, children)
-        return changes.actions()
-
-    def note_refusal(self, job: Object, view: View, now: int, refusal: Refusal) -> Actions:
-        """What is refused stands in the job's conditions."""
-        return note_refusal(job, now, refusal)
-
-    def give_up(self, job: Object, view: View, now: int, refusal: Refusal) -> Actions:
-        """Nothing: it goes on to be tried."""
-        return Actions()
+from job_controller.domain.reconcile import View
+from kube import Key, Manifest, Object
 
 
 @dataclass(frozen=True, slots=True)
@@ -228,3 +186,8 @@ def _count_replicas(changes: Changes, job: ReplicatedJob, children: Children) ->
 
 def _autoscaler_key(job: ReplicatedJob) -> Key:
     return Key("HorizontalPodAutoscaler.autoscaling", job.namespace, job.name)
+
+
+def training_jobs(framework: Framework) -> ReplicatedJobs[Children]:
+    """One of the v1 kinds."""
+    return ReplicatedJobs(framework, Steps(_children, _suspend, _drive, _clean_up, _count_replicas))

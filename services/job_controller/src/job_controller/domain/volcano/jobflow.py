@@ -164,5 +164,11 @@ def _actions(job: Object, made: list[Manifest], status: Manifest) -> Actions:
         return Actions()
     name = "FlowJobsWanted" if made else "FlowStatusChanged"
     names = ", ".join(manifest["metadata"]["name"] for manifest in made)
-    message = f"{job.name}: the turn of {names} has come" if made else f"{job.name} is {status['state']['phase']}"
+    message = f"{job.name}: the turn of {names} has come" if made else _words(job.name, status)
     return Actions((Decision(name, job.key, job.uid, status["state"]["phase"], message, tuple(mutations)),))
+
+
+def _words(name: str, status: Manifest) -> str:
+    """``nightly is Running: nightly-prepare Completed, nightly-train Running``."""
+    jobs = ", ".join(f"{job} {one['phase']}" for job, one in (status.get("conditions") or {}).items())
+    return f"{name} is {status['state']['phase']}" + (f": {jobs}" if jobs else "")

@@ -1,18 +1,7 @@
 """Metadata of objects that a job controls: they go when the job goes."""
 
-from kube import Manifest, Object, api_version_of
-
-
-def owner_reference(owner: Object) -> Manifest:
-    """The reference by which ``owner`` controls another object."""
-    return {
-        "apiVersion": api_version_of(owner.kind),
-        "kind": owner.kind.partition(".")[0],
-        "name": owner.name,
-        "uid": owner.uid,
-        "controller": True,
-        "blockOwnerDeletion": True,
-    }
+from kube import Manifest, Object
+from kube.owners import owner_reference
 
 
 def owned(owner: Object, name: str, **more: Manifest) -> Manifest:

@@ -1,13 +1,13 @@
 """The pods of a Volcano Job. What all pods of a task have in common is made once and shared by their manifests."""
 
 from job_controller.domain.volcano.census import INDEX, PARTITION, RETRY, TASK, VERSION
-from job_controller.domain.volcano.ownership import owner_reference
 from job_controller.domain.volcano.plugins import for_pod, for_task
 from job_controller.domain.volcano.plugins.injection import Injection, inject
 from job_controller.domain.volcano.pods_labels import JOB_NAME, JOB_NAMESPACE
 from job_controller.domain.volcano.spec import JobSpec, Task
 from job_controller.domain.volcano.volumes import pod_volumes
 from kube import Manifest, Object
+from kube.owners import owner_reference
 
 GROUP_NAME = "scheduling.k8s.io/group-name"
 

@@ -21,50 +21,11 @@ from job_controller.domain.kubeflow.mpi.surroundings import (
     secret_manifest,
     service_manifest,
 )
-from job_controller.domain.kubeflow.refusals import note_refusal
-from job_controller.domain.kubeflow.replica_specs import JOB_ROLE, ReplicatedJob, read_replicated_job
+from job_controller.domain.kubeflow.replica_specs import JOB_ROLE, ReplicatedJob
+from job_controller.domain.kubeflow.replicated_jobs import ReplicatedJobs, Steps
 from job_controller.domain.kubeflow.verdict import phase, restart_count
-from job_controller.domain.reconcile import Actions, Refusal, View
-from kube import Event, Key, Manifest, Object
-
-
-class MpiJobs:
-    """MPIJob of ``kubeflow.org/v2beta1``."""
-
-    kind = MPI.kind
-
-    def observe(self, job: Object, event: Event, now: int) -> None:
-        """Nothing to remember: the levels tell everything."""
-
-    def forget(self, uid: str) -> None:
-        """Nothing was remembered."""
-
-    def reconcile(self, job: Object, view: View, now: int) -> Actions:
-        """What should happen about the job now."""
-        read = read_replicated_job(job, MPI)
-        if job.deleting or read.policy.managed_elsewhere:
-            return Actions()
-        changes = Changes(job, now)
-        parts = _parts(read, view)
-        if lifecycle.is_finished(job.status):
-            lifecycle.expire(changes, read.policy)
-        elif read.policy.suspend:
-            _suspend(changes, parts)
-        else:
-            lifecycle.note_unblocked(changes)
-            _drive(changes, read, parts, view)
-        if lifecycle.is_finished(changes.status):
-            _clean_up(changes, read, parts)
-        _count_replicas(changes, read, parts)
-        return changes.actions()
-
-    def note_refusal(self, job: Object, view: View, now: int, refusal: Refusal) -> Actions:
-        """What is refused stands in the job's conditions."""
-        return note_refusal(job, now, refusal)
-
-    def give_up(self, job: Object, view: View, now: int, refusal: Refusal) -> Actions:
-        """Nothing: it goes on to be tried."""
-        return Actions()
+from job_controller.domain.reconcile import View
+from kube import Key, Manifest, Object
 
 
 @dataclass(frozen=True, slots=True)
@@ -241,3 +202,8 @@ def _is_ready(pod: Object) -> bool:
 
 def _is_evicted(pod: Object) -> bool:
     return phase(pod) == "Failed" and pod.status.get("reason") == "Evicted"
+
+
+def mpi_jobs() -> ReplicatedJobs[Parts]:
+    """MPIJob of ``kubeflow.org/v2beta1``."""
+    return ReplicatedJobs(MPI, Steps(_parts, _suspend, _drive, _clean_up, _count_replicas))

@@ -1,0 +1,61 @@
+"""The invariant of devices: what pods were given of a node's cards and CPUs, as their annotations tell, is given once."""
+
+from collections import Counter
+from collections.abc import Iterator
+
+from kube import Object, Store
+from kube.devices import CPU_SET, chosen_devices, devices_of
+from resources import Amounts
+from testing.scenarios.footprint import footprint
+from testing.scenarios.membership import is_finished, node_of, pods_of
+
+WHOLE = 100
+"""Percent of a card."""
+
+_SHARED = "koordinator.sh/"
+_PERCENT = ("koordinator.sh/gpu-core", "koordinator.sh/gpu", "koordinator.sh/gpu-memory-ratio")
+"""Resources that are percents of all the cards of a pod together. Who asks for memory in bytes alone has no percent."""
+
+_VIRTUAL, _VIRTUAL_PERCENT = "volcano.sh/vgpu-number", "volcano.sh/vgpu-cores"
+"""A request of virtual cards says in percent how much of each."""
+
+
+def given_twice(store: Store) -> list[str]:
+    """Cards of which more than all, and CPUs that more than one pod was given, in words."""
+    cards: Counter[tuple[str, int]] = Counter()
+    cpus: Counter[tuple[str, int]] = Counter()
+    for pod in pods_of(store):
+        if node_of(pod) and not is_finished(pod):
+            for index, percent in _cards(pod):
+                cards[node_of(pod), index] += percent
+            cpus.update((node_of(pod), cpu) for cpu in _cpus(pod))
+    return [
+        *(f"card {index} of node {node} is given out to {used} %" for (node, index), used in _over(cards, WHOLE)),
+        *(f"CPU {cpu} of node {node} belongs to {pods} pods" for (node, cpu), pods in _over(cpus, 1)),
+    ]
+
+
+def _over(counts: Counter[tuple[str, int]], most: int) -> list[tuple[tuple[str, int], int]]:
+    return sorted((place, count) for place, count in counts.items() if count > most)
+
+
+def _cards(pod: Object) -> Iterator[tuple[int, int]]:
+    """The index of each card of a pod, and how much of it the pod has, in percent."""
+    asked = footprint(pod)
+    for resource, indexes in chosen_devices(pod.manifest()).items():
+        yield from ((index, _percent(resource, asked, len(indexes))) for index in indexes)
+
+
+def _percent(resource: str, asked: Amounts, cards: int) -> int:
+    if resource == _VIRTUAL:
+        return asked.get(_VIRTUAL_PERCENT, 0)
+    if resource.startswith(_SHARED):
+        return next((asked[name] for name in _PERCENT if name in asked), 0) // cards
+    return WHOLE
+
+
+def _cpus(pod: Object) -> Iterator[int]:
+    """The CPUs of a pod's own; a list as the kernel writes it, such as ``0-3,8``."""
+    for part in filter(None, str(devices_of(pod.annotations).get(CPU_SET) or "").split(",")):
+        first, _, last = part.partition("-")
+        yield from range(int(first), int(last or first) + 1)
