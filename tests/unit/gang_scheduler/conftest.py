@@ -18,7 +18,7 @@ START_MS = 1_767_225_600_000
 GROUP = "PodGroup.scheduling.volcano.sh"
 RESERVATION = "Reservation.scheduling.koordinator.sh"
 
-CHOICES = 7
+CHOICES = 8
 """So many of the core's fields are what its owner chooses."""
 
 BOUND = {"type": "PodScheduled", "status": "True", "reason": "Bound"}
