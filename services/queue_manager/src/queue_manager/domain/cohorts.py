@@ -138,12 +138,12 @@ class Cohorts:
             self.entries = entries
             self._supervision.look_at_all()
             self.gate.flavors_changed()
+        books.look_at_reclaimers()
         self.gate.renew()
         self._supervision.renew(now)
         decisions = [
             self._admit(books.workloads[key], books.promises[key].queue, books.promises[key].verdict, now)
-            for key in list(books.ready)
-            if key not in in_flight
+            for key in books.fulfilled(in_flight)
         ]
         decisions += self._contests(now, in_flight | {decision.subject for decision in decisions})
         decisions += self._stray_words(now, in_flight | {decision.subject for decision in decisions})
