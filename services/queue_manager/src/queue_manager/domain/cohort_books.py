@@ -46,6 +46,8 @@ class CohortBooks(QueueObjects):
     promises: dict[Key, Promise] = field(default_factory=dict)
     leaving: dict[Key, Key] = field(default_factory=dict)
     """By each victim who has to go, the workload that gets its quota."""
+    departing: dict[str, Holding] = field(default_factory=dict)
+    """What those victims hold, by ClusterQueue."""
     revoked: dict[Key, None] = field(default_factory=dict)
     """Those who were told to go."""
     ready: dict[Key, None] = field(default_factory=dict)
@@ -150,7 +152,7 @@ class CohortBooks(QueueObjects):
         self.local_holdings[place].add(key, admission.usage, -1)
         self.shown[name] = None
         if key in self.leaving:
-            self._gone(self.leaving.pop(key), key)
+            self._gone(self._stays(key, admission), key)
         self._move(name, admission.usage, -1)
         self.touch(name)
 
@@ -158,7 +160,15 @@ class CohortBooks(QueueObjects):
         """A contest took quota for a workload that waits until others are gone, whose quota counts until then."""
         self.promises[key] = promise
         self.taken[promise.queue] = None
-        self.leaving.update(dict.fromkeys(promise.victims, key))
+        for victim in promise.victims:
+            self.leaving[victim] = key
+            held = self.held[victim]
+            self.departing.setdefault(held.cluster_queue, Holding()).add(victim, held.usage, 1)
+
+    def _stays(self, victim: Key, admission: Admission) -> Key:
+        """The victim does not leave any more, or is gone; returns for whom it should have left."""
+        self.departing[admission.cluster_queue].add(victim, admission.usage, -1)
+        return self.leaving.pop(victim)
 
     def fulfilled(self, busy: AbstractSet[Key]) -> list[Key]:
         """The promises that can be kept now: the victims are gone, and so is who else leaves the room that was counted on."""
@@ -201,7 +211,7 @@ class CohortBooks(QueueObjects):
         self.ready.pop(key, None)
         self._move(promise.queue, promise.usage, -1)
         for victim in promise.victims:
-            del self.leaving[victim]
+            self._stays(victim, self.held[victim])
         self.touch(promise.queue)
 
     def _move(self, name: str, usage: Quotas, sign: int) -> None:
@@ -229,7 +239,7 @@ class CohortBooks(QueueObjects):
         self.renewed = False
         self.resolve()
         self.tree = grow(self.queues, self.cohorts)
-        self.promises, self.leaving, self.ready = {}, {}, {}
+        self.promises, self.leaving, self.departing, self.ready = {}, {}, {}, {}
         for name, holding in self.holdings.items():
             self._move(name, holding.usage, 1)
         self.lines = {name: self._line(queue) for name, queue in self.queues.items()}

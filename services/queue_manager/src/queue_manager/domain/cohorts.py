@@ -25,8 +25,9 @@ from queue_manager.domain.elastic_jobs import ElasticJobs
 from queue_manager.domain.flavor_choice import Mode, Verdict, WaitReason, admission_of
 from queue_manager.domain.grant import Admission, read_admission
 from queue_manager.domain.growth import Growth
+from queue_manager.domain.job_workload import JOB
 from queue_manager.domain.kueue_policy import EVICTION, KueuePolicy
-from queue_manager.domain.members import COHORTS
+from queue_manager.domain.members import COHORTS, LOCAL_QUEUE
 from queue_manager.domain.quota_holding import Promise
 from queue_manager.domain.share_rules import OPEN_ENTRY
 from queue_manager.domain.supervision import Supervision
@@ -41,6 +42,9 @@ from queue_manager.domain.workload_decisions import (
 )
 from queue_manager.domain.workload_report import WorkloadReport
 from queue_manager.domain.workload_sources import WorkloadSources
+
+_KEPT = 4096
+"""So many grants are remembered."""
 
 OBJECTS = (CLUSTER_QUEUE, COHORT, LOCAL_QUEUE_KIND, FLAVOR, TOPOLOGY, WORK_PRIORITY, CHECK)
 
@@ -92,7 +96,9 @@ class Cohorts:
     def fold_pod(self, event: Event) -> None:
         """Take in a change of a pod."""
         self.gate.fold_pod(event)
-        self.sources.fold_pod(event)
+        new, old = event.new, event.old
+        if (new is not None and LOCAL_QUEUE in new.labels) or (old is not None and LOCAL_QUEUE in old.labels):
+            self.sources.fold_pod(event)
 
     def fold_group(self, event: Event) -> None:
         """Take in a change of a pod group."""
@@ -222,19 +228,21 @@ class Cohorts:
 
     def _grant(self, workload: Workload, queue: str, verdict: Verdict) -> tuple[Admission, Manifest, str]:
         """What a workload is given, the change of its annotations, and the sentence; one for all who are alike."""
-        shape = workload.shape
-        kind = (queue, shape, tuple(verdict.flavors.items()))
-        found = self._grants.get(kind) if not shape.sets else None
+        shape, item = workload.shape, self.sources.items.get(workload.key)
+        kind = (queue, shape, tuple(verdict.flavors.items()), verdict.sets)
+        alike = workload.key.kind != JOB and workload.let_in
+        found = self._grants.get(kind) if alike else None
         if found is None:
             admission = admission_of(verdict, shape, self.books.queues[queue], self.books.flavors)
             chosen = ", ".join(f"{name} of flavor {flavor}" for name, flavor in sorted(admission.flavors.items()))
             message = f"ClusterQueue {queue} gives {chosen or 'leave'}"
-            count = sum(item.size for item in admission.sets)
+            count = sum(part.size for part in admission.sets)
             if shape.sets and count < workload.count:
                 message += f", for {count} of {workload.count} pods"
-            patch = grant_patch(workload, self.sources.items.get(workload.key), admission)
-            found = (admission, patch, message)
-            if not shape.sets:
+            found = (admission, grant_patch(workload, item, admission), message)
+            if alike:
+                if len(self._grants) >= _KEPT:
+                    self._grants.clear()
                 self._grants[kind] = found
         return found
 

@@ -57,7 +57,8 @@ class SharedLine(QueueLine):
 
     def look_again(self, at_least: Mode = Mode.NO_FIT) -> bool:
         """There may be quota now for those who failed by a verdict of ``at_least`` this mode; returns whether there are any."""
-        return any([line.look_again(at_least) for line in self._lines.values()])
+        found = [line.look_again(at_least) for line in self._lines.values()]
+        return any(found)
 
     def blocker(self) -> Workload | None:
         """In a strict queue the head that keeps all others waiting."""
