@@ -63,6 +63,9 @@ class Cohorts:
         self.books.use = self.report.use.share if self.policy.half_life_ms else None
         self.entries: dict[str, Manifest] = {}
         """What gang_scheduler hears of the ClusterQueues: that they are there. Their quota is kept here."""
+        self.deciding: dict[str, Key] = {}
+        """Own decisions without an outcome yet, by id. Nothing is on its way about others of whom nothing is to be decided."""
+        self._idle: AbstractSet[Key] = frozenset()
         self._fair = fair
         self._growth = Growth(self.books, demand)
         self._elastic = ElasticJobs(self.books, self.sources)
@@ -120,6 +123,7 @@ class Cohorts:
     def settle(self, outcome: Outcome) -> None:
         """Look again at the workload that the outcome is about, and at those who were passed over because of it."""
         books, key = self.books, outcome.subject
+        self.deciding.pop(outcome.decision_id, None)
         books.settle(key)
         self._rested = True
         if key in books.stray:
@@ -130,6 +134,7 @@ class Cohorts:
         """Who is given quota, who is told why not, and whose quota is taken back."""
         books = self.books
         self.begin(now)
+        self._idle = self._without_decision(in_flight)
         for name in self._resting if self._rested else ():
             books.touch(name, freed=False)
         self._rested = False
@@ -155,10 +160,17 @@ class Cohorts:
         decisions += self._stray_words(now, in_flight | {decision.subject for decision in decisions})
         return [*decisions, *self._supervision.decide(now, in_flight | {decision.subject for decision in decisions})]
 
+    def _without_decision(self, in_flight: AbstractSet[Key]) -> AbstractSet[Key]:
+        """Those who are left alone for a while, as they were set aside or refused over and over."""
+        if not in_flight:
+            return frozenset()
+        own = set(self.deciding.values())
+        return frozenset(key for key in in_flight if key not in own)
+
     def _contests(self, now: int, busy: AbstractSet[Key]) -> Iterator[Decision]:
         """The rounds in every tree in which something may have become possible, and what is said there."""
         books = self.books
-        contest = Contest(books, self.gate, self._fair, self._resting)
+        contest = Contest(books, self.gate, self._fair, self._resting, self._idle)
         dirty, books.dirty = books.dirty, {}
         for names, freed in touched_trees(books.tree, dirty):
             for name in names:
@@ -166,6 +178,7 @@ class Cohorts:
                 if freed:
                     books.lines[name].look_again()
             made = list(self._contest(contest, names, now, busy))
+            contest.put_back()
             yield from made
             yield from self._words(names, now, busy)
             told = busy | {decision.subject for decision in made} if self._growth.waiting else busy
