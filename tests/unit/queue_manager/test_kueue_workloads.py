@@ -2,6 +2,8 @@
 
 from typing import Any
 
+import pytest
+
 JOB = """
 apiVersion: batch/v1
 kind: Job
@@ -80,6 +82,22 @@ def test_a_job_runs_with_fewer_pods_where_it_says_how_few_are_enough(play: Any, 
 - expect:
     count: [{{owner: Job/j, bound: 4}}]
     object: [{{ref: Job/j, path: spec.parallelism, equals: 4}}]
+""")
+
+
+@pytest.mark.parametrize(("completions", "holds", "other"), [(3, 1, 3), (5, 3, 0)])
+def test_a_job_gives_the_quota_of_pods_back_that_it_needs_no_more(
+    play: Any, one_line: Any, completions: int, holds: int, other: int
+) -> None:
+    """Two succeed: of three, one more has to; of five, three more, so that all three CPUs stay in use."""
+    job = one_line(JOB).replace("completions: 3", f"completions: {completions}")
+    play(f"""
+- apply: [{job}, {one_line(JOB, name="k")}]
+- expect: {{count: [{{owner: Job/j, running: 3}}, {{owner: Job/k, exists: 0}}]}}
+- podPhase: [{{select: {{owner: Job/j}}, take: 2, phase: Succeeded}}]
+- expect:
+    count: [{{owner: Job/j, running: {holds}}}, {{owner: Job/k, running: {other}}}]
+    object: [{{ref: ClusterQueue/q, path: 'status.flavorsUsage[0].resources[0].total', equals: {holds + other}}}]
 """)
 
 
