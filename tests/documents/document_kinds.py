@@ -196,7 +196,8 @@ SUPPORT = (
     Support(
         "JobSet.jobset.x-k8s.io",
         _JOB,
-        "replicated jobs, `dependsOn`, start in order, success and failure policies, restarts, suspend, TTL, host names, `coordinator`",
+        "replicated jobs, `dependsOn`, start in order, success and failure policies, restarts, suspend, TTL, host names, `coordinator`; "
+        "in a LocalQueue it gets quota, and its place in a topology, as a whole",
         "`volumeClaimPolicies`",
     ),
     Support(
