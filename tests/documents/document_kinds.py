@@ -113,7 +113,8 @@ SUPPORT = (
         ("cluster_gateway", "queue_manager"),
         "completions, parallelism, indexed jobs, backoff limits, pod failure policy, deadline, suspend, TTL; with the label "
         "`kueue.x-k8s.io/queue-name` it is suspended until there is quota for all its pods, or for as many as "
-        "`kueue.x-k8s.io/job-min-parallelism` says; with `kueue.x-k8s.io/elastic-job` it gets more pods as there is quota",
+        "`kueue.x-k8s.io/job-min-parallelism` says; with `kueue.x-k8s.io/elastic-job` it gets more pods as there is quota; the "
+        "quota of pods that it needs no more comes back before it ends",
     ),
     Support(
         "CronJob.batch",
@@ -195,7 +196,8 @@ SUPPORT = (
     Support(
         "JobSet.jobset.x-k8s.io",
         _JOB,
-        "replicated jobs, `dependsOn`, start in order, success and failure policies, restarts, suspend, TTL, host names, `coordinator`",
+        "replicated jobs, `dependsOn`, start in order, success and failure policies, restarts, suspend, TTL, host names, `coordinator`; "
+        "in a LocalQueue it gets quota, and its place in a topology, as a whole",
         "`volumeClaimPolicies`",
     ),
     Support(

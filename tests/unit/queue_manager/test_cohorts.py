@@ -4,7 +4,9 @@ import json
 import time
 from typing import Any
 
-from kube import Event, Outcome, from_manifest, rfc3339
+import pytest
+
+from kube import Event, Key, Outcome, from_manifest, rfc3339
 from queue_manager.domain import QueueCore, QueuePolicy
 
 KUEUE = "kueue.x-k8s.io/v1beta2"
@@ -125,6 +127,27 @@ def test_a_strict_queue_waits_for_its_head_unless_that_can_never_fit(cluster: An
     cluster.remove("Pod", "b-head")
     cluster.settle()
     assert admitted(cluster) == {"a", "small"}
+
+
+@pytest.mark.parametrize("strategy", ["BestEffortFIFO", "StrictFIFO"])
+def test_a_head_that_is_set_aside_stops_nobody_and_keeps_its_place(cluster: Any, strategy: str) -> None:
+    flavor(cluster)
+    queue(cluster, "q", 4, queueingStrategy=strategy)
+    cluster.settle()
+    for name in ("first", "second", "third"):
+        pod(cluster, name, 3, "q", 1 if name == "first" else 0)
+        cluster.now += 1000
+    head = Key("Pod", "default", "first")
+    made = [one for one in cluster.core.decide(cluster.now, {head}) if one.subject.kind == "Pod"]
+    assert [(one.name, one.subject.name) for one in made] == [("WorkloadAdmitted", "second"), ("WorkloadHeld", "third")]
+    for number, decision in enumerate(made):
+        cluster.core.assume(f"d{number}", decision)
+        cluster.apply(decision)
+        cluster.core.settle(Outcome(f"d{number}", decision.name, decision.subject, True))
+    cluster.core.settle(Outcome("", "", head, True))
+    cluster.remove("Pod", "second")
+    cluster.settle()
+    assert admitted(cluster) == {"first"}
 
 
 def test_a_stopped_queue_gives_nothing_and_a_drained_one_takes_back(cluster: Any) -> None:

@@ -2,6 +2,8 @@
 
 from typing import Any
 
+import pytest
+
 JOB = """
 apiVersion: batch/v1
 kind: Job
@@ -83,6 +85,22 @@ def test_a_job_runs_with_fewer_pods_where_it_says_how_few_are_enough(play: Any, 
 """)
 
 
+@pytest.mark.parametrize(("completions", "holds", "other"), [(3, 1, 3), (5, 3, 0)])
+def test_a_job_gives_the_quota_of_pods_back_that_it_needs_no_more(
+    play: Any, one_line: Any, completions: int, holds: int, other: int
+) -> None:
+    """Two succeed: of three, one more has to; of five, three more, so that all three CPUs stay in use."""
+    job = one_line(JOB).replace("completions: 3", f"completions: {completions}")
+    play(f"""
+- apply: [{job}, {one_line(JOB, name="k")}]
+- expect: {{count: [{{owner: Job/j, running: 3}}, {{owner: Job/k, exists: 0}}]}}
+- podPhase: [{{select: {{owner: Job/j}}, take: 2, phase: Succeeded}}]
+- expect:
+    count: [{{owner: Job/j, running: {holds}}}, {{owner: Job/k, running: {other}}}]
+    object: [{{ref: ClusterQueue/q, path: 'status.flavorsUsage[0].resources[0].total', equals: {holds + other}}}]
+""")
+
+
 def test_a_job_that_is_applied_again_keeps_what_it_was_given(play: Any, one_line: Any) -> None:
     play(f"""
 - apply: [{one_line(JOB)}]
@@ -129,3 +147,61 @@ def test_a_job_that_is_not_elastic_keeps_the_size_it_has_quota_for(play: Any, on
 - apply: [{job.replace("parallelism: 2", "parallelism: 4")}]
 - expect: {{count: [{{labels: {{job-name: j}}, bound: 2, pending: 0}}]}}
 """)
+
+
+RACKS = """
+- nodes:
+    - {name: a, allocatable: {cpu: 2, memory: 16Gi}, labels: {pool: p, rack: r1, kubernetes.io/hostname: a}}
+    - {name: b, allocatable: {cpu: 1, memory: 16Gi}, labels: {pool: p, rack: r2, kubernetes.io/hostname: b}}
+    - {name: c, allocatable: {cpu: 2, memory: 16Gi}, labels: {pool: p, rack: r2, kubernetes.io/hostname: c}}
+- apply:
+    - apiVersion: kueue.x-k8s.io/v1beta2
+      kind: Topology
+      metadata: {name: t}
+      spec: {levels: [{nodeLabel: rack}, {nodeLabel: kubernetes.io/hostname}]}
+    - apiVersion: kueue.x-k8s.io/v1beta2
+      kind: ResourceFlavor
+      metadata: {name: f}
+      spec: {nodeLabels: {pool: p}, topologyName: t}
+    - apiVersion: kueue.x-k8s.io/v1beta2
+      kind: ClusterQueue
+      metadata: {name: q}
+      spec:
+        namespaceSelector: {}
+        resourceGroups: [{coveredResources: [cpu], flavors: [{name: f, resources: [{name: cpu, nominalQuota: 9}]}]}]
+    - {apiVersion: kueue.x-k8s.io/v1beta2, kind: LocalQueue, metadata: {name: q}, spec: {clusterQueue: q}}
+"""
+
+JOB_SET = """
+apiVersion: jobset.x-k8s.io/v1alpha2
+kind: JobSet
+metadata: {name: s, labels: {kueue.x-k8s.io/queue-name: q}}
+spec:
+  replicatedJobs:
+    - name: w
+      replicas: 1
+      template:
+        spec:
+          parallelism: 3
+          completions: 3
+          template:
+            metadata: {annotations: {kueue.x-k8s.io/podset-required-topology: rack}}
+            spec: {restartPolicy: Never, containers: [{name: c, image: busybox, resources: {requests: {cpu: 1}}}]}
+"""
+
+
+def test_a_job_set_in_a_local_queue_gets_quota_and_a_place_as_a_whole(play: Any, one_line: Any) -> None:
+    """Three pods have to sit in one rack: r2 is the only one with room for them; a second set finds none and holds no quota."""
+    play(
+        f"""
+- apply: [{one_line(JOB_SET)}]
+- expect:
+    count: [{{labels: {{jobset.sigs.k8s.io/jobset-name: s}}, bound: 3, perNode: {{b: 1, c: 2}}}}]
+    object: [{{ref: ClusterQueue/q, path: 'status.flavorsUsage[0].resources[0].total', equals: 3}}]
+- apply: [{one_line(JOB_SET, name="later")}]
+- expect:
+    count: [{{labels: {{jobset.sigs.k8s.io/jobset-name: later}}, bound: 0}}]
+    object: [{{ref: ClusterQueue/q, path: 'status.flavorsUsage[0].resources[0].total', equals: 3}}]
+""",
+        setting=RACKS,
+    )

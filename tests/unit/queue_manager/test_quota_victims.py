@@ -95,6 +95,42 @@ def test_when_the_one_they_leave_for_goes_the_quota_is_theirs_until_they_are_gon
     assert holds(cluster, "next")
 
 
+def test_who_found_nobody_to_send_away_looks_again_when_others_borrow_more(cluster_of: Any) -> None:
+    cluster = cluster_of(QueuePolicy(queueing="cohort", fair=True))
+    for name in "ab":
+        put_queue(cluster, name, 3, "team", preemption={"reclaimWithinCohort": "Any"})
+    put_pod(cluster, "within", 3, "b")
+    run(cluster, "within")
+    put_pod(cluster, "wide", 4, "a")
+    cluster.settle()
+    assert revoked(cluster) == {}
+    put_pod(cluster, "more", 2, "b")
+    run(cluster, "more")
+    assert revoked(cluster) == {"within": "InCohortReclamation"}
+    cluster.restart()
+    assert {decision.name for decision in cluster.settle()} <= {"EntitlementsComputed", "QuotaUseReported"}
+
+
+def test_who_counts_on_the_room_of_another_s_victims_waits_for_them_too(cluster: Any) -> None:
+    put_queue(cluster, "q", 8, preemption=RECLAIM)
+    put_pod(cluster, "large", 4, "q")
+    put_pod(cluster, "stays", 2, "q", 9)
+    run(cluster, "large", "stays")
+    put_pod(cluster, "small", 2, "q", 1)
+    run(cluster)
+    put_pod(cluster, "first", 3, "q", 5)
+    put_pod(cluster, "second", 3, "q", 4)
+    cluster.settle()
+    assert revoked(cluster) == {"large": "InClusterQueue"}
+    assert not holds(cluster, "small")
+    assert not (holds(cluster, "first") and holds(cluster, "second"))
+    assert_within_quota(cluster)
+    cluster.remove("Pod", "large")
+    cluster.settle()
+    assert holds(cluster, "first")
+    assert holds(cluster, "second")
+
+
 def test_a_restart_between_eviction_and_admission_takes_nobody_else(cluster: Any) -> None:
     put_queue(cluster, "q", 4, preemption=RECLAIM)
     put_pod(cluster, "a", 2, "q", 0)
@@ -194,9 +230,12 @@ def test_whatever_comes_the_books_balance_and_things_come_to_rest(
             elif key.name in revoked(cluster) and data.draw(st.booleans()):
                 cluster.remove("Pod", key.name)
         cluster.settle()
-    for name in list(revoked(cluster)):
-        cluster.remove("Pod", name)
-    cluster.settle()
+    # Whoever is given the room of victims may let others see whom they are entitled to send away: wave after wave.
+    while revoked(cluster):
+        for name in list(revoked(cluster)):
+            cluster.remove("Pod", name)
+        cluster.settle()
+        assert_within_quota(cluster)
     books = cluster.core._cohorts.books
     assert not books.promises
     usage = {name: dict(node.usage) for name, node in books.tree.queues.items()}

@@ -129,7 +129,7 @@ def moment(text: Any) -> int:
 
 
 def _answers(item: Object) -> tuple[tuple[str, Answer], ...]:
-    if not (item.status.get("admissionChecks") or item.annotations):
+    if not item.status.get("admissionChecks") and ANSWER not in "\n".join(item.annotations):
         return ()
     found = {
         str(check.get("name")): Answer(str(check.get("state") or PENDING), str(check.get("message") or ""))

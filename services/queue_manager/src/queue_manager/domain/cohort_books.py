@@ -5,12 +5,13 @@ workload only.
 """
 
 from collections.abc import Callable
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field, replace
 
 from kube import Key
 from queue_manager.domain.cluster_queue import ClusterQueue, Quotas
-from queue_manager.domain.cohort_tree import CohortTree, grow
-from queue_manager.domain.flavor_choice import Verdict
+from queue_manager.domain.cohort_tree import CohortTree, grow, touched_trees
+from queue_manager.domain.flavor_choice import Mode, Verdict
 from queue_manager.domain.grant import Admission
 from queue_manager.domain.queue_line import QueueLine
 from queue_manager.domain.queue_objects import QueueObjects
@@ -36,6 +37,8 @@ class CohortBooks(QueueObjects):
     """How many of the stray wait for each ClusterQueue."""
     dirty: dict[str, bool] = field(default_factory=dict)
     """ClusterQueues to look at; True: quota came free, so that those who failed may look again, in all of the tree."""
+    taken: dict[str, None] = field(default_factory=dict)
+    """ClusterQueues that use more than before, so that somebody may be entitled to what they borrow."""
     shown: dict[str, None] = field(default_factory=dict)
     """ClusterQueues of which something that users see has changed."""
     untold: dict[Key, None] = field(default_factory=dict)
@@ -43,6 +46,8 @@ class CohortBooks(QueueObjects):
     promises: dict[Key, Promise] = field(default_factory=dict)
     leaving: dict[Key, Key] = field(default_factory=dict)
     """By each victim who has to go, the workload that gets its quota."""
+    departing: dict[str, Holding] = field(default_factory=dict)
+    """What those victims hold, by ClusterQueue."""
     revoked: dict[Key, None] = field(default_factory=dict)
     """Those who were told to go."""
     ready: dict[Key, None] = field(default_factory=dict)
@@ -102,7 +107,7 @@ class CohortBooks(QueueObjects):
         self.holdings.setdefault(name, Holding()).add(key, admission.usage, 1)
         self.local_holdings.setdefault(place, Holding()).add(key, admission.usage, 1)
         self._places[key] = (name, place)
-        self.shown[name] = None
+        self.shown[name] = self.taken[name] = None
 
     def grant(self, key: Key, admission: Admission) -> None:
         """A contest, which took the quota from the tree, gave it to a workload that waited."""
@@ -119,7 +124,7 @@ class CohortBooks(QueueObjects):
             holding.add(key, self.held[key].usage, -1)
             holding.add(key, admission.usage, 1)
         self.held[key] = self.assumed[key] = admission
-        self.shown[name] = None
+        self.shown[name] = self.taken[name] = None
 
     def assume(self, key: Key, admission: Admission) -> None:
         """A decision on its way gives quota to the workload."""
@@ -147,14 +152,43 @@ class CohortBooks(QueueObjects):
         self.local_holdings[place].add(key, admission.usage, -1)
         self.shown[name] = None
         if key in self.leaving:
-            self._gone(self.leaving.pop(key), key)
+            self._gone(self._stays(key, admission), key)
         self._move(name, admission.usage, -1)
         self.touch(name)
 
     def promise(self, key: Key, promise: Promise) -> None:
         """A contest took quota for a workload that waits until others are gone, whose quota counts until then."""
         self.promises[key] = promise
-        self.leaving.update(dict.fromkeys(promise.victims, key))
+        self.taken[promise.queue] = None
+        for victim in promise.victims:
+            self.leaving[victim] = key
+            held = self.held[victim]
+            self.departing.setdefault(held.cluster_queue, Holding()).add(victim, held.usage, 1)
+
+    def _stays(self, victim: Key, admission: Admission) -> Key:
+        """The victim does not leave any more, or is gone; returns for whom it should have left."""
+        self.departing[admission.cluster_queue].add(victim, admission.usage, -1)
+        return self.leaving.pop(victim)
+
+    def fulfilled(self, busy: AbstractSet[Key]) -> list[Key]:
+        """The promises that can be kept now: the victims are gone, and so is who else leaves the room that was counted on."""
+        ready = [key for key in self.ready if key not in busy]
+        if not ready:
+            return []
+        for promise in self.promises.values():
+            self._move(promise.queue, promise.usage, -1)
+        found = {key: None for key in ready if self._take(self.promises[key])}
+        for key, promise in self.promises.items():
+            if key not in found:
+                self._move(promise.queue, promise.usage, 1)
+        return list(found)
+
+    def _take(self, promise: Promise) -> bool:
+        node = self.tree.queues[promise.queue]
+        fits = all(node.available(place) >= amount for place, amount in promise.usage.items())
+        if fits:
+            node.move(promise.usage, 1)
+        return fits
 
     def expected(self, name: str) -> Quotas:
         """What the ClusterQueue should be charged: what is held and what is promised."""
@@ -177,7 +211,7 @@ class CohortBooks(QueueObjects):
         self.ready.pop(key, None)
         self._move(promise.queue, promise.usage, -1)
         for victim in promise.victims:
-            del self.leaving[victim]
+            self._stays(victim, self.held[victim])
         self.touch(promise.queue)
 
     def _move(self, name: str, usage: Quotas, sign: int) -> None:
@@ -189,6 +223,15 @@ class CohortBooks(QueueObjects):
         """There may be quota for those who wait in the ClusterQueue; where it was ``freed``, for all of its tree."""
         self.dirty[name] = freed or self.dirty.get(name, False)
 
+    def look_at_reclaimers(self) -> None:
+        """Where more is borrowed than before, those who found nobody to send away look again."""
+        taken, self.taken = self.taken, {}
+        borrowers = (name for name in taken if name in self.tree.queues and self.tree.queues[name].any_borrows)
+        for names, _ in touched_trees(self.tree, dict.fromkeys(borrowers, False)):
+            for name in names:
+                if self.queues[name].reclaim != "Never" and self.lines[name].look_again(Mode.NO_CANDIDATES):
+                    self.touch(name, freed=False)
+
     def renew(self) -> None:
         """Make the trees and lines anew after objects changed."""
         if not self.renewed:
@@ -196,7 +239,7 @@ class CohortBooks(QueueObjects):
         self.renewed = False
         self.resolve()
         self.tree = grow(self.queues, self.cohorts)
-        self.promises, self.leaving, self.ready = {}, {}, {}
+        self.promises, self.leaving, self.departing, self.ready = {}, {}, {}, {}
         for name, holding in self.holdings.items():
             self._move(name, holding.usage, 1)
         self.lines = {name: self._line(queue) for name, queue in self.queues.items()}

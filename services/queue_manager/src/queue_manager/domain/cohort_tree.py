@@ -76,6 +76,11 @@ class Node:
         """Whether it uses more than its subtree has, with ``amount`` in addition."""
         return self.parent is not None and self.usage.get(place, 0) + amount > self.subtree.get(place, 0)
 
+    @property
+    def any_borrows(self) -> bool:
+        """Whether it, or a cohort that it is in, uses more of anything than its subtree has."""
+        return any(node.borrows(place) for node in self.path() for place in node.usage)
+
     def borrowed(self, place: FlavorResource) -> int:
         """How much of what it uses is others'."""
         return 0 if self.parent is None else max(0, self.usage.get(place, 0) - self.subtree.get(place, 0))

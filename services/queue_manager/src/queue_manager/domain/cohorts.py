@@ -25,8 +25,9 @@ from queue_manager.domain.elastic_jobs import ElasticJobs
 from queue_manager.domain.flavor_choice import Mode, Verdict, WaitReason, admission_of
 from queue_manager.domain.grant import Admission, read_admission
 from queue_manager.domain.growth import Growth
+from queue_manager.domain.job_workload import JOB
 from queue_manager.domain.kueue_policy import EVICTION, KueuePolicy
-from queue_manager.domain.members import COHORTS
+from queue_manager.domain.members import COHORTS, LOCAL_QUEUE
 from queue_manager.domain.quota_holding import Promise
 from queue_manager.domain.share_rules import OPEN_ENTRY
 from queue_manager.domain.supervision import Supervision
@@ -41,6 +42,9 @@ from queue_manager.domain.workload_decisions import (
 )
 from queue_manager.domain.workload_report import WorkloadReport
 from queue_manager.domain.workload_sources import WorkloadSources
+
+_KEPT = 4096
+"""So many grants are remembered."""
 
 OBJECTS = (CLUSTER_QUEUE, COHORT, LOCAL_QUEUE_KIND, FLAVOR, TOPOLOGY, WORK_PRIORITY, CHECK)
 
@@ -59,6 +63,9 @@ class Cohorts:
         self.books.use = self.report.use.share if self.policy.half_life_ms else None
         self.entries: dict[str, Manifest] = {}
         """What gang_scheduler hears of the ClusterQueues: that they are there. Their quota is kept here."""
+        self.deciding: dict[str, Key] = {}
+        """Own decisions without an outcome yet, by id. Nothing is on its way about others of whom nothing is to be decided."""
+        self._idle: AbstractSet[Key] = frozenset()
         self._fair = fair
         self._growth = Growth(self.books, demand)
         self._elastic = ElasticJobs(self.books, self.sources)
@@ -92,7 +99,9 @@ class Cohorts:
     def fold_pod(self, event: Event) -> None:
         """Take in a change of a pod."""
         self.gate.fold_pod(event)
-        self.sources.fold_pod(event)
+        new, old = event.new, event.old
+        if (new is not None and LOCAL_QUEUE in new.labels) or (old is not None and LOCAL_QUEUE in old.labels):
+            self.sources.fold_pod(event)
 
     def fold_group(self, event: Event) -> None:
         """Take in a change of a pod group."""
@@ -114,6 +123,7 @@ class Cohorts:
     def settle(self, outcome: Outcome) -> None:
         """Look again at the workload that the outcome is about, and at those who were passed over because of it."""
         books, key = self.books, outcome.subject
+        self.deciding.pop(outcome.decision_id, None)
         books.settle(key)
         self._rested = True
         if key in books.stray:
@@ -124,6 +134,7 @@ class Cohorts:
         """Who is given quota, who is told why not, and whose quota is taken back."""
         books = self.books
         self.begin(now)
+        self._idle = self._without_decision(in_flight)
         for name in self._resting if self._rested else ():
             books.touch(name, freed=False)
         self._rested = False
@@ -138,21 +149,28 @@ class Cohorts:
             self.entries = entries
             self._supervision.look_at_all()
             self.gate.flavors_changed()
+        books.look_at_reclaimers()
         self.gate.renew()
         self._supervision.renew(now)
         decisions = [
             self._admit(books.workloads[key], books.promises[key].queue, books.promises[key].verdict, now)
-            for key in list(books.ready)
-            if key not in in_flight
+            for key in books.fulfilled(in_flight)
         ]
         decisions += self._contests(now, in_flight | {decision.subject for decision in decisions})
         decisions += self._stray_words(now, in_flight | {decision.subject for decision in decisions})
         return [*decisions, *self._supervision.decide(now, in_flight | {decision.subject for decision in decisions})]
 
+    def _without_decision(self, in_flight: AbstractSet[Key]) -> AbstractSet[Key]:
+        """Those who are left alone for a while, as they were set aside or refused over and over."""
+        if not in_flight:
+            return frozenset()
+        own = set(self.deciding.values())
+        return frozenset(key for key in in_flight if key not in own)
+
     def _contests(self, now: int, busy: AbstractSet[Key]) -> Iterator[Decision]:
         """The rounds in every tree in which something may have become possible, and what is said there."""
         books = self.books
-        contest = Contest(books, self.gate, self._fair, self._resting)
+        contest = Contest(books, self.gate, self._fair, self._resting, self._idle)
         dirty, books.dirty = books.dirty, {}
         for names, freed in touched_trees(books.tree, dirty):
             for name in names:
@@ -160,6 +178,7 @@ class Cohorts:
                 if freed:
                     books.lines[name].look_again()
             made = list(self._contest(contest, names, now, busy))
+            contest.put_back()
             yield from made
             yield from self._words(names, now, busy)
             told = busy | {decision.subject for decision in made} if self._growth.waiting else busy
@@ -222,19 +241,21 @@ class Cohorts:
 
     def _grant(self, workload: Workload, queue: str, verdict: Verdict) -> tuple[Admission, Manifest, str]:
         """What a workload is given, the change of its annotations, and the sentence; one for all who are alike."""
-        shape = workload.shape
-        kind = (queue, shape, tuple(verdict.flavors.items()))
-        found = self._grants.get(kind) if not shape.sets else None
+        shape, item = workload.shape, self.sources.items.get(workload.key)
+        kind = (queue, shape, tuple(verdict.flavors.items()), verdict.sets)
+        alike = workload.key.kind != JOB and workload.let_in
+        found = self._grants.get(kind) if alike else None
         if found is None:
             admission = admission_of(verdict, shape, self.books.queues[queue], self.books.flavors)
             chosen = ", ".join(f"{name} of flavor {flavor}" for name, flavor in sorted(admission.flavors.items()))
             message = f"ClusterQueue {queue} gives {chosen or 'leave'}"
-            count = sum(item.size for item in admission.sets)
+            count = sum(part.size for part in admission.sets)
             if shape.sets and count < workload.count:
                 message += f", for {count} of {workload.count} pods"
-            patch = grant_patch(workload, self.sources.items.get(workload.key), admission)
-            found = (admission, patch, message)
-            if not shape.sets:
+            found = (admission, grant_patch(workload, item, admission), message)
+            if alike:
+                if len(self._grants) >= _KEPT:
+                    self._grants.clear()
                 self._grants[kind] = found
         return found
 

@@ -7,7 +7,7 @@ below, the child with the smaller share after admission wins, those who do not b
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from collections.abc import Set as AbstractSet
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from kube import Key
 from queue_manager.domain.candidates import Candidate
@@ -45,6 +45,9 @@ class Contest:
     fair: bool
     resting: dict[str, None]
     """The queues whose head, or whose victims, were busy."""
+    idle: AbstractSet[Key] = frozenset()
+    """Those of whom nothing is to be decided for a while, though no decision is on its way: they stop nobody."""
+    _passed: dict[Key, QueueLine] = field(default_factory=dict)
 
     def run(self, names: Sequence[str], busy: AbstractSet[Key]) -> Iterator[Entry]:
         """Everyone of the queues ``names``, all of one tree, who is given quota, in the order of admission.
@@ -97,6 +100,9 @@ class Contest:
         books = self.books
         line, queue, node = books.lines[name], books.queues[name], books.tree.queues[name]
         while (head := line.head()) is not None:
+            if head.key in self.idle:
+                self._pass_over(head, line)
+                continue
             if head.key in busy:
                 self.resting[name] = None
                 return None
@@ -107,6 +113,17 @@ class Contest:
                 return None
             line.fail(head.shape, verdict)
         return None
+
+    def _pass_over(self, head: Workload, line: QueueLine) -> None:
+        self._passed[head.key] = line
+        line.drop(head.key)
+
+    def put_back(self) -> None:
+        """Those who were passed over have their old places again."""
+        for key, line in self._passed.items():
+            line.put(self.books.workloads[key])
+            self.resting[line.name] = None
+        self._passed.clear()
 
     def _judge(
         self, head: Workload, queue: ClusterQueue, node: Node, line: QueueLine, busy: AbstractSet[Key]

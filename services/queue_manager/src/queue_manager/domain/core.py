@@ -95,6 +95,7 @@ class QueueCore:
 
     def assume(self, decision_id: str, decision: Decision) -> None:
         """Count a group as let in until the outcome comes."""
+        self._cohorts.deciding[decision_id] = decision.subject
         if decision.name == ADMISSION:
             self._waiting.assume(decision.subject)
         if decision.name in (ADMISSION, POD_ADMITTED, QUOTA_RESERVED):

@@ -108,7 +108,7 @@ def choose(shape: Shape, supplier: Supplier, counts: Sequence[int] = ()) -> Verd
     grants: list[SetGrant] = []
     mode, height, words, reason = Mode.FIT, 0, [], WaitReason.WAITING
     for item, count in zip(shape.sets, counts or [item.size for item in shape.sets], strict=True):
-        asked = item.asked(count)
+        asked = shape.requests if len(shape.sets) == 1 and count == item.size else item.asked(count)
         found = _choose(asked, Constraints(item.constraints), shape.podsets, supplier, taken)
         if found.mode < Mode.FIT:
             words.append(found.message if len(shape.sets) == 1 else f"pod set {item.name}: {found.message}")

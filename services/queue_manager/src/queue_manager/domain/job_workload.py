@@ -43,8 +43,9 @@ def read_job(item: Object, priorities: Mapping[str, int], account: Account = FRE
     admission = read_admission(item.annotations)
     runs = item.spec.get("parallelism")
     if admission is not None and admission.sets and not item.spec.get("suspend") and isinstance(runs, int):
-        # Who lets pods go gives their quota back.
-        admission = replace(admission, sets=(_less(admission.sets[0], max(0, admission.sets[0].size - runs)),))
+        # Who lets pods go, or needs fewer from now on, gives their quota back.
+        most = min(runs, _left_to_run(item, runs))
+        admission = replace(admission, sets=(_less(admission.sets[0], max(0, admission.sets[0].size - most)),))
     waits_for_checks = RESERVATION in item.annotations
     return Workload(
         item.key,
@@ -61,6 +62,17 @@ def read_job(item: Object, priorities: Mapping[str, int], account: Account = FRE
         account=account,
         expected=sum(each.size for each in admission.sets) if admission is not None else count,
     )
+
+
+def _left_to_run(item: Object, runs: int) -> int:
+    """How many pods of the Job may run at a time from now on: no more than have to succeed yet, once one has.
+
+    Source: Kueue's ``reclaimablePods`` of batch Jobs. One that is elastic asks for its size anew.
+    """
+    succeeded = _number(item.status.get("succeeded"), 0)
+    if not succeeded or runs == 1 or item.annotations.get(ELASTIC) == "true":
+        return runs
+    return max(0, _number(item.spec.get("completions"), runs) - succeeded)
 
 
 def wanted_parallelism(item: Object) -> int:

@@ -39,6 +39,11 @@ class PodSet(NamedTuple):
     """Which part of its job it is: parts that are alike are laid out each by itself."""
 
 
+def asks_for_place(annotations: Mapping[str, str]) -> bool:
+    """Whether there may be anything for ``ask_of`` to read."""
+    return KUEUE in "\n".join(annotations)
+
+
 def ask_of(annotations: Mapping[str, str]) -> Ask | None:
     """What the annotations of a pod or template ask for; None where they ask for nothing."""
     nearness = next(

@@ -78,16 +78,21 @@ class QueueLine:
         self.ranks[shape].verdict = verdict
         self._failed[shape] = None
 
-    def look_again(self) -> None:
-        """There may be quota now."""
+    def look_again(self, at_least: Mode = Mode.NO_FIT) -> bool:
+        """There may be quota now for those who failed by a verdict of ``at_least`` this mode; returns whether there are any."""
         failed, self._failed = self._failed, {}
+        found = False
         for shape in failed:
             ranks = self.ranks.get(shape)
+            if ranks is not None and ranks.verdict is not None and ranks.verdict.mode < at_least:
+                self._failed[shape] = None
+                continue
             first = self._first(shape, ranks) if ranks is not None else None
             if ranks is not None and first is not None:
-                ranks.verdict = None
+                found, ranks.verdict = True, None
                 if ranks.queued != first.order:
                     self._queue(first, ranks)
+        return found
 
     def blocker(self) -> Workload | None:
         """In a strict queue the head that keeps all others waiting."""

@@ -8,7 +8,7 @@ from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
 
 from kube import Key
-from queue_manager.domain.flavor_choice import Verdict
+from queue_manager.domain.flavor_choice import Mode, Verdict
 from queue_manager.domain.queue_line import QueueLine, Ranks
 from queue_manager.domain.workload import Shape, Workload
 
@@ -55,10 +55,10 @@ class SharedLine(QueueLine):
         for line in self._with(shape):
             line.fail(shape, verdict)
 
-    def look_again(self) -> None:
-        """There may be quota now."""
-        for line in self._lines.values():
-            line.look_again()
+    def look_again(self, at_least: Mode = Mode.NO_FIT) -> bool:
+        """There may be quota now for those who failed by a verdict of ``at_least`` this mode; returns whether there are any."""
+        found = [line.look_again(at_least) for line in self._lines.values()]
+        return any(found)
 
     def blocker(self) -> Workload | None:
         """In a strict queue the head that keeps all others waiting."""

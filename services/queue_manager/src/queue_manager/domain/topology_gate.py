@@ -8,7 +8,7 @@ from queue_manager.domain.cohort_books import CohortBooks
 from queue_manager.domain.job_templates import JobTemplates
 from queue_manager.domain.members import GROUP, group_named_by, role_of
 from queue_manager.domain.node_room import NodeRoom, Spots
-from queue_manager.domain.podset import PodSet, merged, podset_of
+from queue_manager.domain.podset import PodSet, asks_for_place, merged, podset_of
 from queue_manager.domain.topology_room import TopologyRoom
 from queue_manager.domain.workload import Shape
 
@@ -38,19 +38,24 @@ class TopologyGate:
             self._unread[event.key] = event.new
         else:
             self._unread.pop(event.key, None)
-        pod = event.new or event.old
-        if event.old is not None and event.new is not None and event.old.metadata is event.new.metadata:
+        new, old = event.new, event.old
+        if old is None or new is None or old.metadata is not new.metadata:
+            self._fold_member(new, old)
+
+    def _fold_member(self, new: Object | None, old: Object | None) -> None:
+        """Take in a pod of a group, if it asks for a place now or did so before."""
+        asks = new is not None and asks_for_place(new.annotations)
+        pod = new if new is not None else old
+        if pod is None or not (asks or (old is not None and asks_for_place(old.annotations))):
             return
-        group = group_named_by(pod) if pod is not None else ""
-        if pod is None or not group:
-            return
-        members = self._members.setdefault(Key(GROUP, pod.namespace, group), {})
-        members.pop(event.key, None)
-        podset = podset_of(pod.annotations, pod.spec, 1, role_of(pod)) if event.new is not None else None
+        key = Key(GROUP, pod.namespace, group_named_by(pod))
+        members = self._members.setdefault(key, {})
+        members.pop(pod.key, None)
+        podset = podset_of(pod.annotations, pod.spec, 1, role_of(pod)) if new is not None and key.name else None
         if podset is not None:
-            members[event.key] = podset
+            members[pod.key] = podset
         if not members:
-            del self._members[Key(GROUP, pod.namespace, group)]
+            del self._members[key]
 
     def podsets(self, group: Key, controller: Manifest | None) -> tuple[PodSet, ...]:
         """The sets of a group: those of its job's templates, else of the pods that are there."""

@@ -55,24 +55,17 @@ class VictimSearch:
 
     def _gone(self) -> list[tuple[Node, Quotas]]:
         """What those who are leaving give back in this tree, by ClusterQueue."""
-        books, nodes = self.books, self.books.tree.queues
-        total: dict[str, Quotas] = {}
-        for key in books.leaving:
-            admission = books.held[key]
-            usage = total.setdefault(admission.cluster_queue, {})
-            for place, amount in admission.usage.items():
-                usage[place] = usage.get(place, 0) + amount
-        root = self.node.root
-        return [(nodes[name], usage) for name, usage in total.items() if name in nodes and nodes[name].root is root]
+        nodes, root = self.books.tree.queues, self.node.root
+        departing = {name: holding.usage for name, holding in self.books.departing.items() if holding.keys}
+        return [(nodes[name], usage) for name, usage in departing.items() if name in nodes and nodes[name].root is root]
 
     def _in_vain(self) -> bool:
         """Whether it can be told without looking at others: it may not borrow for what it has no quota of its own left.
 
         Then only those of its own queue might go, and there is none of lower priority. Nobody who is leaving is of its queue.
         """
-        if not self._only_own() or any(
-            self.books.held[key].cluster_queue == self.queue.name for key in self.books.leaving
-        ):
+        departing = self.books.departing.get(self.queue.name)
+        if not self._only_own() or (departing is not None and departing.keys):
             return False
         self._short = list(self.usage)
         return not any(self._may_reclaim_at(place) for place in self._short) and not any(True for _ in self._own())
@@ -150,7 +143,7 @@ class VictimSearch:
         return self._has_place(gone)
 
     def _has_place(self, gone: Sequence[Candidate]) -> bool:
-        return self.roomy({*self.books.leaving, *(one.workload.key for one in gone)})
+        return not self.workload.shape.podsets or self.roomy({*self.books.leaving, *(one.workload.key for one in gone)})
 
     def _may_go(self, candidate: Candidate, borrowing: bool) -> bool:
         """Whether it uses more than its side of the tree has, by now, unless it is of the same queue."""

@@ -36,7 +36,7 @@ class WorkloadSources:
     _shapes: OwnShapes = field(default_factory=OwnShapes)
 
     def fold_pod(self, event: Event) -> None:
-        """Take in a change of a pod; one of a group or of a Job counts with that."""
+        """Take in a change of a pod that names a LocalQueue, or did so before; one of a group or of a Job counts with that."""
         pod = event.new
         if pod is not None and LOCAL_QUEUE in pod.labels:
             self.readiness.fold(event)
@@ -46,7 +46,7 @@ class WorkloadSources:
             elif OF_JOB not in pod.annotations:
                 self._put(event.key, pod)
                 return
-        elif event.old is not None and LOCAL_QUEUE in event.old.labels:
+        else:
             self.readiness.fold(event)
         self._drop(event.key)
 

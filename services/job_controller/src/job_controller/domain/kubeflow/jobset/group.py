@@ -10,7 +10,15 @@ from job_controller.domain.kubeflow.gang import GROUP_NAME, POD_GROUP, Role, gro
 from job_controller.domain.kubeflow.jobset.spec import JobSetSpec, ReplicatedJobSpec
 from job_controller.domain.kubeflow.run_policy import SchedulingPolicy
 from job_controller.domain.reconcile import View
-from kube import Key, Manifest
+from kube import Key, Manifest, Object
+
+LOCAL_QUEUE = "kueue.x-k8s.io/queue-name"
+
+
+def group_of(job_set: Object) -> str:
+    """The pod group of the set: the one that it names; one of its own name in a LocalQueue, where it gets quota as a whole."""
+    named = job_set.annotations.get(GROUP_NAME)
+    return named or (job_set.name if LOCAL_QUEUE in job_set.labels else "")
 
 
 def gang_members(jobs: tuple[ReplicatedJobSpec, ...]) -> list[ReplicatedJobSpec]:
@@ -29,8 +37,8 @@ def gang_roles(jobs: tuple[ReplicatedJobSpec, ...], in_order: bool) -> list[Role
 
 
 def own_group(changes: Changes, spec: JobSetSpec, view: View) -> None:
-    """Make the group that the set's annotation names, unless there is one of that name already."""
-    name = changes.job.annotations[GROUP_NAME]
+    """Make the group of the set, unless there is one of that name already."""
+    name = group_of(changes.job)
     if view.get(Key(POD_GROUP, changes.job.namespace, name)) is not None:
         return
     roles = gang_roles(spec.jobs, spec.in_order)

@@ -8,9 +8,8 @@ A restart and the deletion of the Jobs that it replaces are one decision.
 from job_controller.domain.kubeflow.batch_jobs import BATCH_JOB, finished_as, job_failure
 from job_controller.domain.kubeflow.changes import Changes
 from job_controller.domain.kubeflow.conditions import find_condition, first_holding, holds
-from job_controller.domain.kubeflow.gang import GROUP_NAME
 from job_controller.domain.kubeflow.jobset.failure import Answer, answer_failures, failed_at
-from job_controller.domain.kubeflow.jobset.group import own_group
+from job_controller.domain.kubeflow.jobset.group import group_of, own_group
 from job_controller.domain.kubeflow.jobset.jobs import service_manifest
 from job_controller.domain.kubeflow.jobset.making import SUSPENDED, World, drop_surplus, start_jobs, suspend_jobs
 from job_controller.domain.kubeflow.jobset.progress import (
@@ -128,7 +127,7 @@ def _provide(changes: Changes, world: World, counts: dict[str, Progress]) -> Non
     if spec.suspend:
         suspend_jobs(changes, world)
         return
-    if source.annotations.get(GROUP_NAME):
+    if group_of(source):
         own_group(changes, spec, world.view)
     changes.condition(SUSPENDED, False, "ResumeJobs", "jobset is resumed")
     if spec.failure is not None and spec.failure.blocking and len(world.present) < len(world.jobs):

@@ -3,9 +3,9 @@
 import hashlib
 
 from job_controller.domain.kubeflow.changes import owned_metadata
-from job_controller.domain.kubeflow.gang import GROUP_NAME, carried_annotations, carried_labels, gang_annotations
+from job_controller.domain.kubeflow.gang import carried_annotations, carried_labels, gang_annotations
 from job_controller.domain.kubeflow.jobset.exclusive import exclusive_affinity
-from job_controller.domain.kubeflow.jobset.group import gang_members
+from job_controller.domain.kubeflow.jobset.group import gang_members, group_of
 from job_controller.domain.kubeflow.jobset.spec import PREFIX, JobSetSpec, ReplicatedJobSpec
 from job_controller.domain.kubeflow.members import headless_service_spec
 from kube import Manifest, Object
@@ -44,7 +44,7 @@ def pod_template(
     template = replicated.job_spec.get("template") or {}
     given = template.get("metadata") or {}
     place = _place(source, spec, replicated, index, attempt)
-    group = source.annotations.get(GROUP_NAME)
+    group = group_of(source)
     annotations = {**carried_annotations(source), **(given.get("annotations") or {}), **place}
     if group and replicated in gang_members(spec.jobs):
         annotations |= gang_annotations(group, replicated.name)
