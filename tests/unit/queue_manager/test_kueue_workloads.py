@@ -2,6 +2,14 @@
 
 from typing import Any
 
+import yaml
+
+from kube import Event, from_manifest
+from queue_manager.domain.account import SOURCE
+from queue_manager.domain.core import QueueCore
+from queue_manager.domain.policy import QueuePolicy
+
+NOW = 1_767_225_600_000
 JOB = """
 apiVersion: batch/v1
 kind: Job
@@ -129,3 +137,14 @@ def test_a_job_that_is_not_elastic_keeps_the_size_it_has_quota_for(play: Any, on
 - apply: [{job.replace("parallelism: 2", "parallelism: 4")}]
 - expect: {{count: [{{labels: {{job-name: j}}, bound: 2, pending: 0}}]}}
 """)
+
+
+def test_a_workload_that_comes_to_stand_for_another_object_is_none_of_its_own_any_more() -> None:
+    """Else its quota would be taken back again and again, as what it says is not heard."""
+    core = QueueCore(QueuePolicy(queueing="cohort"))
+    own = from_manifest(yaml.safe_load(OWN), uid="w")
+    core.fold([Event(None, own)], NOW)
+    asked = {"kind": own.kind, "namespace": "default", "name": "w"}
+    assert core.query("explain", asked)["verdict"] == "NotLetIn"
+    core.fold([Event(own, own.changed(metadata={"annotations": {SOURCE: "Pod/p"}}))], NOW)
+    assert core.query("explain", asked)["verdict"] == "Unknown"

@@ -39,9 +39,10 @@ class ListOf:
 
 @dataclass(frozen=True, slots=True)
 class MapOf:
-    """A mapping with keys of the user's choice."""
+    """A mapping with keys of the user's choice; those that are not the user's to choose (``without``) are left out."""
 
     item: "Shape"
+    without: frozenset[str] = frozenset()
 
 
 Shape = Scalar | Fields | ListOf | MapOf
@@ -109,6 +110,8 @@ class Reading:
     def _map(self, path: str, shape: MapOf, value: Mapping[str, Any]) -> Any:
         result = {}
         for name, item in value.items():
+            if name in shape.without:
+                continue
             if item is not None:
                 result[str(name)] = self.read(entry(path, name), shape.item, item)
             elif not isinstance(shape.item, Scalar):
