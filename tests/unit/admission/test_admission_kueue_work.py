@@ -83,6 +83,10 @@ def device(**changes: Any) -> dict[str, Any]:
         ),
         (volcano_job("x"), "spec.volumes[0].volumeClaim"),
         (volcano_job({"accessModes": ["Some"]}), "spec.volumes[0].volumeClaim.accessModes[0]"),
+        (
+            made("Pod", "v1", spec={"containers": [CONTAINER], "terminationGracePeriodSeconds": 10**15}),
+            "spec.terminationGracePeriodSeconds",
+        ),
         (pod_with({"spec": "x"}), "spec.volumes[0].ephemeral.volumeClaimTemplate.spec"),
         (
             pod_with({"spec": {"resources": {"requests": {"storage": "much"}}}}),

@@ -170,3 +170,12 @@ def test_a_claim_of_no_sense_does_not_stop_the_others(town: Any, spec: Any) -> N
     claim(town, volumeName="disk")
     disk(town, "disk")
     assert read(town, CLAIM, "data").status["phase"] == "Bound"
+
+
+def test_a_pod_with_a_grace_time_beyond_all_dates_can_be_deleted(town: Any) -> None:
+    """Admission lets none in; one in an older log could never be deleted."""
+    town.node("n")
+    spec = {"containers": [{"name": "c"}], "nodeName": "n", "terminationGracePeriodSeconds": 10**15}
+    pod = town.cluster.create(Key("Pod", "default", "p"), {}, {"spec": spec}, {"phase": "Running"})
+    town.cluster.delete(pod)
+    assert town.cluster.store.get(pod.key).metadata["deletionGracePeriodSeconds"] == (1 << 31) - 1

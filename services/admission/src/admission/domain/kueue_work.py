@@ -11,6 +11,7 @@ from admission.domain.pod_template import POD_TEMPLATE
 from admission.domain.quantities import check_amounts
 from admission.domain.shapes import (
     ANYTHING,
+    LARGEST,
     MAPPING,
     TEXT,
     TRUTH,
@@ -47,8 +48,6 @@ CHECK_STATUS = fields(conditions=CONDITIONS)
 
 SETS_MAX = 8
 """Pod sets of one Workload, as in Kueue."""
-PRIORITY_MAX = (1 << 31) - 1
-"""Priorities are 32 bits wide, as in Kubernetes."""
 
 
 def check_workload_object(review: Review) -> Iterable[FieldError]:
@@ -85,4 +84,4 @@ def check_work_priority(review: Review) -> Iterable[FieldError]:
 
 
 def _check_priority(path: str, value: int | None) -> Iterable[FieldError]:
-    yield from within(path, value, -PRIORITY_MAX - 1, PRIORITY_MAX)
+    yield from within(path, value, -LARGEST - 1, LARGEST)

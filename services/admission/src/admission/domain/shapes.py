@@ -153,6 +153,8 @@ def one_of(path: str, value: Any, allowed: Iterable[str]) -> Iterable[FieldError
         yield FieldError(path, value, f"must be one of {', '.join(words)}")
 
 
+LARGEST = (1 << 31) - 1
+"""The largest count or number of seconds: as wide as in Kubernetes, and sums with the time of day stay dates."""
 MOST_PODS = 100_000
 """Pods that one task or workload may ask for: one slip of the finger must not fill a cluster with millions of objects."""
 
@@ -163,7 +165,10 @@ def pod_count(path: str, value: Any, least: int = 0) -> Iterable[FieldError]:
 
 
 def within(path: str, value: Any, least: int, most: int | None = None) -> Iterable[FieldError]:
-    """An error where the whole number ``value`` is given and not from ``least`` to ``most``."""
-    if value is None or (value >= least and (most is None or value <= most)):
+    """An error where the whole number ``value`` is given and not from ``least`` to ``most`` (None: to LARGEST)."""
+    if value is None or least <= value <= (LARGEST if most is None else most):
         return
-    yield FieldError(path, value, f"must be at least {least}" if most is None else f"must be from {least} to {most}")
+    if most is not None:
+        yield FieldError(path, value, f"must be from {least} to {most}")
+    else:
+        yield FieldError(path, value, f"must be at least {least}" if value < least else f"must be at most {LARGEST}")
