@@ -82,3 +82,7 @@ def test_what_is_no_duration_is_refused(text: str) -> None:
 def test_the_parts_of_a_duration_add_up(hours: int, minutes: int, seconds: int, milliseconds: int) -> None:
     total = ((hours * 60 + minutes) * 60 + seconds) * 1000 + milliseconds
     assert parse_duration(f"{hours}h{minutes}m{seconds}s{milliseconds}ms") == total
+
+
+def test_a_time_after_all_dates_is_told_as_the_last_one() -> None:
+    assert rfc3339(10**18) == "9999-12-31T23:59:59Z"

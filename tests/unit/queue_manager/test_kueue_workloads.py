@@ -3,7 +3,14 @@
 from typing import Any
 
 import pytest
+import yaml
 
+from kube import Event, from_manifest
+from queue_manager.domain.account import SOURCE
+from queue_manager.domain.core import QueueCore
+from queue_manager.domain.policy import QueuePolicy
+
+NOW = 1_767_225_600_000
 JOB = """
 apiVersion: batch/v1
 kind: Job
@@ -205,3 +212,14 @@ def test_a_job_set_in_a_local_queue_gets_quota_and_a_place_as_a_whole(play: Any,
 """,
         setting=RACKS,
     )
+
+
+def test_a_workload_that_comes_to_stand_for_another_object_is_none_of_its_own_any_more() -> None:
+    """Else its quota would be taken back again and again, as what it says is not heard."""
+    core = QueueCore(QueuePolicy(queueing="cohort"))
+    own = from_manifest(yaml.safe_load(OWN), uid="w")
+    core.fold([Event(None, own)], NOW)
+    asked = {"kind": own.kind, "namespace": "default", "name": "w"}
+    assert core.query("explain", asked)["verdict"] == "NotLetIn"
+    core.fold([Event(own, own.changed(metadata={"annotations": {SOURCE: "Pod/p"}}))], NOW)
+    assert core.query("explain", asked) == {}

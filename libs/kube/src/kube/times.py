@@ -5,6 +5,7 @@ from datetime import UTC, datetime, timedelta
 from functools import lru_cache
 
 _EPOCH = datetime.fromtimestamp(0, UTC)
+_LAST_SECOND = 253_402_300_799
 _UNITS_NS = {
     "ns": 1,
     "us": 1000,
@@ -19,8 +20,8 @@ _DURATION = re.compile(r"([0-9]*)(?:\.([0-9]*))?(ns|us|µs|μs|ms|s|m|h)")
 
 
 def rfc3339(now_ms: int) -> str:
-    """``now_ms`` as Kubernetes prints times, to the second, in UTC."""
-    return _second(now_ms // 1000)
+    """``now_ms`` as Kubernetes prints times, to the second, in UTC; what is after the year 9999 is its last second."""
+    return _second(min(now_ms // 1000, _LAST_SECOND))
 
 
 @lru_cache(maxsize=1024)

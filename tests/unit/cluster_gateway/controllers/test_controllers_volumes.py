@@ -161,3 +161,21 @@ def test_an_agent_is_told_the_path_of_a_volume_that_names_one(slow_town: Any) ->
     told = {pod["metadata"]["name"]: pod["spec"]["volumes"][0] for pod in assignments.of("n1").pods}
     assert told["p"] == {"name": "v", "hostPath": {"path": "/srv/data"}}
     assert told["q"]["persistentVolumeClaim"] == {"claimName": "folder"}
+
+
+@pytest.mark.parametrize("spec", ["x", 5, {"volumeName": [1]}, {"resources": "x"}, {"selector": "x"}])
+def test_a_claim_of_no_sense_does_not_stop_the_others(town: Any, spec: Any) -> None:
+    """Admission lets none in; whoever has one in an older log can go on."""
+    put(town, Key(CLAIM, "default", "bad"), {"spec": spec})
+    claim(town, volumeName="disk")
+    disk(town, "disk")
+    assert read(town, CLAIM, "data").status["phase"] == "Bound"
+
+
+def test_a_pod_with_a_grace_time_beyond_all_dates_can_be_deleted(town: Any) -> None:
+    """Admission lets none in; one in an older log could never be deleted."""
+    town.node("n")
+    spec = {"containers": [{"name": "c"}], "nodeName": "n", "terminationGracePeriodSeconds": 10**15}
+    pod = town.cluster.create(Key("Pod", "default", "p"), {}, {"spec": spec}, {"phase": "Running"})
+    town.cluster.delete(pod)
+    assert town.cluster.store.get(pod.key).metadata["deletionGracePeriodSeconds"] == (1 << 31) - 1

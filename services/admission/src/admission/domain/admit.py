@@ -9,7 +9,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from admission.domain.errors import FieldError, Rejected
-from admission.domain.object_meta import check_metadata, default_namespace
+from admission.domain.object_meta import MARKS, check_metadata, default_namespace
 from admission.domain.rules import RULES, UNRULED, Rules
 from admission.domain.runnable import warn_unrunnable
 from admission.domain.shapes import Reading, copied
@@ -103,6 +103,9 @@ def _prepare(review: Review, rules: Rules) -> None:
         review.metadata.update(
             {name: copied(review.old.metadata[name]) for name in kept if name in review.old.metadata}
         )
+        marks = {name: text for name, text in review.old.annotations.items() if name in MARKS}
+        if marks:
+            review.metadata["annotations"] = {**(review.metadata.get("annotations") or {}), **marks}
 
 
 def _refuse(key: Key, errors: Iterable[FieldError]) -> None:

@@ -8,7 +8,7 @@ from admission.domain.changes import fixed
 from admission.domain.errors import FieldError
 from admission.domain.quantities import check_amount, sound_amounts
 from admission.domain.selectors import SELECTOR, check_selector
-from admission.domain.shapes import AMOUNT, ANYTHING, EITHER, TEXT, TEXTS, WHOLE, ListOf, closed, one_of
+from admission.domain.shapes import AMOUNT, EITHER, TEXT, TEXTS, WHOLE, ListOf, closed, one_of
 from admission.domain.world import Review
 from kube import Key, Manifest
 
@@ -35,11 +35,11 @@ CLUSTER_QUEUE_SPEC = closed(
         reclaimWithinCohort=TEXT,
         borrowWithinCohort=closed(policy=TEXT, maxPriorityThreshold=WHOLE),
     ),
-    admissionChecksStrategy=ANYTHING,
-    admissionChecks=ANYTHING,
+    admissionChecksStrategy=closed(admissionChecks=ListOf(closed(name=TEXT, onFlavors=TEXTS))),
+    admissionChecks=TEXTS,
     stopPolicy=TEXT,
     fairSharing=closed(weight=EITHER),
-    admissionScope=ANYTHING,
+    admissionScope=closed(admissionMode=TEXT),
 )
 COHORT_SPEC = closed(parentName=TEXT, resourceGroups=_GROUPS, fairSharing=closed(weight=EITHER))
 LOCAL_QUEUE_SPEC = closed(clusterQueue=TEXT, stopPolicy=TEXT, fairSharing=closed(weight=EITHER))

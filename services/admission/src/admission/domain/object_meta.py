@@ -4,19 +4,22 @@ from collections.abc import Callable, Iterable, Mapping
 
 from admission.domain import names
 from admission.domain.errors import FieldError
-from admission.domain.shapes import TEXT, TEXT_MAP, TEXTS, TRUTH, WHOLE, ListOf, fields
+from admission.domain.shapes import TEXT, TEXT_MAP, TEXTS, TRUTH, WHOLE, ListOf, MapOf, fields
 from admission.domain.world import Review
 from kube import Key, Object, is_namespaced
 
 NameRule = Callable[[str, str], Iterable[FieldError]]
 
+MARKS = frozenset(f"tidegate.dev/{name}" for name in ("admission", "reservation", "revoked", "quota-of", "workload-of"))
+"""Annotations by which it is known what holds quota. Only the system gives them: who copies an object gets no quota by that."""
+ANNOTATIONS = MapOf(TEXT, without=MARKS)
 METADATA = fields(
     name=TEXT,
     generateName=TEXT,
     namespace=TEXT,
     uid=TEXT,
     labels=TEXT_MAP,
-    annotations=TEXT_MAP,
+    annotations=ANNOTATIONS,
     finalizers=TEXTS,
     creationTimestamp=TEXT,
     deletionTimestamp=TEXT,
@@ -24,7 +27,7 @@ METADATA = fields(
         fields(apiVersion=TEXT, kind=TEXT, name=TEXT, uid=TEXT, controller=TRUTH, blockOwnerDeletion=TRUTH)
     ),
 )
-TEMPLATE_METADATA = fields(name=TEXT, namespace=TEXT, labels=TEXT_MAP, annotations=TEXT_MAP)
+TEMPLATE_METADATA = fields(name=TEXT, namespace=TEXT, labels=TEXT_MAP, annotations=ANNOTATIONS)
 
 ANNOTATIONS_BYTES_MAX = 256 * 1024
 GENERATED_SUFFIX_LENGTH = 5

@@ -11,6 +11,7 @@ from admission.domain.pod_placement import AFFINITY, SPREAD, TOLERATION, check_p
 from admission.domain.quantities import check_amounts
 from admission.domain.shapes import AMOUNT, AMOUNTS, TEXT, TEXT_MAP, TRUTH, WHOLE, ListOf, fields, one_of, within
 from admission.domain.topology import check_podset
+from admission.domain.volumes import CLAIM_TEMPLATE, check_claim_spec
 from kube import Manifest
 
 _ITEMS = ListOf(fields(key=TEXT, path=TEXT, mode=WHOLE))
@@ -27,6 +28,7 @@ VOLUME = fields(
     ),
     hostPath=fields(path=TEXT, type=TEXT),
     persistentVolumeClaim=fields(claimName=TEXT, readOnly=TRUTH),
+    ephemeral=fields(volumeClaimTemplate=CLAIM_TEMPLATE),
 )
 POD_SPEC = fields(
     containers=ListOf(CONTAINER),
@@ -84,8 +86,8 @@ def check_pod_spec(
     more_volumes: Iterable[str] = (),
 ) -> Iterable[FieldError]:
     """All that must hold for the spec of a pod; ``more_volumes`` are those that its owner adds."""
-    volumes = [volume.get("name") or "" for volume in spec.get("volumes") or []]
-    yield from check_containers(path, spec, [*volumes, *more_volumes])
+    volumes = spec.get("volumes") or []
+    yield from check_containers(path, spec, [*(volume.get("name") or "" for volume in volumes), *more_volumes])
     yield from _check_volumes(f"{path}.volumes", volumes)
     yield from one_of(f"{path}.restartPolicy", spec.get("restartPolicy"), restart_policies)
     yield from within(f"{path}.activeDeadlineSeconds", spec.get("activeDeadlineSeconds"), 1)
@@ -117,7 +119,12 @@ def check_template(
     yield from check_pod_spec(f"{path}.spec", template["spec"], restart_policies, more_volumes)
 
 
-def _check_volumes(path: str, given: list[str]) -> Iterable[FieldError]:
+def _check_volumes(path: str, volumes: list[Manifest]) -> Iterable[FieldError]:
+    given = [volume.get("name") or "" for volume in volumes]
     for index, name in enumerate(given):
         yield from names.dns_label(f"{path}[{index}].name", name)
+        template = (volumes[index].get("ephemeral") or {}).get("volumeClaimTemplate") or {}
+        where = f"{path}[{index}].ephemeral.volumeClaimTemplate"
+        yield from names.labels(f"{where}.metadata.labels", (template.get("metadata") or {}).get("labels") or {})
+        yield from check_claim_spec(f"{where}.spec", template.get("spec") or {})
     yield from names.distinct(f"{path}[{{}}].name", given, "volumes")

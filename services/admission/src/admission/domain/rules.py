@@ -9,11 +9,13 @@ from admission.domain import (
     command,
     core_kinds,
     cron_job,
+    device,
     elastic_quota,
     hyper_node,
     job_flow,
     job_set,
     kubeflow_job,
+    kueue_work,
     mpi_job,
     names,
     node,
@@ -37,7 +39,7 @@ from admission.domain.errors import FieldError
 from admission.domain.frameworks import FRAMEWORKS
 from admission.domain.object_meta import METADATA, NameRule
 from admission.domain.pod_template import POD_SPEC
-from admission.domain.shapes import Fields, Shape, fields
+from admission.domain.shapes import MAPPING, Fields, Shape, fields
 from admission.domain.world import Review, World
 from kube import Object
 
@@ -73,7 +75,12 @@ def _mapping() -> Fields:
     return fields(metadata=METADATA)
 
 
-UNRULED = Rules(_mapping(), keeps_status=True)
+def _told(spec: Fields, status: Fields = MAPPING) -> Fields:
+    """The shape of a kind of which users may give a status."""
+    return fields(metadata=METADATA, spec=spec, status=status)
+
+
+UNRULED = Rules(_told(MAPPING), keeps_status=True)
 
 VOLCANO = {
     "Job.batch.volcano.sh": Rules(
@@ -177,7 +184,7 @@ CORE = {
         _top(cron_job.BATCH_CRON_SPEC), (cron_job.default_batch_cron,), (cron_job.check_batch_cron,)
     ),
     "Node": Rules(
-        fields(metadata=METADATA, spec=node.NODE_SPEC, status=node.NODE_STATUS),
+        _told(node.NODE_SPEC, node.NODE_STATUS),
         checks=(node.check_node,),
         keeps_status=True,
     ),
@@ -234,6 +241,20 @@ QUOTAS = {
     "ResourceFlavor.kueue.x-k8s.io": Rules(_top(topology.FLAVOR_SPEC), checks=(topology.check_flavor,)),
     "LocalQueue.kueue.x-k8s.io": Rules(
         _top(cluster_queue.LOCAL_QUEUE_SPEC), (cluster_queue.default_local_queue,), (cluster_queue.check_local_queue,)
+    ),
+    "Workload.kueue.x-k8s.io": Rules(
+        _told(kueue_work.WORKLOAD_SPEC, kueue_work.WORKLOAD_STATUS),
+        checks=(kueue_work.check_workload_object,),
+        keeps_status=True,
+    ),
+    "WorkloadPriorityClass.kueue.x-k8s.io": Rules(
+        _flat(kueue_work.PRIORITY_CLASS), checks=(kueue_work.check_work_priority,)
+    ),
+    "AdmissionCheck.kueue.x-k8s.io": Rules(_told(kueue_work.CHECK_SPEC, kueue_work.CHECK_STATUS), keeps_status=True),
+    "Device.scheduling.koordinator.sh": Rules(
+        _told(device.DEVICE_SPEC),
+        checks=(device.check_device,),
+        keeps_status=True,
     ),
 }
 

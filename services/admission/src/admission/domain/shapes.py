@@ -39,9 +39,10 @@ class ListOf:
 
 @dataclass(frozen=True, slots=True)
 class MapOf:
-    """A mapping with keys of the user's choice."""
+    """A mapping with keys of the user's choice; those that are not the user's to choose (``without``) are left out."""
 
     item: "Shape"
+    without: frozenset[str] = frozenset()
 
 
 Shape = Scalar | Fields | ListOf | MapOf
@@ -109,6 +110,8 @@ class Reading:
     def _map(self, path: str, shape: MapOf, value: Mapping[str, Any]) -> Any:
         result = {}
         for name, item in value.items():
+            if name in shape.without:
+                continue
             if item is not None:
                 result[str(name)] = self.read(entry(path, name), shape.item, item)
             elif not isinstance(shape.item, Scalar):
@@ -150,6 +153,8 @@ def one_of(path: str, value: Any, allowed: Iterable[str]) -> Iterable[FieldError
         yield FieldError(path, value, f"must be one of {', '.join(words)}")
 
 
+LARGEST = (1 << 31) - 1
+"""The largest count or number of seconds: as wide as in Kubernetes, and sums with the time of day stay dates."""
 MOST_PODS = 100_000
 """Pods that one task or workload may ask for: one slip of the finger must not fill a cluster with millions of objects."""
 
@@ -160,7 +165,10 @@ def pod_count(path: str, value: Any, least: int = 0) -> Iterable[FieldError]:
 
 
 def within(path: str, value: Any, least: int, most: int | None = None) -> Iterable[FieldError]:
-    """An error where the whole number ``value`` is given and not from ``least`` to ``most``."""
-    if value is None or (value >= least and (most is None or value <= most)):
+    """An error where the whole number ``value`` is given and not from ``least`` to ``most`` (None: to LARGEST)."""
+    if value is None or least <= value <= (LARGEST if most is None else most):
         return
-    yield FieldError(path, value, f"must be at least {least}" if most is None else f"must be from {least} to {most}")
+    if most is not None:
+        yield FieldError(path, value, f"must be from {least} to {most}")
+    else:
+        yield FieldError(path, value, f"must be at least {least}" if value < least else f"must be at most {LARGEST}")

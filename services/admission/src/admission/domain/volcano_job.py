@@ -14,14 +14,15 @@ from admission.domain.job_tasks import RETRIES, TASKS, check_tasks, default_task
 from admission.domain.network_topology import NETWORK_TOPOLOGY, check_topology, default_topology
 from admission.domain.priority import warn_missing_class
 from admission.domain.queue_choice import check_queue, choose_queue
-from admission.domain.shapes import ANYTHING, TEXT, TEXTS, WHOLE, ListOf, MapOf, closed, copied, within
+from admission.domain.shapes import TEXT, TEXTS, WHOLE, ListOf, MapOf, closed, copied, within
+from admission.domain.volumes import CLAIM_SPEC, check_claim_spec
 from admission.domain.world import Review
 from kube import Manifest
 
 JOB_SPEC = closed(
     schedulerName=TEXT,
     minAvailable=WHOLE,
-    volumes=ListOf(closed(mountPath=TEXT, volumeClaimName=TEXT, volumeClaim=ANYTHING)),
+    volumes=ListOf(closed(mountPath=TEXT, volumeClaimName=TEXT, volumeClaim=CLAIM_SPEC)),
     tasks=TASKS,
     policies=POLICIES,
     plugins=MapOf(TEXTS),
@@ -97,6 +98,7 @@ def _check_volumes(path: str, volumes: list[Manifest]) -> Iterable[FieldError]:
         if len(claims) != 1:
             rule = f"must have either a volumeClaim or a volumeClaimName, but has {' and '.join(claims) or 'neither'}"
             yield FieldError(where, target, rule)
+        yield from check_claim_spec(f"{where}.volumeClaim", volume.get("volumeClaim") or {})
 
 
 def check_job_update(review: Review) -> Iterable[FieldError]:

@@ -1,9 +1,11 @@
 """Volumes: claims, the volumes that they are bound to, and the classes that say how."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from typing import Any
 
 from admission.domain.changes import fixed
 from admission.domain.errors import FieldError
+from admission.domain.object_meta import TEMPLATE_METADATA
 from admission.domain.pod_placement import NODE_TERM
 from admission.domain.quantities import check_amounts
 from admission.domain.selectors import SELECTOR, check_selector
@@ -37,32 +39,38 @@ CLASS = fields(
     allowVolumeExpansion=TRUTH,
     allowedTopologies=ListOf(fields(matchLabelExpressions=ListOf(fields(key=TEXT, values=TEXTS)))),
 )
+CLAIM_TEMPLATE = fields(metadata=TEMPLATE_METADATA, spec=CLAIM_SPEC)
+"""What a claim is made from."""
 ACCESS_MODES = ("ReadWriteOnce", "ReadOnlyMany", "ReadWriteMany", "ReadWriteOncePod")
 
 
 def check_volume_claim(review: Review) -> Iterable[FieldError]:
     """A claim says how it is mounted and how much it holds."""
     spec = review.spec
-    modes = spec.get("accessModes") or []
-    if not modes:
+    if not spec.get("accessModes"):
         yield FieldError("spec.accessModes", None, f"is required; give one of {', '.join(ACCESS_MODES)}")
-    for index, mode in enumerate(modes):
-        yield from one_of(f"spec.accessModes[{index}]", mode, ACCESS_MODES)
-    requests = (spec.get("resources") or {}).get("requests") or {}
-    if "storage" not in requests:
+    if "storage" not in ((spec.get("resources") or {}).get("requests") or {}):
         yield FieldError("spec.resources.requests.storage", None, "is required; say how much the volume holds")
-    yield from check_amounts("spec.resources.requests", requests)
-    yield from _check_modes(modes)
-    yield from check_selector("spec.selector", spec.get("selector"))
+    yield from check_claim_spec("spec", spec)
     for name in ("accessModes", "storageClassName", "volumeMode", "selector"):
         if review.old is not None and name in spec and review.before("spec", name) is not None:
             yield from fixed(f"spec.{name}", review.before("spec", name), spec[name], "make another claim")
 
 
-def _check_modes(modes: list[str]) -> Iterable[FieldError]:
+def check_claim_spec(path: str, spec: Mapping[str, Any]) -> Iterable[FieldError]:
+    """What a claim says makes sense; for claims, and for what claims are made from."""
+    modes = spec.get("accessModes") or []
+    for index, mode in enumerate(modes):
+        yield from one_of(f"{path}.accessModes[{index}]", mode, ACCESS_MODES)
+    yield from _check_modes(f"{path}.accessModes", modes)
+    yield from check_amounts(f"{path}.resources.requests", (spec.get("resources") or {}).get("requests"))
+    yield from check_selector(f"{path}.selector", spec.get("selector"))
+
+
+def _check_modes(path: str, modes: list[str]) -> Iterable[FieldError]:
     """Who wants a volume for one pod alone cannot want it for several."""
     if "ReadWriteOncePod" in modes and len(modes) > 1:
-        yield FieldError("spec.accessModes", modes, "ReadWriteOncePod may not stand beside other modes")
+        yield FieldError(path, modes, "ReadWriteOncePod may not stand beside other modes")
 
 
 def default_volume(review: Review) -> None:
@@ -78,7 +86,7 @@ def check_volume(review: Review) -> Iterable[FieldError]:
         yield FieldError("spec.accessModes", None, f"is required; give one of {', '.join(ACCESS_MODES)}")
     for index, mode in enumerate(modes):
         yield from one_of(f"spec.accessModes[{index}]", mode, ACCESS_MODES)
-    yield from _check_modes(modes)
+    yield from _check_modes("spec.accessModes", modes)
     if "storage" not in (spec.get("capacity") or {}):
         yield FieldError("spec.capacity.storage", None, "is required; say how much the volume holds")
     yield from check_amounts("spec.capacity", spec.get("capacity") or {})

@@ -2,12 +2,12 @@
 
 from collections.abc import Iterable
 
+from admission.domain import names
 from admission.domain.changes import fixed
 from admission.domain.errors import FieldError
 from admission.domain.pod_template import FINISHING, POD_TEMPLATE, check_template, default_template
 from admission.domain.selectors import SELECTOR, check_selector, matches
 from admission.domain.shapes import (
-    ANYTHING,
     EITHER,
     TEXT,
     TRUTH,
@@ -19,6 +19,7 @@ from admission.domain.shapes import (
     pod_count,
     within,
 )
+from admission.domain.volumes import CLAIM_TEMPLATE, check_claim_spec
 from admission.domain.world import Review
 from kube import Manifest
 
@@ -33,7 +34,7 @@ WORKLOAD_SPEC = fields(
     strategy=fields(type=TEXT, rollingUpdate=fields(maxSurge=EITHER, maxUnavailable=EITHER)),
     serviceName=TEXT,
     podManagementPolicy=TEXT,
-    volumeClaimTemplates=ListOf(fields(metadata=fields(name=TEXT), spec=ANYTHING)),
+    volumeClaimTemplates=ListOf(CLAIM_TEMPLATE),
 )
 BATCH_JOB_SPEC = fields(
     parallelism=WHOLE,
@@ -118,7 +119,10 @@ def check_workload(review: Review) -> Iterable[FieldError]:
     yield from pod_count("spec.replicas", spec.get("replicas"))
     yield from within("spec.minReadySeconds", spec.get("minReadySeconds"), 0)
     yield from one_of("spec.strategy.type", (spec.get("strategy") or {}).get("type"), ("RollingUpdate", "Recreate"))
-    claims = [(claim.get("metadata") or {}).get("name") or "" for claim in spec.get("volumeClaimTemplates") or []]
+    templates = spec.get("volumeClaimTemplates") or []
+    claims = [(claim.get("metadata") or {}).get("name") or "" for claim in templates]
+    for index, claim in enumerate(templates):
+        yield from _check_claim(f"spec.volumeClaimTemplates[{index}]", claim)
     yield from check_template("spec.template", spec.get("template"), ("Always",), claims)
     selector = spec.get("selector") or {}
     yield from check_selector("spec.selector", selector)
@@ -129,6 +133,13 @@ def check_workload(review: Review) -> Iterable[FieldError]:
         yield FieldError("spec.template.metadata.labels", labels, "must match spec.selector; give the pods its labels")
     if review.old is not None:
         yield from fixed("spec.selector", review.before("spec", "selector"), selector, WAY_OUT)
+
+
+def _check_claim(path: str, claim: Manifest) -> Iterable[FieldError]:
+    metadata = claim.get("metadata") or {}
+    yield from names.dns_label(f"{path}.metadata.name", metadata.get("name") or "")
+    yield from names.labels(f"{path}.metadata.labels", metadata.get("labels") or {})
+    yield from check_claim_spec(f"{path}.spec", claim.get("spec") or {})
 
 
 def default_batch_job(review: Review) -> None:
@@ -148,8 +159,8 @@ def _leave_to_queue(review: Review) -> None:
     _leave_size_to_queue(review, spec, old)
     before = (old.get("template") or {}).get("metadata") or {}
     given = (spec.get("template") or {}).setdefault("metadata", {})
-    for part, names in (("labels", (LOCAL_QUEUE,)), ("annotations", QUOTA_NOTES)):
-        kept = {name: before[part][name] for name in names if name in (before.get(part) or {})}
+    for part, kept_names in (("labels", (LOCAL_QUEUE,)), ("annotations", QUOTA_NOTES)):
+        kept = {name: before[part][name] for name in kept_names if name in (before.get(part) or {})}
         if kept:
             given[part] = {**(given.get(part) or {}), **kept}
 

@@ -12,6 +12,8 @@ from cluster_gateway.domain.draft import Draft
 from kube import Event, Key, Manifest, Object, Store, merge, rfc3339
 
 DEFAULT_GRACE_SECONDS = 30
+MOST_GRACE_SECONDS = (1 << 31) - 1
+"""More would be no date."""
 ENDED = ("Succeeded", "Failed")
 """The phases of a pod that has come to its end."""
 
@@ -168,6 +170,7 @@ class Cluster:
         if grace is None:
             given = item.spec.get("terminationGracePeriodSeconds")
             grace = given if isinstance(given, int) and given >= 0 else DEFAULT_GRACE_SECONDS
+        grace = min(grace, MOST_GRACE_SECONDS)
         marked = {
             **item.metadata,
             "deletionTimestamp": rfc3339(self.now + grace * 1000),

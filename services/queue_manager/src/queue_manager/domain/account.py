@@ -72,12 +72,16 @@ class Accounts:
         if source is None:
             return None
         if event.new is None:
-            self.objects.pop(source, None)
-            self._read.pop(source, None)
+            self.forget(source)
         else:
             self.objects[source] = event.new
             self._read[source] = read_account(event.new, self.by_eviction)
         return source
+
+    def forget(self, source: Key) -> None:
+        """No Workload stands for it."""
+        self.objects.pop(source, None)
+        self._read.pop(source, None)
 
     def of(self, source: Key) -> Account:
         return self._read.get(source, FREE)

@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 
 from kube import Event, Key, Manifest, Object
-from queue_manager.domain.account import WORKLOAD, Accounts
+from queue_manager.domain.account import WORKLOAD, Accounts, source_of
 from queue_manager.domain.cohort_books import CohortBooks
 from queue_manager.domain.demand import Demand
 from queue_manager.domain.job_templates import JobTemplates
@@ -78,7 +78,10 @@ class WorkloadSources:
                 self._put(key, item)
 
     def _fold_account(self, event: Event) -> None:
+        before = source_of(event.old) if event.old is not None else None
         source = self.accounts.fold(event)
+        if before is not None and before != source:
+            self._leave(event.key, before)
         if source is None:
             return
         if source != event.key:
@@ -87,6 +90,14 @@ class WorkloadSources:
             self._put(source, event.new)
         else:
             self._drop(source)
+
+    def _leave(self, key: Key, before: Key) -> None:
+        """The Workload stood for ``before`` and does so no more."""
+        self.accounts.forget(before)
+        if before == key:
+            self._drop(before)
+        else:
+            self.renew([before])
 
     def show(self, key: Key) -> None:
         """The Workload object of this workload may say something old."""

@@ -138,8 +138,8 @@ class Controllers:
             self._fold_namespace(event)
         elif key.kind == VOLUME:
             self._fold_volume(event)
-        elif key.kind == CLAIM and event.object.spec.get("volumeName"):
-            self._dirty[Key(VOLUME, "", event.object.spec["volumeName"])] = None
+        elif key.kind == CLAIM:
+            self._dirty.update(_volume_of(event.object))
         if event.new is None:
             self._names.forget(event.object.uid)
             self._finished.pop(event.object.uid, None)
@@ -207,6 +207,12 @@ class Controllers:
         for item in self._store.owned_by(found.uid) if found else ():
             if item.kind == REPLICA_SET:
                 self._dirty[item.key] = None
+
+
+def _volume_of(claim: Object) -> dict[Key, None]:
+    """The volume that a claim is bound to. A claim of no sense has none: it must not stop the cluster for all."""
+    name = claim.spec.get("volumeName") if isinstance(claim.spec, dict) else None
+    return {Key(VOLUME, "", name): None} if name and isinstance(name, str) else {}
 
 
 def _comes_or_goes(pod: Event) -> bool:
