@@ -212,7 +212,8 @@ SUPPORT = (
     Support(
         "ElasticQuota.scheduling.sigs.k8s.io",
         ("queue_manager",),
-        "the tree of quotas: min, max, shared weight, lending, namespaces, `tidegate.dev/placement`; pods and gangs that name one are charged to it",
+        "the tree of quotas: min, max, shared weight, lending, namespaces, `tidegate.dev/placement`; "
+        "pods and gangs that name one are charged to it",
     ),
     Support(
         "ClusterQueue.kueue.x-k8s.io",
