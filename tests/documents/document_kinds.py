@@ -161,12 +161,14 @@ SUPPORT = (
         "PodGroup.scheduling.volcano.sh",
         _GATE,
         "`minMember`, `minTaskMember`, sub-groups, queue, priority, network topology (by labels of zones and racks where there are no "
-        "HyperNodes); `minResources` at the gate; the annotations `task-topology-affinity`, `-anti-affinity`, `-task-order`",
+        "HyperNodes); `minResources` at the gate; the annotations `task-topology-affinity`, `-anti-affinity`, `-task-order`; "
+        "`tidegate.dev/placement` (`binpack` or `spread`; of its job, too), which goes before its queue's",
     ),
     Support(
         "Queue.scheduling.volcano.sh",
         _GATE,
-        "the tree: weight, deserved, guarantee, capability at every ancestor, priority, `dequeueStrategy`, `reclaimable`, open and closed",
+        "the tree: weight, deserved, guarantee, capability at every ancestor, priority, `dequeueStrategy`, `reclaimable`, open and closed; "
+        "the annotation `tidegate.dev/placement` (`binpack` or `spread`), which goes before the cluster's, and holds for the queues below",
         "`affinity`, `type`, `extendClusters`",
     ),
     Support("TFJob.kubeflow.org", _JOB, f"{_TRAINING}; `TF_CONFIG`, `successPolicy`, `enableDynamicWorker`"),
@@ -212,13 +214,14 @@ SUPPORT = (
     Support(
         "ElasticQuota.scheduling.sigs.k8s.io",
         ("queue_manager",),
-        "the tree of quotas: min, max, shared weight, lending, namespaces; pods and gangs that name one are charged to it",
+        "the tree of quotas: min, max, shared weight, lending, namespaces, `tidegate.dev/placement`; "
+        "pods and gangs that name one are charged to it",
     ),
     Support(
         "ClusterQueue.kueue.x-k8s.io",
         ("queue_manager",),
         "quota by flavor, borrowing and lending limits, flavorFungibility, preemption, fairSharing, queueingStrategy, "
-        "namespaceSelector, stopPolicy, admissionChecks, admissionScope; its status",
+        "namespaceSelector, stopPolicy, admissionChecks, admissionScope, the annotation `tidegate.dev/placement`; its status",
     ),
     Support(
         "LocalQueue.kueue.x-k8s.io",

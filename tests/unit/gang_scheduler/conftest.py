@@ -2,6 +2,7 @@
 
 import json
 from dataclasses import dataclass, field, fields
+from itertools import takewhile
 from typing import Any
 
 import pytest
@@ -18,8 +19,8 @@ START_MS = 1_767_225_600_000
 GROUP = "PodGroup.scheduling.volcano.sh"
 RESERVATION = "Reservation.scheduling.koordinator.sh"
 
-CHOICES = 8
-"""So many of the core's fields are what its owner chooses."""
+CHOICES = tuple(takewhile(lambda item: item.init, fields(SchedulerCore)))
+"""The core's fields that its owner chooses: those before its state."""
 
 BOUND = {"type": "PodScheduled", "status": "True", "reason": "Bound"}
 
@@ -172,7 +173,7 @@ class Toy:
 
     def undone(self) -> list[str]:
         """What a successor would do that knows the facts, what it was told and what was remembered, and nothing else."""
-        successor = SchedulerCore(**{item.name: getattr(self.core, item.name) for item in fields(self.core)[:CHOICES]})
+        successor = SchedulerCore(**{item.name: getattr(self.core, item.name) for item in CHOICES})
         before = self.core._remembered
         remembered, self.core._remembered = self.core.remember() or before, before
         if remembered:

@@ -23,6 +23,8 @@ class Entitlement:
     capability: Amounts = field(default_factory=dict)
     maximum: Amounts = field(default_factory=dict)
     """What the capability can grow to, where that is more than it is now."""
+    placement: str = ""
+    """Which nodes its work goes to first, ``binpack`` or ``spread``, if it says so."""
 
     @property
     def limits(self) -> tuple[Any, ...]:
@@ -66,6 +68,7 @@ def _entitlement(name: str, item: Mapping[str, Any]) -> Entitlement:
         _amounts(item.get("guarantee")),
         _amounts(item.get("capability")),
         _amounts(item.get("maximum")),
+        str(item.get("placement") or ""),
     )
 
 

@@ -82,7 +82,7 @@ class FencedStart:
     ) -> Iterator[Mask]:
         room = self.trial.room
         rows = room.table.rows_for(records[0].shape)
-        fullest = room.placement is Placement.BINPACK
+        fullest = room.placement_of(records[0]) is Placement.BINPACK
         needs = self._needs(records) if sure else ()
         return room.hyper_nodes.choices(topology, room.fence, held, needs, rows, fullest=fullest)
 

@@ -112,7 +112,7 @@ def _place_rest(trial: Trial, batch: Batch) -> int:
     if trial.room.coupled(batch[0]):
         return place_coupled(trial, batch)
     # Where a share of a card goes best changes with every one that is placed, and so under spreading does all.
-    if trial.room.placement is Placement.SPREAD or batch[0].shape.devices.shares:
+    if trial.room.placement_of(batch[0]) is Placement.SPREAD or batch[0].shape.devices.shares:
         return _one_by_one(trial, batch)
     return _fill(trial, batch)
 

@@ -6,7 +6,7 @@ from gang_scheduler.domain.knowledge import Knowledge
 from gang_scheduler.domain.nearest_miss import place_of
 from gang_scheduler.domain.pod_record import PodRecord
 from gang_scheduler.domain.reservation_use import used_by
-from gang_scheduler.domain.scoring import POINT, RoomScore, static_score
+from gang_scheduler.domain.scoring import POINT, Placement, RoomScore, static_score
 from gang_scheduler.domain.vectors import Ints
 from kube import Manifest
 
@@ -26,10 +26,12 @@ def placed(k: Knowledge, record: PodRecord) -> Manifest:
         return answer
     why = _why(k, record)
     answer["why"] = why
+    manner = "packed" if why["placement"] == Placement.BINPACK else "spread"
     runners = ", ".join(f"{item['node']} ({item['score']})" for item in why["runnersUp"])
     answer["message"] += f": its score is {why['score']}" + (
         f", next would be {runners}" if runners else ", no other fits"
     )
+    answer["message"] += f"; nodes are {manner}, as {why['placementBy']} says"
     return answer
 
 
@@ -49,11 +51,13 @@ def _why(k: Knowledge, record: PodRecord) -> Manifest:
                 fits &= mask
         finally:
             room.occupy([record], slot, queue)
+    choice = room.choices.of(record)
     total: Ints = np.sum(list(parts.values()), axis=0)
     order = np.lexsort((table.rank(), -total))
     others = [int(other) for other in order if fits[other] and other != slot][:RUNNERS_UP]
     return {
-        "placement": str(k.cluster.placement),
+        "placement": str(choice.placement),
+        "placementBy": choice.source,
         "usedOfAllocatable": filled,
         "place": place_of(room, slot),
         **_scored(table.names[slot], parts, slot),
@@ -66,7 +70,7 @@ def _parts(k: Knowledge, record: PodRecord) -> dict[str, Ints]:
     """By part the score of every node, in millionths of a point."""
     room, table, shape = k.cluster.room, k.cluster.room.table, record.shape
     rows = table.rows_for(shape)
-    scored = RoomScore.of(shape, k.cluster.placement, table).of_nodes(table.allocatable[rows], table.used[rows])
+    scored = RoomScore.of(shape, room.placement_of(record), table).of_nodes(table.allocatable[rows], table.used[rows])
     zero = np.zeros(table.size, np.int64)
     parts = {"room": scored, "affinityTaintsDevices": static_score(shape, table), "podsAround": zero}
     parts["podsAround"] = zero + room.coupling_bonus(record)

@@ -9,6 +9,7 @@ from gang_scheduler.domain.host_ports import PortIndex
 from gang_scheduler.domain.hyper_nodes import HyperNodes
 from gang_scheduler.domain.level_tree import LevelTrees
 from gang_scheduler.domain.node_table import NodeTable
+from gang_scheduler.domain.placement_choice import PlacementChoices
 from gang_scheduler.domain.pod_affinity import NeighbourIndex
 from gang_scheduler.domain.pod_record import PodRecord
 from gang_scheduler.domain.queue_ledger import QueueLedger
@@ -34,6 +35,7 @@ class Room:
     neighbours: NeighbourIndex = field(init=False)
     ports: PortIndex = field(init=False)
     foresight: Foresight = field(init=False)
+    choices: PlacementChoices = field(init=False)
     views: ShapeViews = field(init=False)
     hyper_nodes: HyperNodes = field(init=False)
     level_trees: LevelTrees = field(init=False)
@@ -47,6 +49,7 @@ class Room:
         self.neighbours = NeighbourIndex(self.table)
         self.ports = PortIndex(self.table)
         self.foresight = Foresight(self.table)
+        self.choices = PlacementChoices(self.placement, self.ledger)
         self.views = ShapeViews(self.table, self.placement, self.foresight)
         self.hyper_nodes = HyperNodes(self.table)
         self.level_trees = LevelTrees(self.table)
@@ -98,11 +101,15 @@ class Room:
         if self.placement is Placement.BINPACK:
             self.foresight.renew()
 
+    def placement_of(self, record: PodRecord) -> Placement:
+        """Which nodes come first for a pod and for all of its gang."""
+        return self.choices.of(record).placement
+
     def view(self, record: PodRecord) -> ShapeView:
-        """The nodes as the pod's shape sees them."""
+        """The nodes as the pod's shape sees them, in the order that its gang, its queue or the cluster wants."""
         if self.placement is Placement.BINPACK:
             self.foresight.keep_up()
-        view = self.views.of(record.shape)
+        view = self.views.of(record.shape, self.placement_of(record))
         return view if self.fence is None else view.inside(self.fence)
 
     def class_of(self, record: PodRecord) -> PodClass:

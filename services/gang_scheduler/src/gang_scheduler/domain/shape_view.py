@@ -191,7 +191,7 @@ class ShapeView:
 
     def _scores(self, allocatable: Ints, used: Ints, copies: Ints, slots: Slots) -> Ints:
         """How full nodes are; but where there are cards, and room, what a pod would spoil, once the foresight knows it."""
-        if not self.foresight.version:
+        if not self.foresight.version or self.placement is Placement.SPREAD:
             score = self._score.of_nodes(allocatable, used)
             return score + self._spared(slots) if self._packs_shares else score
         fits = np.flatnonzero(copies)
@@ -208,20 +208,21 @@ class ShapeView:
 
 @dataclass(slots=True)
 class ShapeViews:
-    """The views of the shapes in use, the ones that were made first leave when there are too many."""
+    """The views of the shapes in use, packing and spreading, the ones that were made first leave when there are too many."""
 
     table: NodeTable
     placement: Placement
     foresight: Foresight
     limit: int = 1024
-    _views: dict[int, ShapeView] = field(default_factory=dict)
+    _views: dict[tuple[int, Placement], ShapeView] = field(default_factory=dict)
 
-    def of(self, shape: PodShape) -> ShapeView:
-        """The view of ``shape``, up to date."""
-        view = self._views.get(shape.index)
+    def of(self, shape: PodShape, placement: Placement | None = None) -> ShapeView:
+        """The view of ``shape``, up to date; ``placement`` decides which nodes come first, not how many copies fit where."""
+        key = shape.index, placement or self.placement
+        view = self._views.get(key)
         if view is None:
             if len(self._views) >= self.limit:
-                for index in list(self._views)[: self.limit // 2]:
-                    del self._views[index]
-            view = self._views[shape.index] = ShapeView(shape, self.table, self.placement, self.foresight)
+                for old in list(self._views)[: self.limit // 2]:
+                    del self._views[old]
+            view = self._views[key] = ShapeView(shape, self.table, key[1], self.foresight)
         return view.sync()

@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from kube import Manifest, Object
+from queue_manager.domain.queue_tree import PLACEMENT
 from resources import QuantityError, parse_amounts, parse_milli
 
 CLUSTER_QUEUE = "ClusterQueue.kueue.x-k8s.io"
@@ -70,6 +71,8 @@ class ClusterQueue:
     """The admission checks to be answered, each with the flavors that it is about; none for all."""
     by_use: bool = False
     """Whether its LocalQueues are served by what they have used, the least first."""
+    placement: str = ""
+    """Whether its work is packed or spread over nodes, if it says so."""
 
     def checks_of(self, flavors: Iterable[str]) -> list[str]:
         """The checks that have to agree before work with quota of these flavors may start."""
@@ -143,6 +146,7 @@ def read_cluster_queue(item: Object) -> ClusterQueue:
         borrow_policy=str(borrowing.get("policy") or "Never"),
         borrow_threshold=borrowing.get("maxPriorityThreshold"),
         checks=_checks(spec),
+        placement=item.annotations.get(PLACEMENT, ""),
         by_use=(spec.get("admissionScope") or {}).get("admissionMode") == "UsageBasedAdmissionFairSharing",
     )
 

@@ -29,7 +29,7 @@ from queue_manager.domain.job_workload import JOB
 from queue_manager.domain.kueue_policy import EVICTION, KueuePolicy
 from queue_manager.domain.members import COHORTS, LOCAL_QUEUE
 from queue_manager.domain.quota_holding import Promise
-from queue_manager.domain.share_rules import OPEN_ENTRY
+from queue_manager.domain.share_rules import OPEN_ENTRY, placement_entry
 from queue_manager.domain.supervision import Supervision
 from queue_manager.domain.topology_gate import TopologyGate
 from queue_manager.domain.workload import Workload
@@ -144,7 +144,7 @@ class Cohorts:
         if books.renewed:
             books.renew()
             self._grants = {}
-            entries = {f"{COHORTS}/{name}": OPEN_ENTRY for name in books.queues}
+            entries = {f"{COHORTS}/{name}": OPEN_ENTRY | placement_entry(queue) for name, queue in books.queues.items()}
             self._news = self._news or entries != self.entries
             self.entries = entries
             self._supervision.look_at_all()

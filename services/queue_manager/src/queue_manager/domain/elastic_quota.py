@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from kube import Object
-from queue_manager.domain.queue_tree import Queue, amounts_of
+from queue_manager.domain.queue_tree import PLACEMENT, Queue, amounts_of
 from resources import Amounts
 
 ELASTIC_QUOTA = "ElasticQuota.scheduling.sigs.k8s.io"
@@ -41,6 +41,7 @@ def read_quota(item: Object) -> Queue:
         lends=labels.get(LABEL + "allow-lent-resource") != "false",
         shared_weight=most | _listed(item.annotations.get(LABEL + "shared-weight")),
         namespace=item.namespace,
+        placement=item.annotations.get(PLACEMENT, ""),
     )
 
 

@@ -36,6 +36,8 @@ class Queue:
     """Of an elastic quota: by what it takes part in the sharing of what is left, by resource."""
     namespace: str = ""
     """Of an elastic quota: where its object is."""
+    placement: str = ""
+    """Whether its work is packed or spread over nodes, if it says so."""
 
     @property
     def key(self) -> Key:
@@ -44,6 +46,10 @@ class Queue:
     @property
     def is_open(self) -> bool:
         return self.state in ("", OPEN)
+
+
+PLACEMENT = "tidegate.dev/placement"
+"""Annotation of a queue: ``binpack`` or ``spread``."""
 
 
 def queue_key(name: str) -> Key:
@@ -67,6 +73,7 @@ def read_queue(item: Object) -> Queue:
         capability=amounts_of(spec.get("capability")),
         state=str(item.status.get("state") or ""),
         closed_by_parent=item.annotations.get(CLOSED_BY_PARENT) == "true",
+        placement=item.annotations.get(PLACEMENT, ""),
     )
 
 

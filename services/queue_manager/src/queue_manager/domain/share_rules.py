@@ -7,6 +7,7 @@ import numpy as np
 
 from kube import Manifest
 from queue_manager.domain.claims import CLAIMS, Matrix
+from queue_manager.domain.cluster_queue import ClusterQueue
 from queue_manager.domain.elastic_share import QuotaTerms, light_weights, runtime
 from queue_manager.domain.fair_share import Layout, deserved, lay_out
 from queue_manager.domain.max_min import LARGEST
@@ -53,6 +54,7 @@ class QueueRule:
             "guarantee": dict(queue.guarantee),
             "capability": dict(queue.capability),
             "strict_fifo": queue.fifo or self.policy.strict_fifo,
+            **placement_entry(queue),
         }
 
 
@@ -107,4 +109,10 @@ class QuotaRule:
             "maximum": dict(queue.capability),
             "fixed": {name: queue.deserved.get(name, 0) for name in queue.capability},
             "strict_fifo": self.strict_fifo,
+            **placement_entry(queue),
         }
+
+
+def placement_entry(queue: Queue | ClusterQueue) -> Manifest:
+    """The words for whether its work is packed or spread; none where it does not say."""
+    return {"placement": queue.placement} if queue.placement else {}
