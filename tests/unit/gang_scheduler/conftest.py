@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from gang_scheduler.domain.core import SchedulerCore
-from kube import Decision, Event, Key, Manifest, Mutation, Object, Outcome, Store, Verb, from_manifest, merge
+from kube import Decision, Event, Key, Manifest, Mutation, Object, Outcome, Store, Verb, from_manifest, merge, rfc3339
 from kube.devices import annotations_of
 from resources import parse_amounts
 from testing.scenarios.cards import given_twice
@@ -200,7 +200,10 @@ class Toy:
                 continue
             if mutation.verb is Verb.BIND:
                 spec = {**old.spec, "nodeName": mutation.node}
-                status = merge(old.status, {"phase": self.phase, "conditions": [BOUND]})
+                status = merge(
+                    old.status,
+                    {"phase": self.phase, "conditions": [{**BOUND, "lastTransitionTime": rfc3339(self.now)}]},
+                )
                 told = annotations_of(mutation.devices or {})
                 metadata = {**old.metadata, "annotations": {**old.annotations, **told}} if told else old.metadata
                 bound = old.changed(metadata=metadata, body={**old.body, "spec": spec}, status=status)

@@ -46,7 +46,6 @@ class Cluster(NodeBooks):
             "Namespace": self._fold_namespace,
             "PriorityClass.scheduling.k8s.io": self._fold_priority_class,
             "Queue.scheduling.volcano.sh": self._fold_queue,
-            METRIC: self.fold_metric,
             RESOURCE_CLAIM: self.fold_claim,
             SLICE: self._fold_devices,
             CLASS: self._fold_devices,
@@ -59,17 +58,22 @@ class Cluster(NodeBooks):
         }
 
     def fold(self, events: Iterable[Event], now: int = 0) -> None:
-        """Take in one change set, as of ``now``. What pods refer to is read before the pods."""
+        """Take in one change set, as of ``now``. What pods refer to is read before the pods, what was measured of them after."""
         pods: list[Event] = []
+        metrics: list[Event] = []
         for event in events:
             kind = event.key.kind
             if kind == "Pod":
                 pods.append(event)
+            elif kind == METRIC:
+                metrics.append(event)
             elif kind in self._folds:
                 self._folds[kind](event)
         for event in pods:
             self.run_times.fold(event, now)
             self.fold_pod(event)
+        for event in metrics:
+            self.fold_metric(event)
 
     def hear(self, queues: dict[str, Entitlement], namespaces: Mapping[str, str] | None = None) -> None:
         """New entitlements of the queues are in force, and with them the queues of whole namespaces."""
