@@ -1,17 +1,26 @@
 """What a placement spoils: the vectors against the plain sum, what was kept against what is computed anew, and where pods go."""
 
+import json
 from typing import Any
+from unittest import mock
 
 import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from gang_scheduler.domain.foresight import BEST, FIRST_LOOK, HALF, Foresight
+from gang_scheduler.domain import appraisal
+from gang_scheduler.domain.appraisal import BEST, HALF, Appraisal
+from gang_scheduler.domain.basis import read, written
+from gang_scheduler.domain.core import SchedulerCore
+from gang_scheduler.domain.foresight import FIRST_LOOK
+from gang_scheduler.domain.memory import load
 from gang_scheduler.domain.mixture import PATIENCE, ask_of
 from gang_scheduler.domain.pod_shape import PodShape
+from gang_scheduler.domain.prices import PRICE
 from gang_scheduler.domain.scoring import Placement
 from gang_scheduler.domain.shape_view import ShapeView
+from kube import Event, Key
 
 CORE, RATIO = "koordinator.sh/gpu-core", "koordinator.sh/gpu-memory-ratio"
 QUIET = settings(max_examples=6, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
@@ -30,36 +39,34 @@ def add_pod(toy: Any, name: str, percent: int, cpu: int, model: str = "") -> Non
     toy.pods(name, 1, requests=requests, **({"nodeSelector": {"model": model}} if model else {}))
 
 
-def plain_worth(foresight: Foresight, slot: int, cpu: float, memory: float, cards: list[int]) -> float:
+def plain_worth(appraisal: Appraisal, slot: int, cpu: float, memory: float, cards: list[int]) -> float:
     """The worth of one node, term by term."""
-    prices = foresight._prices
-    assert prices is not None
+    prices, at = appraisal.prices, int(appraisal.classes[slot])
+    measures, filling = prices.measures, prices.fillings[at]
     worth = 0.0
-    for kind in range(len(prices.cpu)):
-        parts = sum(prices.parts[kind, free] for free in cards)
-        limits = cpu * prices.cpu[kind, 0], memory * prices.memory[kind, 0], parts * prices.cards[kind, 0]
-        worth += int(min(limits) + 1e-9) * prices.per_copy[kind, slot]
-    at = int(prices.node_class[slot])
-    served = sum(prices.filling.served[at, free] for free in cards)
-    tight = served * max(prices.filling.cpu[at] / max(cpu, 1), prices.filling.memory[at] / max(memory, 1))
-    return float(worth + prices.per_card * served / (1 + tight**16) ** 0.0625)
+    for kind in range(len(measures.cpu)):
+        parts = sum(measures.parts[kind, free] for free in cards)
+        limits = cpu * measures.cpu[kind, 0], memory * measures.memory[kind, 0], parts * measures.cards[kind, 0]
+        worth += int(min(limits) + 1e-9) * prices.per_copy[kind, at] / PRICE
+    served = sum(filling.served[free] for free in cards)
+    tight = served * max(filling.cpu / max(cpu, 1), filling.memory / max(memory, 1))
+    return float(worth + prices.basis.mixed * served / (1 + tight**16) ** 0.0625)
 
 
-def plain_score(foresight: Foresight, shape: PodShape, slot: int) -> float:
-    """The score of one node for one pod, from the books alone."""
-    table = foresight.table
+def plain_score(appraisal: Appraisal, shape: PodShape, slot: int) -> float:
+    """The score of one node for one pod, from the books and what was found at the last look."""
+    table = appraisal.table
     rows = table.resources.rows
     cpu, memory = (float(table.allocatable[rows[of], slot] - table.used[rows[of], slot]) for of in ("cpu", "memory"))
     cards = [int(free) for free in table.devices.free.core[: len(table.devices._described[slot][0]), slot]]
-    ask = ask_of(shape, foresight._card_memory)
+    ask = ask_of(shape, appraisal.basis.card_memory)
     after = sorted(cards)
     for _ in range(ask.cards):
         fullest = min(free for free in after if free >= ask.percent)
         after.remove(fullest)
         after.append(fullest - ask.percent)
-    before = plain_worth(foresight, slot, cpu, memory, cards)
-    assert foresight._prices is not None
-    loss = (before - plain_worth(foresight, slot, cpu - ask.cpu, memory - ask.memory, after)) * foresight._prices.scale
+    before = plain_worth(appraisal, slot, cpu, memory, cards)
+    loss = before - plain_worth(appraisal, slot, cpu - ask.cpu, memory - ask.memory, after)
     return BEST * HALF / (HALF + max(loss, -HALF / 2))
 
 
@@ -74,21 +81,135 @@ def crowd(toy: Any, asks: list[tuple[int, int, str]]) -> None:
             toy.finish(f"p{number - 2}")
 
 
-@given(asks=st.lists(ASKS, min_size=24, max_size=40))
+@given(asks=st.lists(ASKS, min_size=24, max_size=40), few=st.sampled_from([0, 6, 100]))
 @QUIET
-def test_scores_are_those_of_the_plain_sum_whatever_was_kept_from_before(new_toy: Any, asks: Any) -> None:
+def test_scores_are_those_of_the_plain_sum_whatever_was_kept_from_before(new_toy: Any, asks: Any, few: int) -> None:
+    toy = new_toy()
+    with mock.patch.object(appraisal, "FEW", few):
+        crowd(toy, asks)
+        room = toy.core.cluster.room
+        for shape in list(room.foresight.census.counts) if room.foresight.version else ():
+            view = room.views.of(shape)
+            found = Appraisal(room.table, room.foresight.basis)
+            room.foresight._appraisal, known = found, room.foresight._appraisal
+            fresh = ShapeView(shape, room.table, Placement.BINPACK, room.foresight).sync()
+            room.foresight._appraisal = known
+            assert (view.keys == fresh.keys).all()
+            places = np.flatnonzero(view.copies)
+            for slot, score in zip(places, known.scores(shape, places), strict=True):
+                assert score == known.score_of(shape, int(slot)) == found.score_of(shape, int(slot))
+                assert score == pytest.approx(plain_score(known, shape, int(slot)), abs=1)
+
+
+@given(asks=st.lists(ASKS, min_size=24, max_size=40), percent=st.integers(0, 100), count=st.integers(1, 16))
+@QUIET
+def test_many_nodes_are_valued_like_each_of_them_to_the_last_bit(
+    new_toy: Any, asks: Any, percent: int, count: int
+) -> None:
     toy = new_toy()
     crowd(toy, asks)
-    room = toy.core.cluster.room
-    if not room.foresight.version:
+    known = toy.core.cluster.room.foresight._appraisal
+    if known is None:
         return
-    for shape in list(room.foresight.census.counts):
-        view = room.views.of(shape)
-        fresh = ShapeView(shape, room.table, Placement.BINPACK, room.foresight).sync()
-        assert (view.keys == fresh.keys).all()
-        places = np.flatnonzero(view.copies)
-        for slot, score in zip(places, room.foresight.scores(shape, places), strict=True):
-            assert score == pytest.approx(plain_score(room.foresight, shape, int(slot)), abs=1)
+    cards = [known.cards.number(bytes(sorted([percent] * at + [100] * (count - at)))) for at in range(count + 1)]
+    states = [(0, 1000 * at + 3, (at << 30) + 1, number) for at, number in enumerate(cards)]
+    assert known._worths_of(*np.array(states).T).tolist() == [known._worth_of(state) for state in states]
+
+
+MOVES = st.one_of(
+    ASKS.map(lambda ask: ("pod", *ask)),
+    st.tuples(st.just("end"), st.integers(0, 200)),
+    st.tuples(
+        st.just("node"), st.sampled_from([1, 2, 4, 8]), st.sampled_from([8, 32, 96]), st.sampled_from(["a", "b"])
+    ),
+    st.tuples(st.just("relabel"), st.integers(0, 4), st.sampled_from(["a", "b", "c"])),
+    st.tuples(st.just("lose"), st.integers(0, 4)),
+)
+
+
+def live(toy: Any, number: int, move: tuple[Any, ...]) -> None:
+    """One thing happens in the cluster."""
+    match move:
+        case "pod", *ask:
+            add_pod(toy, f"p{number}", *ask)
+        case "node", cards, cpu, model:
+            add_node(toy, f"m{number}", cards, cpu, model)
+        case "end", at:
+            running = [name for name in toy.bound() if toy.pod(name).status["phase"] == "Running"]
+            if running:
+                toy.finish(running[at % len(running)])
+        case "relabel", at, model:
+            node = (
+                toy.store.objects[Key("Node", "", f"n{at}")] if Key("Node", "", f"n{at}") in toy.store.objects else None
+            )
+            if node is not None:
+                labels = {**node.labels, "model": model}
+                toy.fold([toy.store.put(node.changed(metadata={**node.metadata, "labels": labels}))])
+        case "lose", at:
+            toy.delete(Key("Node", "", f"n{at}"))
+
+
+def restarted(toy: Any, private: bytes | None) -> None:
+    """A new core takes the place of the old one, which left its private state behind."""
+    toy.core = SchedulerCore()
+    if private:
+        toy.core.restore(private)
+    order = sorted(toy.store.objects.values(), key=lambda item: (item.key.kind != "Node", item.name[::-1]))
+    toy.fold([Event(None, item) for item in order])
+    toy.entitle()
+
+
+@given(
+    asks=st.lists(ASKS, min_size=20, max_size=30),
+    moves=st.lists(MOVES, min_size=4, max_size=24),
+    restarts=st.sets(st.integers(0, 23)),
+)
+@settings(QUIET, max_examples=12)
+def test_a_core_that_was_restarted_decides_like_one_that_went_on(
+    new_toy: Any, asks: Any, moves: Any, restarts: Any
+) -> None:
+    steady, other = new_toy(), new_toy()
+    private = None
+    for toy in (steady, other):
+        crowd(toy, asks)
+    private = other.core.remember()
+    for number, move in enumerate(moves):
+        if number in restarts:
+            restarted(other, private)
+        for toy in (steady, other):
+            live(toy, 100 + number, move)
+            toy.settle()
+        private = other.core.remember() or private
+        assert {name: steady.where(name) for name in steady.bound()} == {
+            name: other.where(name) for name in other.bound()
+        }
+        assert steady.core.cluster.room.foresight.basis == other.core.cluster.room.foresight.basis
+
+
+def test_what_was_learned_is_remembered_only_when_it_is_new(toy: Any) -> None:
+    learned(toy, (100, 8, "a"), (47, 2, ""))
+    private = toy.core.remember()
+    assert private is not None and b"foresight" in private
+    add_pod(toy, "new", 47, 2)
+    toy.settle()
+    assert toy.core.remember() is None
+    assert load(private).foresight == json.loads(written(toy.core.cluster.room.foresight.basis))
+
+
+@pytest.mark.parametrize(
+    "data", [None, {}, [], "x", {"pods": 20}, {"prices": [[0, 99, 1]]}, {"rules": []}, {"asks": [[0]]}]
+)
+def test_a_basis_that_cannot_be_read_is_dropped_and_looked_for_anew(toy: Any, data: Any) -> None:
+    learned(toy, (100, 8, "a"), (47, 2, ""))
+    foresight = toy.core.cluster.room.foresight
+    good = foresight.basis
+    assert read(json.loads(written(good))) == good
+    broken = {**json.loads(written(good)), **data} if isinstance(data, dict) and data.keys() - {"pods"} else data
+    foresight.restore(broken)
+    assert foresight.basis is None
+    add_pod(toy, "new", 47, 2)
+    toy.settle()
+    assert foresight.basis is not None
 
 
 def test_nothing_is_foreseen_before_enough_pods_with_cards_run(new_toy: Any) -> None:
@@ -137,8 +258,7 @@ def test_a_pod_without_cards_goes_where_no_card_needs_the_cpu(new_toy: Any) -> N
 def test_a_card_serves_what_its_rest_can_still_be_used_for(new_toy: Any) -> None:
     toy = new_toy()
     learned(toy, (81, 4, ""))
-    prices = toy.core.cluster.room.foresight._prices
-    served = prices.filling.served[prices.node_class[0]]
+    served = toy.core.cluster.room.foresight._appraisal.prices.fillings[0].served
     assert served[19] == 0
     assert served[81] == pytest.approx(0.81)
     assert served[100] == served[81]

@@ -182,11 +182,12 @@ class SchedulerCore:
         return min((time for time in times if time is not None), default=None)
 
     def remember(self) -> bytes | None:
-        """The claims, those of the decisions just made included; None if they are as they were."""
+        """The claims, those of the decisions just made included, and what was learned; None if all is as it was."""
         made = {claim.unit: claim for claim in self._planned}
         kept = {claim.unit: claim for claim in self.claims.promises.values()}
         claims = [*(kept | made).values(), *self.claims.reservations.values()]
-        content = dump(claims, self.heads.since, self.heads.first(), self.cluster.run_times.history.dump())
+        foresight = self.cluster.room.foresight.remember()
+        content = dump(claims, self.heads.since, self.heads.first(), self.cluster.run_times.history.dump(), foresight)
         if content == (self._remembered or dump((), {}, {})):
             return None
         self._remembered = content
@@ -195,10 +196,11 @@ class SchedulerCore:
     def restore(self, content: bytes) -> None:
         """Take up the claims of a predecessor. What became of the evictions behind them is told by the facts."""
         self._remembered = content
-        found, since, first, runs = load(content)
-        self.heads.recall(since, first)
-        self.cluster.run_times.history.load(runs)
-        for claim in found:
+        found = load(content)
+        self.heads.recall(found.heads, found.first)
+        self.cluster.run_times.history.load(found.runs)
+        self.cluster.room.foresight.restore(found.foresight)
+        for claim in found.claims:
             claim.ordered = True
             self.claims.add(claim)
 

@@ -1,9 +1,9 @@
 """What no fact tells and a restart must not lose: for whom room is kept, who is at the head of a queue since when, how long runs
-took."""
+took, what the foresight found when it last looked."""
 
 import json
 from collections.abc import Iterable, Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
 from gang_scheduler.domain.backfill import Place
 from gang_scheduler.domain.claims import Basis, Claim
@@ -42,9 +42,10 @@ def dump(
     heads: Since,
     first: Mapping[str, tuple[Unit, Place]],
     runs: Iterable[Iterable[str | int]] = (),
+    foresight: bytes = b"",
 ) -> bytes:
     """All of it as bytes. ``first`` are those that are the heads of their queues now, with their places; ``runs`` the lengths
-    of past runs."""
+    of past runs; ``foresight`` what the last look found, as JSON: it is long, and seldom another."""
     waiting = [[_parts(unit), since] for unit, since in sorted(heads.items())]
     content: Manifest = {
         "claims": [written(claim) for claim in claims],
@@ -53,10 +54,21 @@ def dump(
     }
     if lengths := list(runs):
         content["runs"] = lengths
-    return json.dumps(content, separators=(",", ":"), sort_keys=True).encode()
+    dumped = json.dumps(content, separators=(",", ":"), sort_keys=True).encode()
+    return dumped[:-1] + b',"foresight":' + foresight + b"}" if foresight else dumped
 
 
-def load(content: bytes) -> tuple[list[Claim], dict[Unit, int], dict[str, tuple[Unit, Place]], list[list[str | int]]]:
+class Remembered(NamedTuple):
+    """What ``dump`` wrote; ``foresight`` as plain data, None when nothing was known."""
+
+    claims: list[Claim]
+    heads: dict[Unit, int]
+    first: dict[str, tuple[Unit, Place]]
+    runs: list[list[str | int]]
+    foresight: Any
+
+
+def load(content: bytes) -> Remembered:
     """What ``dump`` wrote."""
     data = json.loads(content)
     heads = {_unit(unit): int(since) for unit, since in data["heads"]}
@@ -64,7 +76,8 @@ def load(content: bytes) -> tuple[list[Claim], dict[Unit, int], dict[str, tuple[
     for queue, parts, (priority, stage, created, name) in data.get("first", ()):
         unit = _unit(parts)
         first[queue] = (unit, (priority, stage, created, name, unit))
-    return [read(item) for item in data["claims"]], heads, first, data.get("runs") or []
+    claims = [read(item) for item in data["claims"]]
+    return Remembered(claims, heads, first, data.get("runs") or [], data.get("foresight"))
 
 
 def _parts(unit: Unit) -> list[list[str]]:

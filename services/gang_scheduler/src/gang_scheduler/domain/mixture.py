@@ -1,10 +1,11 @@
-"""What kinds of pods run, and what a copy more or less of each is worth: learned from what has a place now.
+"""What kinds of pods run, and how they fill cards: learned from what has a place now.
 
 A kind is all pods that ask for the same number of cards, about the same part of each, and about as much CPU beside whole
 ones; they are counted apart by the rules that choose their nodes. Nodes that all the rules see alike are of one class.
 """
 
-from dataclasses import dataclass, field
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
 import numpy as np
@@ -12,7 +13,7 @@ import numpy.typing as npt
 
 from gang_scheduler.domain.node_rules import NodeRules
 from gang_scheduler.domain.pod_shape import PodShape
-from gang_scheduler.domain.vectors import Ints, Mask
+from gang_scheduler.domain.vectors import Ints
 
 Floats = npt.NDArray[np.float64]
 
@@ -25,6 +26,9 @@ MOST_RULES = 60
 PATIENCE = 0.98
 """What a pod that comes one turn later counts: how long a rest of a card waits for the pod that fits it."""
 
+_GRAIN = float(1 << 40)
+"""What a card serves is a multiple of the inverse, so that sums over cards are exact in any order."""
+
 
 class Ask(NamedTuple):
     """What of a pod matters here: so many ``cards``, ``percent`` of each, CPU in milli-cores, memory in bytes."""
@@ -33,6 +37,10 @@ class Ask(NamedTuple):
     percent: int
     cpu: int
     memory: int
+
+
+Asked = tuple[int, Ask, int]
+"""The number of a set of rules, what is asked for under it, and by how many pods."""
 
 
 def ask_of(shape: PodShape, card_memory: int) -> Ask:
@@ -61,6 +69,24 @@ class Census:
         if shape.devices.cards is not None:
             self.with_cards += count
 
+    def asked(self, card_memory: int) -> tuple[tuple[NodeRules, ...], tuple[Asked, ...]]:
+        """The most common sets of rules, and what is asked for under each; in an order that follows from what they are.
+
+        Preferences are no rules: what a pod can use decides, not what it would like.
+        """
+        found: dict[tuple[NodeRules, Ask], int] = {}
+        popular: dict[NodeRules, int] = {}
+        for shape, count in self.counts.items():
+            if shape.devices.cards is not None:
+                rules = replace(shape.rules, preferred=()) if shape.rules.preferred else shape.rules
+                cell = rules, ask_of(shape, card_memory)
+                found[cell] = found.get(cell, 0) + count
+                popular[rules] = popular.get(rules, 0) + count
+        names = sorted(popular, key=lambda rules: (-popular[rules], repr(rules)))[:MOST_RULES]
+        place = {rules: at for at, rules in enumerate(names)}
+        asks = sorted((place[rules], ask, count) for (rules, ask), count in found.items() if rules in place)
+        return tuple(names), tuple(asks)
+
 
 class Kinds(NamedTuple):
     """Kinds as vectors. ``weight[rule, kind]`` is how many pods there are of a kind under each set of rules."""
@@ -70,24 +96,10 @@ class Kinds(NamedTuple):
     cards: Floats
     percent: Ints
     weight: Floats
-    rules: list[NodeRules]
-    asks: list[tuple[int, Ask, int]]
-    """Rule, ask and count of every shape."""
 
 
-def kinds_of(census: Census, card_memory: int) -> Kinds:
-    """The kinds of the pods that ask for cards, in an order that follows from what they are."""
-    found = [
-        (shape.rules, ask_of(shape, card_memory), count)
-        for shape, count in census.counts.items()
-        if shape.devices.cards is not None
-    ]
-    popular: dict[NodeRules, int] = {}
-    for rules, _, count in found:
-        popular[rules] = popular.get(rules, 0) + count
-    names = sorted(popular, key=lambda rules: (-popular[rules], repr(rules)))[:MOST_RULES]
-    place = {rules: at for at, rules in enumerate(names)}
-    asks = sorted((place[rules], ask, count) for rules, ask, count in found if rules in place)
+def kinds_of(asks: Sequence[Asked], rules: int) -> Kinds:
+    """The kinds of what is asked for under so many sets of ``rules``."""
     sums: dict[tuple[int, int, int], list[int]] = {}
     for _, ask, count in asks:
         cell = sums.setdefault(_kind(ask), [0, 0, 0, 0])
@@ -95,13 +107,13 @@ def kinds_of(census: Census, card_memory: int) -> Kinds:
             cell[at] += count * amount
     order = sorted(sums)
     at_kind = {kind: at for at, kind in enumerate(order)}
-    weight = np.zeros((len(names), len(order)))
+    weight = np.zeros((rules, len(order)))
     for rule, ask, count in asks:
         weight[rule, at_kind[_kind(ask)]] += count
     total = np.array([sums[kind] for kind in order], np.float64).reshape(-1, 4).T
     cards = np.array([kind[0] for kind in order], np.float64)
     percent = np.rint(total[3] / total[0]).astype(np.int64)
-    return Kinds(total[1] / total[0], total[2] / total[0], cards, percent, weight, names, asks)
+    return Kinds(total[1] / total[0], total[2] / total[0], cards, percent, weight)
 
 
 def _kind(ask: Ask) -> tuple[int, int, int]:
@@ -110,35 +122,42 @@ def _kind(ask: Ask) -> tuple[int, int, int]:
 
 
 class Filling(NamedTuple):
-    """For each class of nodes: ``served[class, free]``, the cards' worth that a card with so many percent free will
-    still serve, and the CPU (milli-cores) and memory (bytes) that the mixture takes beside one whole card."""
+    """Of nodes of one class: ``served[free]``, the cards' worth that a card with so many percent free will still serve,
+    and the CPU (milli-cores) and memory (bytes) that the mixture takes beside one whole card."""
 
-    served: Floats
-    cpu: Floats
-    memory: Floats
+    served: list[float]
+    cpu: float
+    memory: float
 
 
-def filling_of(kinds: Kinds, admits: Mask) -> Filling:
-    """How a card is filled by pods that come in the proportions of ``kinds``; ``admits[class, rule]``.
+def filling_of(asks: Sequence[Asked], admits: Callable[[int], bool]) -> Filling:
+    """How a card is filled by pods that come in the proportions of ``asks``, of those rules that ``admits`` is true of.
 
     A card with ``free`` percent serves the next pod that fits, and then what the rest serves; each turn in which a pod
     comes that does not fit costs patience.
     """
-    rule = np.array([rule for rule, _, _ in kinds.asks], np.intp)
-    table = np.array([(ask.percent, ask.cards, ask.cpu, ask.memory, pods) for _, ask, pods in kinds.asks], np.float64)
-    percent, cards, cpu, memory, count = table.T
-    seen = np.where(admits[:, rule], count, 0.0)
-    total = seen.sum(axis=1)
-    share = np.zeros((len(admits), 101))
-    for size in np.unique(percent):
-        share[:, int(size)] = seen[:, percent == size].sum(axis=1) / np.maximum(total, 1)
-    served = np.zeros((len(admits), 101))
-    sizes, fitting = np.flatnonzero(share.any(axis=0)), np.cumsum(share, axis=1)
+    pods: dict[int, int] = {}
+    given = cpu = memory = 0
+    for rule, ask, count in asks:
+        if admits(rule):
+            pods[ask.percent] = pods.get(ask.percent, 0) + count
+            given += ask.cards * ask.percent * count
+            cpu += ask.cpu * count
+            memory += ask.memory * count
+    if not pods:
+        return Filling([_grained(free / 100) for free in range(101)], 1.0, 1.0)
+    total, sizes = sum(pods.values()), sorted(pods)
+    served = [0.0]
     for free in range(1, 101):
-        some = sizes[sizes <= free]
-        gain = (share[:, some] * (some / 100 + PATIENCE * served[:, free - some])).sum(axis=1)
-        served[:, free] = gain / (1 - PATIENCE * (1 - fitting[:, free]))
-    served[total == 0] = np.arange(101) / 100
-    given = np.maximum((seen * cards * percent).sum(axis=1) / 100, 1e-9)
-    beside = [np.where(total > 0, (seen * of).sum(axis=1) / given, 1.0) for of in (cpu, memory)]
-    return Filling(served, np.maximum(beside[0], 1.0), np.maximum(beside[1], 1.0))
+        gain = fits = 0.0
+        for size in sizes:
+            if size > free:
+                break
+            gain += pods[size] / total * (size / 100 + PATIENCE * served[free - size])
+            fits += pods[size] / total
+        served.append(_grained(gain / (1 - PATIENCE * (1 - fits))))
+    return Filling(served, max(100 * cpu / given, 1.0), max(100 * memory / given, 1.0))
+
+
+def _grained(served: float) -> float:
+    return round(served * _GRAIN) / _GRAIN

@@ -63,9 +63,8 @@ class ShapeView:
                 self._largest = None
                 self._renew_rules(changed)
             amplified = self.shape.devices.cpus and self.table.devices.amplified
-            by_hand = not (self.foresight.version or amplified)
             for slots in (changed, touched):
-                if by_hand and len(slots) <= FEW:
+                if len(slots) <= FEW and not amplified:
                     self._renew_few(slots)
                 else:
                     self._renew_room(np.array(slots, np.intp))
@@ -150,7 +149,9 @@ class ShapeView:
         limits = devices.copies_at(self.shape.devices, slots) if devices.concern(self.shape.devices) else None
         load = self.table.load
         busy = load.copies_at(self.shape, slots) if load.by_slot else None
-        spared = self._spared(np.array(slots, np.intp)).tolist() if self._packs_shares else [0] * len(slots)
+        foreseen = self._foreseen(slots)
+        shares = self._packs_shares and not self.foresight.version
+        spared = self._spared(np.array(slots, np.intp)).tolist() if shares else [0] * len(slots)
         for place, slot in enumerate(slots):
             has = [int(allocatable[row, slot]) for row in rows]
             takes = [int(used[row, slot]) for row in rows]
@@ -164,8 +165,19 @@ class ShapeView:
                     copies = min(copies, busy[place])
             self.total += copies - int(self.copies[slot])
             self.copies[slot] = copies
-            score = self._score.of_node(has, takes) + int(self.static[slot]) + spared[place] + _OFFSET
-            self.keys[slot] = (score << _RANK_BITS) - int(rank[slot]) if copies else NO_NODE
+            if not copies:
+                self.keys[slot] = NO_NODE
+                continue
+            fullness = 0 if foreseen[place] else self._score.of_node(has, takes) + spared[place]
+            score = self.foresight.score_of(self.shape, slot) if foreseen[place] else fullness
+            self.keys[slot] = (score + int(self.static[slot]) + _OFFSET << _RANK_BITS) - int(rank[slot])
+
+    def _foreseen(self, slots: list[int]) -> list[bool]:
+        """Of which nodes the score is what a pod would spoil there: of those that have cards, once something is known."""
+        if not self.foresight.version or not len(self.table.devices.have.memory):
+            return [False] * len(slots)
+        found: list[bool] = (self.table.devices.have.memory[0, slots] > 0).tolist()
+        return found
 
     def _renew_room(self, slots: Slots) -> None:
         rows = self._score.rows
