@@ -68,6 +68,19 @@ class Appraisal:
         self.prices = Prices(self.basis)
         self.cards = CardStates(self.prices)
 
+    def renewed(self, basis: Basis) -> "Appraisal":
+        """Another one at the prices of a newer look; the states of nodes are the same where their rules are."""
+        heir = Appraisal(self.table, basis)
+        if basis.rules != self.basis.rules or self._rules_seen < 0:
+            return heir
+        for bits in self.prices.classes:
+            heir.prices.class_of(bits)
+        heir.cards.take_over(self.cards)
+        heir.classes, heir.of_node, heir.states, heir._numbers = self.classes, self.of_node, self.states, self._numbers
+        heir._vectors, heir._filled, heir._worths = self._vectors, self._filled, np.full(len(self._worths), np.nan)
+        heir._room_seen, heir._rules_seen = self._room_seen, self._rules_seen
+        return heir
+
     def scores(self, shape: PodShape, places: Ints) -> Ints:
         """For each of ``places`` BEST less what a pod of ``shape`` would spoil there; it fits there."""
         self._catch_up()

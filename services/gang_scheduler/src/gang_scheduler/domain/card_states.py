@@ -41,6 +41,12 @@ class CardStates:
             self.parts_of.append(parts.tolist())
         return number
 
+    def take_over(self, known: "CardStates") -> None:
+        """The states that another one knows, with their numbers."""
+        for free in known.free:
+            self.number(free)
+        self._after = known._after
+
     def served(self, number: int, node_class: int) -> float:
         """The cards' worth that cards in this state will still serve on a node of that class."""
         self._grow()

@@ -111,7 +111,8 @@ class Foresight:
         self._looks += 1
         self.version = self._looks
         self._written = written(basis)
-        self._appraisal = Appraisal(self.table, basis)
+        known = self._appraisal
+        self._appraisal = known.renewed(basis) if known else Appraisal(self.table, basis)
 
 
 def look(census: Census, table: NodeTable, cards: int) -> Basis:
