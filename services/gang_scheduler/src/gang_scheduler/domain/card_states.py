@@ -43,9 +43,12 @@ class CardStates:
 
     def take_over(self, known: "CardStates") -> None:
         """The states that another one knows, with their numbers."""
-        for free in known.free:
-            self.number(free)
-        self._after = known._after
+        self.numbers, self.free, self._after = known.numbers, known.free, known._after
+        most = max(map(len, self.free), default=0)
+        percents = np.frombuffer(b"".join(free.rjust(most, b"\0") for free in self.free), np.uint8).reshape(-1, most)
+        parts = self.prices.measures.parts[:, percents].sum(axis=2)
+        self.parts = np.hstack([parts, np.zeros((len(parts), 64))])
+        self.parts_of = parts.T.tolist()
 
     def served(self, number: int, node_class: int) -> float:
         """The cards' worth that cards in this state will still serve on a node of that class."""
@@ -87,6 +90,9 @@ class CardStates:
 
 def free_cards(devices: Devices, slots: Ints) -> list[Free]:
     """The state that the cards of each of ``slots`` are in now."""
+    if len(slots) == 1:
+        have, core = devices.have.memory[:, slots[0]].tolist(), devices.free.core[:, slots[0]].tolist()
+        return [bytes(sorted(min(max(at, 0), 100) if has > 0 else 0 for has, at in zip(have, core, strict=True)))]
     free = np.where(devices.have.memory[:, slots] > 0, devices.free.core[:, slots], 0)
     rows = np.ascontiguousarray(np.sort(np.clip(free, 0, 100), axis=0).T.astype(np.uint8))
     found: list[Free] = rows.view(f"V{rows.shape[1]}").ravel().tolist()

@@ -30,7 +30,7 @@ from gang_scheduler.domain.vectors import Ints, Mask
 FIRST_LOOK = 16
 """So many pods with cards must have a place before anything is learned from them; until then nodes are just packed."""
 
-GROWTH, LONGEST = 4, 200
+GROWTH, LONGEST = 4, 500
 """It looks again when the pods have become more, or fewer, by a quarter, at the latest by so many."""
 
 MIXED = 40.0
@@ -117,16 +117,17 @@ class Foresight:
 
 def look(census: Census, table: NodeTable, cards: int) -> Basis:
     """What there is to find now. All sums are exact: the order of the nodes, which a restart changes, must not show."""
-    have = table.devices.have.memory
+    nodes = np.flatnonzero(table.devices.have.memory[0])
+    have = table.devices.have.memory[:, nodes]
     card_memory = int(have.sum()) // max(1, cards)
     rules, asks = census.asked(card_memory)
     bare = Basis(census.with_cards, card_memory, cards, rules, asks, (), 0.0)
-    prices, masks = Prices(bare), np.array([static_mask(item, table) for item in rules], np.bool_)
+    prices, masks = Prices(bare), np.array([static_mask(item, table, nodes) for item in rules], np.bool_)
     node_class = prices.classes_of(masks)
     filled = np.array([filling.served for filling in prices.fillings])
-    free = np.minimum(np.maximum(np.where(have > 0, table.devices.free.core, 0), 0), 100)
+    free = np.minimum(np.maximum(np.where(have > 0, table.devices.free.core[:, nodes], 0), 0), 100)
     cpu, memory = (
-        np.maximum(table.allocatable[row] - table.used[row], 0).astype(np.float64)
+        np.maximum(table.allocatable[row, nodes] - table.used[row, nodes], 0).astype(np.float64)
         for row in (table.row_of("cpu"), table.row_of("memory"))
     )
     served = filled[node_class, free].sum(axis=0)

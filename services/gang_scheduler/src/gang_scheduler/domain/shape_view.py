@@ -54,7 +54,7 @@ class ShapeView:
         if looked and self._room_seen == room.end and self._rules_seen == rules.end:
             return self
         self._foresight_seen = self.foresight.version
-        changed = rules.since(self._rules_seen) if looked and self._rules_seen >= 0 else None
+        changed = rules.since(self._rules_seen) if self._rules_seen >= 0 else None
         touched = room.since(self._room_seen) if self._room_seen >= 0 else None
         if changed is None or touched is None or len(changed) + len(touched) > self.table.size // 2:
             self._renew()
@@ -63,11 +63,13 @@ class ShapeView:
                 self._largest = None
                 self._renew_rules(changed)
             amplified = self.shape.devices.cpus and self.table.devices.amplified
-            for slots in (changed, touched):
+            for slots in (changed, touched) if looked else ():
                 if len(slots) <= FEW and not amplified:
                     self._renew_few(slots)
                 else:
                     self._renew_room(np.array(slots, np.intp))
+            if not looked:
+                self._renew_room(ALL)
         self._room_seen, self._rules_seen = room.end, rules.end
         return self
 
