@@ -37,6 +37,14 @@ class Reference:
     def keep_up(self) -> None:
         """Nothing is learned."""
 
+    def scores(self, shape: PodShape, slots: Slots) -> Ints:
+        """More is better."""
+        raise NotImplementedError
+
+    def score_of(self, shape: PodShape, slot: int) -> int:
+        """The same for one node."""
+        return int(self.scores(shape, np.array([slot]))[0])
+
     def state(self, slots: Slots) -> tuple[Ints, Ints]:
         """Free CPU of nodes in milli-cores, and of each card of theirs how many percent."""
         row, devices = self.table.resources.rows["cpu"], self.table.devices

@@ -55,7 +55,7 @@ def read(data: Any) -> Basis | None:
         )
     except (KeyError, TypeError, ValueError):
         return None
-    return basis if _coherent(basis) else None
+    return basis if basis.mixed > 0 and _coherent(basis) else None
 
 
 def _coherent(basis: Basis) -> bool:

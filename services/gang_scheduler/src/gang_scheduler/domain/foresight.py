@@ -30,8 +30,9 @@ from gang_scheduler.domain.vectors import Ints, Mask
 FIRST_LOOK = 16
 """So many pods with cards must have a place before anything is learned from them; until then nodes are just packed."""
 
-GROWTH, LONGEST = 4, 500
-"""It looks again when the pods have become more, or fewer, by a quarter, at the latest by so many."""
+GROWTH, OFTEN, LONGEST = 4, 32, 200
+"""It looks again when the pods have become more, or fewer, by a quarter of themselves or of the room that was left, the latter
+not below one in OFTEN of themselves; at the latest by LONGEST. Prices that are old when little is left do much harm."""
 
 MIXED = 40.0
 """How much the mixture counts against all single kinds together."""
@@ -92,7 +93,8 @@ class Foresight:
         pods = self.census.with_cards
         if self.basis is None:
             return pods >= FIRST_LOOK
-        return abs(pods - self.basis.pods) >= max(1, min(LONGEST, self.basis.pods // GROWTH))
+        seen, room = self.basis.pods, int(MIXED * self.basis.cards / self.basis.mixed)
+        return abs(pods - seen) >= max(1, min(LONGEST, seen // GROWTH, max(seen // OFTEN, room // GROWTH)))
 
     def _count_cards(self) -> int:
         if self._cards[0] != self.table.rules.end:
