@@ -143,8 +143,8 @@ class SchedulerCore:
         turns = Pass(cluster, trial, self.claims, evictor, backfill, self.limits)
         ready = [unit for unit in self.line.ready if not self._busy(unit, in_flight)]
         made += self.desk.open(now, in_flight)
-        if ready or self.desk.busy:
-            cluster.room.look_ahead()
+        # In every pass: whether somebody is tried again must not decide when prices are looked at.
+        cluster.room.look_ahead()
         self.desk.place(self._first_of(ready))
         turns.run(ready)
         self.desk.place()
