@@ -1,7 +1,8 @@
 """Those who wait and would take room from others: when they should ask again although no room came free.
 
 Who found nobody to evict waits for more than room: for somebody less important in its queue, for another share of its
-queue, for a budget, for a reservation to end, and who is too large for every node for other nodes.
+queue, for a budget, for a reservation to end, for pods that begin to leave, whose room may be enough with what others have
+beside it, and who is too large for every node for other nodes.
 """
 
 from collections.abc import Sequence
@@ -48,13 +49,13 @@ class Askers:
             self._renew(list(self._hopeless))
         ledger, reserved = self.cluster.room.ledger, self.cluster.room.reserved
         # What an owner of a reservation leaves goes back to the reservation, until that is over.
-        anything = self.cluster.budgets.changed or self._reservations != reserved.version
+        anything = self.cluster.budgets.changed or self.cluster.departing or self._reservations != reserved.version
         self._reservations = reserved.version
         for queue, units in self._by_queue.items():
             changed = self.shares_changed or queue in ledger.released
             if units and (anything or (changed and ledger.has_due(queue))):
                 self._renew(list(units))
-        self.shares_changed = self.cluster.budgets.changed = False
+        self.shares_changed = self.cluster.budgets.changed = self.cluster.departing = False
 
     def tempt(self, records: Sequence[PodRecord]) -> None:
         """Pods of one gang were placed: somebody more important in its queue may want their room, or another queue."""

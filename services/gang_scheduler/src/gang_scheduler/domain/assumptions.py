@@ -53,7 +53,7 @@ class Assumptions:
             assumption.bound += batch
             batches.append(batch)
         for record in self._victims(decision):
-            record.evicting = True
+            record.evicting = self.cluster.departing = True
             assumption.evicted.append(record)
         if decision.payload and "claim" in decision.payload:
             assumption.claim = read(decision.payload["claim"])

@@ -11,7 +11,7 @@ from gang_scheduler.domain.load_policy import LoadPolicy
 from gang_scheduler.domain.node_load import NodeLoad
 from gang_scheduler.domain.node_table import NodeTable
 from gang_scheduler.domain.pod_places import PodPlaces
-from gang_scheduler.domain.pod_record import FINISHED, PodRecord, standing_of
+from gang_scheduler.domain.pod_record import FINISHED, PodRecord, Standing, standing_of
 from gang_scheduler.domain.pod_shape import PodForm, ResourceRows, ShapeCatalog
 from gang_scheduler.domain.podset import podset_of
 from gang_scheduler.domain.queue_ledger import QueueLedger
@@ -39,6 +39,9 @@ class PodBooks(PodPlaces):
     pods: dict[Key, PodRecord] = field(default_factory=dict)
     groups: dict[GroupId, Group] = field(default_factory=dict)
     touched: dict[GroupId, bool] = field(default_factory=dict)
+    departing: bool = False
+    """Whether pods with a node began to leave since this was cleared: their room counts for whoever takes the rest from others."""
+
     claimants: Claimants = field(default_factory=Claimants)
     namespace_annotations: dict[str, dict[str, str]] = field(default_factory=dict)
     namespace_queues: dict[str, str] = field(default_factory=dict)
@@ -156,6 +159,7 @@ class PodBooks(PodPlaces):
             again = True
             if standing in FINISHED:
                 self.claimants.end(record)
+            self.departing = self.departing or (standing is Standing.LEAVING and record.slot >= 0)
         self.count(record)
         self.touch(record.group.id, again)
 
