@@ -50,7 +50,8 @@ def placed(turn: Turn, names: Sequence[str], uids: Mapping[str, str], now: int) 
             else f"pod {turn.steps[0].records[0].key.name} is bound"
         )
         return Decision("GangPlaced", lead.key, lead.uid, "MinimumPlaced", message, tuple(mutations))
-    message = f"{total} more pods of {lead.name} are bound"
+    who = "1 more pod" if total == 1 else f"{total} more pods"
+    message = f"{who} of {lead.name} {'is' if total == 1 else 'are'} bound"
     return Decision("SurplusPlaced", lead.key, lead.uid, "RoomForMore", message, tuple(mutations))
 
 

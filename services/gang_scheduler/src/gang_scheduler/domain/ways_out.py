@@ -25,7 +25,11 @@ def _room(answer: Manifest) -> Iterator[str]:
     if miss.get("rules"):
         yield "change what the pod asks of its node (selector, affinity, tolerations, spread), or the nodes"
     if gang.get("placed") and gang.get("needed", 0) > gang["placed"]:
-        yield f"a minimum of {gang['placed']} members could start now; {gang['needed']} are asked for at once"
+        yield f"a minimum of {_counted(gang['placed'])} could start now; {gang['needed']} are asked for at once"
+
+
+def _counted(count: int, which: str = "") -> str:
+    return f"{count} {which}member{'' if count == 1 else 's'}"
 
 
 def _rules(answer: Manifest) -> Iterator[str]:
@@ -43,7 +47,8 @@ def _devices(answer: Manifest) -> Iterator[str]:
 def _domain(answer: Manifest) -> Iterator[str]:
     nearest = answer.get("nearestDomain") or {}
     if nearest.get("places"):
-        yield f"wait, or make room for {nearest['needed'] - nearest['places']} more members in domain {nearest['domain']}"
+        lacking = _counted(nearest["needed"] - nearest["places"], "more ")
+        yield f"wait, or make room for {lacking} in domain {nearest['domain']}"
     yield "allow a higher level of the topology, make it preferred instead of required, or ask for fewer or smaller pods"
 
 
