@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from bus import host_ports
 from bus.host_ports import free_ports
 from tidegate_cli.supervisor.child import Child
 from tidegate_cli.supervisor.plan import Program
@@ -108,6 +109,13 @@ asyncio.run(main())
     while is_alive(pid):
         assert time.monotonic() < limit, "it runs on"
         time.sleep(0.01)
+
+
+def test_a_port_that_is_spoken_for_is_not_given_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nobody listens there yet, so it looks free."""
+    first, second, third = sorted(free_ports(3))
+    monkeypatch.setattr(host_ports, "_candidates", lambda: [first, second, third])
+    assert free_ports(2, besides={first}) == [second, third]
 
 
 def test_ports_for_servers_are_none_that_a_connection_may_be_given() -> None:

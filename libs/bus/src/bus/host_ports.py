@@ -2,6 +2,7 @@
 
 import random
 import socket
+from collections.abc import Container
 from contextlib import ExitStack
 from pathlib import Path
 
@@ -15,8 +16,8 @@ def free_port() -> int:
     return free_ports(1)[0]
 
 
-def free_ports(count: int) -> list[int]:
-    """Different ports on the loopback interface that nobody listens on just now.
+def free_ports(count: int, besides: Container[int] = ()) -> list[int]:
+    """Different ports on the loopback interface that nobody listens on just now, ``besides`` those that are spoken for.
 
     They are from below the range that the kernel gives to outgoing connections: a client that tries again and again to
     reach a server that is away would sooner or later be given the server's own port, be connected to itself, and keep
@@ -31,7 +32,9 @@ def free_ports(count: int) -> list[int]:
                 probe.bind(("127.0.0.1", port))
             except OSError:
                 continue
-            found.append(probe.getsockname()[1])
+            chosen = int(probe.getsockname()[1])
+            if chosen not in besides:
+                found.append(chosen)
             if len(found) == count:
                 return found
     raise OSError(f"there are no {count} free ports on 127.0.0.1")

@@ -80,7 +80,8 @@ class Supervisor:
 
     async def _start(self) -> None:
         token, api_port = secrets.token_urlsafe(24), self._api_port()
-        nats_port, *health_ports = free_ports(1 + len(START_ORDER))
+        # The address for users is taken last, so it must not look free to the others: one of them would answer there.
+        nats_port, *health_ports = free_ports(1 + len(START_ORDER), besides={api_port})
         self._server = f"127.0.0.1:{api_port}"
         try:
             nats = nats_program(self._settings, nats_port, token)
