@@ -236,6 +236,11 @@ class Toy:
     def pod(self, name: str) -> Object:
         return self.store.objects[Key("Pod", "default", name)]
 
+    def place_of(self, name: str) -> Manifest:
+        """The NUMA nodes and CPUs of a pod, as far as it was told."""
+        told: Manifest = json.loads(self.pod(name).annotations.get("scheduling.koordinator.sh/resource-status", "{}"))
+        return told
+
     def where(self, name: str) -> str:
         """The node of a pod, "" while it has none."""
         return str(self.pod(name).spec.get("nodeName") or "")

@@ -157,28 +157,6 @@ def test_queues_in_a_ring_hang_from_the_root() -> None:
     assert tree.check() == []
 
 
-@pytest.mark.bench
-def test_ten_thousand_queues(capsys: pytest.CaptureFixture[str]) -> None:
-    """The time of one computation over a tree of 10,000 queues and four resources."""
-    import time
-
-    tree = QueueTree()
-    for number in range(100):
-        tree.put(Queue(f"dept-{number:03}", weight=number % 7 + 1))
-        for team in range(99):
-            tree.put(Queue(f"team-{number:03}-{team:02}", parent=f"dept-{number:03}", weight=team % 5 + 1))
-    layout = lay_out(tree, ("cpu", "memory", "nvidia.com/gpu", "ephemeral-storage"))
-    random = np.random.default_rng(1)
-    request = random.integers(0, 1 << 40, layout.shape)
-    times = []
-    for _ in range(5):
-        start = time.perf_counter()
-        deserved(layout, request, [1 << 45] * 4, CLAIMS["proportion"])
-        times.append(time.perf_counter() - start)
-    with capsys.disabled():
-        print(f"\n10,000 queues: {min(times) * 1000:.1f} ms")
-
-
 def test_a_supply_without_measure_is_as_much_as_can_be_counted() -> None:
     """Nodes that are added up may pass 64 bits."""
     found = shares([Queue("q", parent=ROOT)], {"q": {"cpu": 4}}, {"cpu": 1 << 70})

@@ -8,7 +8,6 @@ for is rounded up, away from zero, and what is larger than 64 bits can tell is c
 import re
 from functools import lru_cache
 
-NANO = 1_000_000_000
 LARGEST = (1 << 63) - 1
 """The largest amount that there is, of whole units and of thousandths."""
 

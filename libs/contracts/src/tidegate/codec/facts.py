@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from itertools import groupby
 
 from kube import Edit, Event, Key, Manifest, Object, Outcome, Store
+from kube.bindings import BoundBodies, with_node, without_node
 from tidegate.codec.blobs import BlobReader, BlobWriter
 from tidegate.codec.garbage import keep_all, no_collection
 from tidegate.fact.v1 import fact_pb2
@@ -117,7 +118,7 @@ def _lay(
     )
     uids, nodes = change.uids or (change.uid,), change.nodes or (change.node,) * len(keys)
     only_status = not (change.metadata or change.body or change.node or change.nodes)
-    bound = _BoundBodies()
+    bound = BoundBodies()
     versions: list[Object] = []
     for key, uid, node in zip(keys, uids, nodes, strict=True):
         old = None if change.fresh else store.get(key)
@@ -139,36 +140,6 @@ def _lay(
             )
         )
     return [store.put(version) for version in versions]
-
-
-class _BoundBodies:
-    """The bodies of pods that are bound together: those of one template on one node share theirs."""
-
-    __slots__ = ("_known",)
-
-    def __init__(self) -> None:
-        self._known: dict[tuple[int, str], tuple[Manifest, Manifest]] = {}
-
-    def on(self, body: Manifest, node: str) -> Manifest:
-        known = self._known.get((id(body), node))
-        if known is None:
-            # The body is kept so that its id cannot be given to another one meanwhile.
-            known = self._known[id(body), node] = (with_node(body, node), body)
-        return known[0]
-
-
-def with_node(body: Manifest, node: str) -> Manifest:
-    """A pod's body with spec.nodeName set; all other parts are shared with ``body``."""
-    return {**body, "spec": {**(body.get("spec") or {}), "nodeName": node}}
-
-
-def without_node(body: Manifest) -> tuple[Manifest, str]:
-    """A bound pod's body as it was before, the same for all pods of one template, and its node."""
-    spec = body.get("spec") or {}
-    node = spec.get("nodeName")
-    if not node or not isinstance(node, str):
-        return body, ""
-    return {**body, "spec": {name: part for name, part in spec.items() if name != "nodeName"}}, node
 
 
 def outcomes(message: fact_pb2.ChangeSet) -> Iterable[Outcome]:

@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable, Mapping
 
 from admission.domain import names
 from admission.domain.errors import FieldError
-from admission.domain.shapes import TEXT, TEXT_MAP, TEXTS, TRUTH, WHOLE, ListOf, MapOf, fields
+from admission.domain.shapes import TEXT, TEXT_MAP, TEXTS, TRUTH, ListOf, MapOf, fields
 from admission.domain.world import Review
 from kube import Key, Object, is_namespaced
 
@@ -31,7 +31,6 @@ TEMPLATE_METADATA = fields(name=TEXT, namespace=TEXT, labels=TEXT_MAP, annotatio
 
 ANNOTATIONS_BYTES_MAX = 256 * 1024
 GENERATED_SUFFIX_LENGTH = 5
-OBJECT_REFERENCE = fields(apiVersion=TEXT, kind=TEXT, namespace=TEXT, name=TEXT, uid=TEXT, fieldPath=TEXT, port=WHOLE)
 
 
 def default_namespace(review: Review) -> None:

@@ -59,16 +59,15 @@ def check_volume_claim(review: Review) -> Iterable[FieldError]:
 
 def check_claim_spec(path: str, spec: Mapping[str, Any]) -> Iterable[FieldError]:
     """What a claim says makes sense; for claims, and for what claims are made from."""
-    modes = spec.get("accessModes") or []
-    for index, mode in enumerate(modes):
-        yield from one_of(f"{path}.accessModes[{index}]", mode, ACCESS_MODES)
-    yield from _check_modes(f"{path}.accessModes", modes)
+    yield from _check_modes(f"{path}.accessModes", spec.get("accessModes") or [])
     yield from check_amounts(f"{path}.resources.requests", (spec.get("resources") or {}).get("requests"))
     yield from check_selector(f"{path}.selector", spec.get("selector"))
 
 
 def _check_modes(path: str, modes: list[str]) -> Iterable[FieldError]:
-    """Who wants a volume for one pod alone cannot want it for several."""
+    """They are known; and who wants a volume for one pod alone cannot want it for several."""
+    for index, mode in enumerate(modes):
+        yield from one_of(f"{path}[{index}]", mode, ACCESS_MODES)
     if "ReadWriteOncePod" in modes and len(modes) > 1:
         yield FieldError(path, modes, "ReadWriteOncePod may not stand beside other modes")
 
@@ -84,8 +83,6 @@ def check_volume(review: Review) -> Iterable[FieldError]:
     modes = spec.get("accessModes") or []
     if not modes:
         yield FieldError("spec.accessModes", None, f"is required; give one of {', '.join(ACCESS_MODES)}")
-    for index, mode in enumerate(modes):
-        yield from one_of(f"spec.accessModes[{index}]", mode, ACCESS_MODES)
     yield from _check_modes("spec.accessModes", modes)
     if "storage" not in (spec.get("capacity") or {}):
         yield FieldError("spec.capacity.storage", None, "is required; say how much the volume holds")

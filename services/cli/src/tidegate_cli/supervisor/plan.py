@@ -5,8 +5,9 @@ import signal
 import sys
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import NamedTuple
 
-from bus.server import ServerSettings, command, free_port
+from bus.server import ServerSettings, command
 
 CONTROL = ("admission", "job_controller", "queue_manager", "gang_scheduler")
 START_ORDER = ("cluster_gateway", *CONTROL, "node_agent")
@@ -46,19 +47,26 @@ class Program:
     when_orphaned: signal.Signals = signal.SIGKILL
 
 
+class Ports(NamedTuple):
+    """Where one service listens."""
+
+    health: int
+    metrics: int
+
+
 def nats_program(settings: UpSettings, port: int, token: str) -> Program:
     """The embedded NATS server."""
     server = ServerSettings(settings.data_dir / "nats", port, token, sync=settings.sync)
     return Program("nats", tuple(command(server)))
 
 
-def service_program(name: str, settings: UpSettings, nats_port: int, token: str, health_port: int) -> Program:
+def service_program(name: str, settings: UpSettings, nats_port: int, token: str, ports: Ports) -> Program:
     """One service. The token goes by the environment: a command line can be read by everybody on the machine."""
     flags = {
         "nats-url": f"nats://127.0.0.1:{nats_port}",
         "data-dir": str(settings.data_dir),
-        "health-port": str(health_port),
-        "metrics-port": str(free_port()) if settings.metrics else "0",
+        "health-port": str(ports.health),
+        "metrics-port": str(ports.metrics) if settings.metrics else "0",
         "trace": settings.trace,
         "log-level": settings.log_level,
         **_own_flags(name, settings),
@@ -68,7 +76,7 @@ def service_program(name: str, settings: UpSettings, nats_port: int, token: str,
     environment = {**kept, "TIDEGATE_NATS_TOKEN": token, "OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"}
     # The agent ends the pods' processes first; the others have nothing to put in order that is not in the log.
     when_orphaned = signal.SIGTERM if name == "node_agent" else signal.SIGKILL
-    return Program(name, (sys.executable, "-m", f"{name}.main", *words), health_port, environment, when_orphaned)
+    return Program(name, (sys.executable, "-m", f"{name}.main", *words), ports.health, environment, when_orphaned)
 
 
 def _own_flags(name: str, settings: UpSettings) -> dict[str, str]:

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 
 from cluster_gateway.domain.draft import Draft
 from kube import Event, Key, Manifest, Object, Store, merge, rfc3339
+from kube.bindings import BoundBodies
 
 DEFAULT_GRACE_SECONDS = 30
 MOST_GRACE_SECONDS = (1 << 31) - 1
@@ -38,7 +39,7 @@ class Cluster:
     seal: Callable[["Cluster", int], None] = lambda cluster, first: None
     """Called with the place of the first of the events that happen as a whole, when they have happened."""
 
-    _bodies: dict[tuple[int, str], tuple[Manifest, Manifest]] = field(default_factory=dict)
+    _bodies: BoundBodies = field(default_factory=BoundBodies)
     _stamped: dict[int, tuple[Manifest, Manifest]] = field(default_factory=dict)
     _scheduled: tuple[str, Manifest] = ("", {})
 
@@ -125,12 +126,9 @@ class Cluster:
 
         Pods of one template that are bound to one node together share their body.
         """
-        memo = self._bodies.get((id(pod.body), node))
-        if memo is None:
-            memo = ({**pod.body, "spec": {**pod.spec, "nodeName": node}}, pod.body)
-            self._bodies[id(pod.body), node] = memo
+        body = self._bodies.on(pod.body, node)
         status = self._patched(pod.status, self._scheduled_now())
-        new = Object(pod.key, pod.uid, metadata, memo[0], status, self.revision, self.revision)
+        new = Object(pod.key, pod.uid, metadata, body, status, self.revision, self.revision)
         self._note(self.store.put(new))
         self.draft.bound(new, node, self.actor, metadata=metadata is not pod.metadata)
         return new

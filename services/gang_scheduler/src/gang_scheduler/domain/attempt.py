@@ -7,7 +7,7 @@ from gang_scheduler.domain.block import Block
 from gang_scheduler.domain.domain_obstacles import DomainObstacles
 from gang_scheduler.domain.fenced_start import FencedStart
 from gang_scheduler.domain.gang import place_all, place_some
-from gang_scheduler.domain.groups import Group
+from gang_scheduler.domain.groups import Group, is_lone_pod
 from gang_scheduler.domain.minimum import Candidates, candidates, first_choice
 from gang_scheduler.domain.pod_record import PodRecord
 from gang_scheduler.domain.queue_ledger import total_of
@@ -35,7 +35,7 @@ class Attempts:
         """Start the minima of ``groups``, none of which has started and all of which have enough members."""
         if any(group.fenced for group in groups):
             return None if self.starts(groups) else self._outside(groups)
-        if len(groups) == 1 and groups[0].id.kind == "pod":
+        if is_lone_pod(groups):
             return self.add(groups[0], tuple(groups[0].pending.values()))
         found = [candidates(group) for group in groups]
         choices = [first_choice(item) for item in found]
@@ -63,7 +63,7 @@ class Attempts:
 
     def starts(self, groups: Sequence[Group]) -> bool:
         """Like ``start``, for whoever does not need to know why it fails."""
-        if len(groups) == 1 and groups[0].id.kind == "pod":
+        if is_lone_pod(groups):
             return self.adds(groups[0], tuple(groups[0].pending.values()))
         if any(group.fenced for group in groups):
             mark = self.trial.checkpoint()

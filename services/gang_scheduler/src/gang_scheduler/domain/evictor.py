@@ -9,6 +9,7 @@ from gang_scheduler.domain.claims import Basis, Claim, Claims
 from gang_scheduler.domain.cluster import Cluster
 from gang_scheduler.domain.departure import Future
 from gang_scheduler.domain.eviction import Search
+from gang_scheduler.domain.groups import is_lone_pod
 from gang_scheduler.domain.lot_table import LotTable
 from gang_scheduler.domain.pod_record import PodRecord, Standing
 from gang_scheduler.domain.rights import Floors, Giver, givers, may_reclaim, shared
@@ -209,8 +210,7 @@ class Evictor:
         for record in wish.records:
             kind = self.cluster.room.class_of(record)
             counts[kind] = counts.get(kind, 0) + 1
-        bare = len(wish.groups) == 1 and wish.groups[0].id.kind == "pod"
-        which = None if bare else tuple(group.id for group in wish.groups)
+        which = None if is_lone_pod(wish.groups) else tuple(group.id for group in wish.groups)
         return which, wish.queue, wish.priority, tuple(counts.items()), tuple(id(claim) for claim in self.reserved)
 
     def _promise(self, unit: Unit, wish: Wish, steps: Sequence[Step], found: list[Lot]) -> Plan:

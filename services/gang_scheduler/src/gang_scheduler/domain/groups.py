@@ -1,6 +1,6 @@
 """Gangs as they are now: their PodGroup, their members and how many of them stand where."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from gang_scheduler.domain.gang_terms import (
@@ -166,3 +166,8 @@ class Group:
         self.counts[record.standing] -= 1
         if record.standing is Standing.PENDING:
             del self.pending[record.key]
+
+
+def is_lone_pod(groups: Sequence[Group]) -> bool:
+    """Whether it is a pod that is a gang by itself: of most clusters most units are."""
+    return len(groups) == 1 and groups[0].id.kind == "pod"

@@ -7,7 +7,7 @@ from gang_scheduler.domain.backfill import Place
 from gang_scheduler.domain.block import ANYTHING, OWN_CHANGE, Block, Wake
 from gang_scheduler.domain.evictor import Plan
 from gang_scheduler.domain.explain import Explanation, Reason
-from gang_scheduler.domain.groups import Group
+from gang_scheduler.domain.groups import Group, is_lone_pod
 from gang_scheduler.domain.minimum import candidates, shortage
 from gang_scheduler.domain.pod_record import PodRecord
 from gang_scheduler.domain.portions import Portion
@@ -42,8 +42,8 @@ class Turn:
 
     @property
     def alone(self) -> bool:
-        """Whether it is a pod that is a gang by itself: of most clusters most units are."""
-        return len(self.groups) == 1 and self.groups[0].id.kind == "pod"
+        """Whether it is a pod that is a gang by itself."""
+        return is_lone_pod(self.groups)
 
     def expect(self, plan: Plan, message: str) -> None:
         """Note that room is being freed for the unit; that is what is told."""

@@ -1,6 +1,6 @@
 """The plug between the core and the kinds of jobs: what a kind sees of the world, and what it answers."""
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Protocol, runtime_checkable
 
@@ -37,10 +37,6 @@ class View:
     def in_namespace(self, kind: str, namespace: str) -> Iterator[Object]:
         """The objects of the kind with group ``kind`` in one namespace, in the order of their arrival."""
         return self.store.in_namespace(kind, namespace)
-
-
-Reconciler = Callable[[Object, View, int], Actions]
-"""(the job, the world, now in ms) → what should happen. Pure and level-triggered: the same world, the same answer."""
 
 
 class JobKind(Protocol):
