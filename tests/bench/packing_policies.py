@@ -6,11 +6,11 @@ from dataclasses import dataclass, field
 import numpy as np
 from tests.bench.openb import Job, Trace
 
-from gang_scheduler.domain.mixture import Ask, Census, Floats, ask_of
-from gang_scheduler.domain.node_table import NodeTable
-from gang_scheduler.domain.pod_shape import PodShape
-from gang_scheduler.domain.room import Room
-from gang_scheduler.domain.vectors import Ints, Mask, Slots
+from gang_scheduler.domain.nodes.node_table import NodeTable
+from gang_scheduler.domain.nodes.room import Room
+from gang_scheduler.domain.nodes.vectors import Ints, Mask, Slots
+from gang_scheduler.domain.pods.pod_shape import PodShape
+from gang_scheduler.domain.score.mixture import Ask, Census, Floats, ask_of
 
 LARGEST_CPU, LARGEST_CARDS = 128_000, 800
 TYPICAL = 0.95

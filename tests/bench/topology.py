@@ -12,9 +12,9 @@ from tests.bench.figures import Figure, at_most
 from tests.bench.scheduler_core import CREATED, GROUP, NOW, node, pod, template
 
 from gang_scheduler.domain.core import SchedulerCore
-from gang_scheduler.domain.hyper_nodes import HyperNodes, Topology
-from gang_scheduler.domain.network_domains import Need
-from gang_scheduler.domain.vectors import Mask
+from gang_scheduler.domain.nodes.vectors import Mask
+from gang_scheduler.domain.topology.hyper_nodes import HyperNodes, Topology
+from gang_scheduler.domain.topology.network_domains import Need
 from kube import Decision, Event, Key, Manifest, Object
 
 RACKS, NODES_PER_RACK, SUB_GROUPS, SUB_GROUP_SIZE = 100, 10, 100, 10

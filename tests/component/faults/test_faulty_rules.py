@@ -7,11 +7,11 @@ from typing import Any
 import pytest
 
 from gang_scheduler.domain.cluster import Cluster
-from gang_scheduler.domain.turns import Pass
+from gang_scheduler.domain.line.turns import Pass
 from job_controller.domain.volcano.job import VolcanoJobs
 from kube import Key, Manifest
-from queue_manager.domain.demand import Demand
-from queue_manager.domain.gate import Gate
+from queue_manager.domain.gates.gate import Gate
+from queue_manager.domain.shares.demand import Demand
 from tidegate import subjects
 from tidegate_cli.sim.world import World
 

@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from gang_scheduler.domain.best_fit import Share, Shortfall, lay_out
-from gang_scheduler.domain.level_tree import Level, LevelTree
-from gang_scheduler.domain.podset import Nearness, PodSetAsk, ask_of
+from gang_scheduler.domain.topology.best_fit import Share, Shortfall, lay_out
+from gang_scheduler.domain.topology.level_tree import Level, LevelTree
+from gang_scheduler.domain.topology.podset import Nearness, PodSetAsk, ask_of
 
 KEYS = ("block", "rack", "host")
 Path = tuple[str, str, str]

@@ -7,14 +7,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from gang_scheduler.domain.cpu_binding import Binding, BindPolicy, Exclusive, binding_of
-from gang_scheduler.domain.cpu_sets import CpuPool
-from gang_scheduler.domain.cpu_topology import CpuWords, layout_of
-from gang_scheduler.domain.cpu_words import cpu_words
-from gang_scheduler.domain.device_needs import DeviceNeed, NumaPolicy, traits_of
-from gang_scheduler.domain.node_room import NodeRoom
-from gang_scheduler.domain.numa import Allocation, Cell, NumaLayout
-from gang_scheduler.domain.numa_hints import Asked, overlaps
+from gang_scheduler.domain.devices.cpu_binding import Binding, BindPolicy, Exclusive, binding_of
+from gang_scheduler.domain.devices.cpu_sets import CpuPool
+from gang_scheduler.domain.devices.cpu_topology import CpuWords, layout_of
+from gang_scheduler.domain.devices.cpu_words import cpu_words
+from gang_scheduler.domain.devices.device_needs import DeviceNeed, NumaPolicy, traits_of
+from gang_scheduler.domain.devices.node_room import NodeRoom
+from gang_scheduler.domain.devices.numa import Allocation, Cell, NumaLayout
+from gang_scheduler.domain.devices.numa_hints import Asked, overlaps
 from kube import from_manifest
 from kube.cpu_lists import format_cpus, parse_cpus
 
@@ -264,8 +264,8 @@ def test_a_pod_whose_cards_are_on_two_numa_nodes_has_its_cpus_on_one() -> None:
         "numa": [{"cpus": "0-3", "gpus": [0, 1]}, {"cpus": "4-7", "gpus": [2, 3]}],
         "gpus": [{"index": at} for at in range(4)],
     }
-    from gang_scheduler.domain.cards import cards_of
-    from gang_scheduler.domain.device_needs import CardNeed
+    from gang_scheduler.domain.devices.cards import cards_of
+    from gang_scheduler.domain.devices.device_needs import CardNeed
 
     layout = layout_of(inventory, CpuWords("Restricted"), 8000)
     room = NodeRoom(cards_of(inventory, {}), layout)

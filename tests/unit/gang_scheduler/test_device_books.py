@@ -10,17 +10,17 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from gang_scheduler.domain.allotments import NOTHING, Allotment, CellShare, allotment_of
-from gang_scheduler.domain.cards import Card, cards_of, choose_whole
-from gang_scheduler.domain.cpu_sets import CpuPool
-from gang_scheduler.domain.cpu_topology import CpuWords, layout_of
-from gang_scheduler.domain.device_needs import CardNeed, DeviceNeed, NumaPolicy, card_need, traits_of
-from gang_scheduler.domain.devices import Devices
-from gang_scheduler.domain.node_devices import Tenant
-from gang_scheduler.domain.node_inventory import NodeInventory
-from gang_scheduler.domain.node_room import NodeRoom
-from gang_scheduler.domain.numa import Cell, NumaLayout
-from gang_scheduler.domain.vectors import ALL
+from gang_scheduler.domain.devices.allotments import NOTHING, Allotment, CellShare, allotment_of
+from gang_scheduler.domain.devices.cards import Card, cards_of, choose_whole
+from gang_scheduler.domain.devices.cpu_sets import CpuPool
+from gang_scheduler.domain.devices.cpu_topology import CpuWords, layout_of
+from gang_scheduler.domain.devices.device_needs import CardNeed, DeviceNeed, NumaPolicy, card_need, traits_of
+from gang_scheduler.domain.devices.devices import Devices
+from gang_scheduler.domain.devices.node_devices import Tenant
+from gang_scheduler.domain.devices.node_inventory import NodeInventory
+from gang_scheduler.domain.devices.node_room import NodeRoom
+from gang_scheduler.domain.devices.numa import Cell, NumaLayout
+from gang_scheduler.domain.nodes.vectors import ALL
 from kube import Key
 from kube.cpu_lists import format_cpus, parse_cpus
 

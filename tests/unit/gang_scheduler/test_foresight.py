@@ -9,17 +9,17 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from gang_scheduler.domain import appraisal
-from gang_scheduler.domain.appraisal import BEST, HALF, Appraisal
-from gang_scheduler.domain.basis import read, written
 from gang_scheduler.domain.core import SchedulerCore
-from gang_scheduler.domain.foresight import FIRST_LOOK
-from gang_scheduler.domain.memory import load
-from gang_scheduler.domain.mixture import PATIENCE, ask_of
-from gang_scheduler.domain.pod_shape import PodShape
-from gang_scheduler.domain.prices import PRICE
-from gang_scheduler.domain.scoring import Placement
-from gang_scheduler.domain.shape_view import ShapeView
+from gang_scheduler.domain.line.memory import load
+from gang_scheduler.domain.nodes.shape_view import ShapeView
+from gang_scheduler.domain.pods.pod_shape import PodShape
+from gang_scheduler.domain.score import appraisal
+from gang_scheduler.domain.score.appraisal import BEST, HALF, Appraisal
+from gang_scheduler.domain.score.basis import read, written
+from gang_scheduler.domain.score.foresight import FIRST_LOOK
+from gang_scheduler.domain.score.mixture import PATIENCE, ask_of
+from gang_scheduler.domain.score.prices import PRICE
+from gang_scheduler.domain.score.scoring import Placement
 from kube import Event, Key
 
 CORE, RATIO = "koordinator.sh/gpu-core", "koordinator.sh/gpu-memory-ratio"

@@ -7,7 +7,7 @@ import numpy as np
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from gang_scheduler.domain.network_domains import Domain, DomainTable, Need
+from gang_scheduler.domain.topology.network_domains import Domain, DomainTable, Need
 
 GANG = "g"
 

@@ -7,11 +7,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from gang_scheduler.domain.cards import Card
-from gang_scheduler.domain.cpu_topology import NO_WORDS, layout_of
-from gang_scheduler.domain.device_needs import CardNeed, DeviceNeed
-from gang_scheduler.domain.nics import Joint, Nic, NicNeed, joint_of, nic_need
-from gang_scheduler.domain.node_room import NodeRoom
+from gang_scheduler.domain.devices.cards import Card
+from gang_scheduler.domain.devices.cpu_topology import NO_WORDS, layout_of
+from gang_scheduler.domain.devices.device_needs import CardNeed, DeviceNeed
+from gang_scheduler.domain.devices.nics import Joint, Nic, NicNeed, joint_of, nic_need
+from gang_scheduler.domain.devices.node_room import NodeRoom
 from kube import Manifest
 from kube.devices import visible_devices
 

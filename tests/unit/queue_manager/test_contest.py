@@ -6,13 +6,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kube import Key
-from queue_manager.domain.cluster_queue import ClusterQueue, Flavor, LocalQueue, QuotaSpec, ResourceGroup
-from queue_manager.domain.cohort_books import CohortBooks
-from queue_manager.domain.cohort_tree import Node, grow
-from queue_manager.domain.contest import Contest
-from queue_manager.domain.job_templates import JobTemplates
-from queue_manager.domain.topology_gate import TopologyGate
-from queue_manager.domain.workload import Constraints, Shape, Workload
+from queue_manager.domain.cohorts.cluster_queue import ClusterQueue, Flavor, LocalQueue, QuotaSpec, ResourceGroup
+from queue_manager.domain.cohorts.cohort_books import CohortBooks
+from queue_manager.domain.cohorts.cohort_tree import Node, grow
+from queue_manager.domain.cohorts.contest import Contest
+from queue_manager.domain.gates.topology_gate import TopologyGate
+from queue_manager.domain.workloads.job_templates import JobTemplates
+from queue_manager.domain.workloads.workload import Constraints, Shape, Workload
 
 PLACE = ("f", "cpu")
 

@@ -8,9 +8,9 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from queue_manager.domain.elastic_quota import ROOT_QUOTA
-from queue_manager.domain.queue_tree import Queue, QueueTree
-from queue_manager.domain.share_rules import QuotaRule
+from queue_manager.domain.shares.elastic_quota import ROOT_QUOTA
+from queue_manager.domain.shares.queue_tree import Queue, QueueTree
+from queue_manager.domain.shares.share_rules import QuotaRule
 
 RESOURCES = ("cpu", "memory")
 

@@ -6,7 +6,7 @@ import pytest
 import yaml
 
 from kube import Event, from_manifest
-from queue_manager.domain.account import SOURCE
+from queue_manager.domain.cohorts.account import SOURCE
 from queue_manager.domain.core import QueueCore
 from queue_manager.domain.policy import QueuePolicy
 

@@ -6,7 +6,7 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from queue_manager.domain.max_min import LARGEST, Claimants, max_min
+from queue_manager.domain.shares.max_min import LARGEST, Claimants, max_min
 
 Claim = tuple[int, int, int]
 

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from kube import Key, Outcome
 from queue_manager.domain import QueuePolicy
-from queue_manager.domain.cohort_tree import grow
+from queue_manager.domain.cohorts.cohort_tree import grow
 
 KUEUE = "kueue.x-k8s.io/v1beta2"
 RECLAIM = {"withinClusterQueue": "LowerPriority", "reclaimWithinCohort": "Any"}

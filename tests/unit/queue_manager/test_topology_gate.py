@@ -7,10 +7,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kube import Event, Key, from_manifest
-from queue_manager.domain.cluster_queue import Flavor
-from queue_manager.domain.node_room import NodeRoom
-from queue_manager.domain.podset import Ask, PodSet, merged, podset_of, podsets_of_job
-from queue_manager.domain.topology_room import TopologyRoom
+from queue_manager.domain.cohorts.cluster_queue import Flavor
+from queue_manager.domain.rooms.node_room import NodeRoom
+from queue_manager.domain.rooms.podset import Ask, PodSet, merged, podset_of, podsets_of_job
+from queue_manager.domain.rooms.topology_room import TopologyRoom
 
 KUEUE = "kueue.x-k8s.io/v1beta2"
 LABEL = "kueue.x-k8s.io/queue-name"

@@ -9,13 +9,13 @@ from chassis import Clock, Decider, Measures, Role, Workplace
 from chassis.core import Core
 from gang_scheduler import role as scheduling
 from gang_scheduler.domain.core import SchedulerCore
-from gang_scheduler.domain.load_policy import LoadPolicy
+from gang_scheduler.domain.nodes.load_policy import LoadPolicy
 from job_controller import role as jobs
 from job_controller.domain.core import JobCore
 from kube import Manifest
 from queue_manager import role as queues
+from queue_manager.domain.cohorts.kueue_policy import KueuePolicy
 from queue_manager.domain.core import QueueCore
-from queue_manager.domain.kueue_policy import KueuePolicy
 from queue_manager.domain.policy import QueuePolicy
 
 ROLES: Mapping[str, tuple[str, ...]] = {

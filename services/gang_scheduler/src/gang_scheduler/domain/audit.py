@@ -4,12 +4,12 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from gang_scheduler.domain import device_audit
 from gang_scheduler.domain.cluster import Cluster
-from gang_scheduler.domain.groups import Group
-from gang_scheduler.domain.pod_record import Standing, standing_of
-from gang_scheduler.domain.queue_ledger import QueueLedger
-from gang_scheduler.domain.vectors import Ints
+from gang_scheduler.domain.devices import device_audit
+from gang_scheduler.domain.gangs.groups import Group
+from gang_scheduler.domain.nodes.vectors import Ints
+from gang_scheduler.domain.pods.pod_record import Standing, standing_of
+from gang_scheduler.domain.queues.queue_ledger import QueueLedger
 from kube import Event
 
 

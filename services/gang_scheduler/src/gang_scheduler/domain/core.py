@@ -5,31 +5,31 @@ from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field, fields
 
 from gang_scheduler.domain import decisions
-from gang_scheduler.domain.askers import Askers
-from gang_scheduler.domain.assumptions import Assumptions
+from gang_scheduler.domain.answers.explain import Explanation, Reason
+from gang_scheduler.domain.answers.inquiry import explain
+from gang_scheduler.domain.answers.knowledge import Evictions, Knowledge
 from gang_scheduler.domain.audit import audit
-from gang_scheduler.domain.backfill import Backfill, Heads
-from gang_scheduler.domain.block import OWN_CHANGE, Wake
-from gang_scheduler.domain.claims import Claim, Claims
 from gang_scheduler.domain.cluster import Cluster
-from gang_scheduler.domain.entitlement import entitlements
-from gang_scheduler.domain.evictor import EvictionRules, Evictor
-from gang_scheduler.domain.explain import Explanation, Reason
-from gang_scheduler.domain.gang_terms import GroupId
-from gang_scheduler.domain.groups import Group
-from gang_scheduler.domain.inquiry import explain
-from gang_scheduler.domain.knowledge import Evictions, Knowledge
-from gang_scheduler.domain.load_policy import LoadPolicy
-from gang_scheduler.domain.memory import dump, load
-from gang_scheduler.domain.quota_admission import evicted
-from gang_scheduler.domain.reservation_desk import Rank, ReservationDesk
-from gang_scheduler.domain.scoring import Placement
-from gang_scheduler.domain.trial import Trial
-from gang_scheduler.domain.turn import Turn, wake_of
-from gang_scheduler.domain.turns import Pass
-from gang_scheduler.domain.victims import GangEviction
-from gang_scheduler.domain.wait_limits import WaitLimits
-from gang_scheduler.domain.waiting_line import Unit, WaitingLine
+from gang_scheduler.domain.evictions.askers import Askers
+from gang_scheduler.domain.evictions.evictor import EvictionRules, Evictor
+from gang_scheduler.domain.evictions.victims import GangEviction
+from gang_scheduler.domain.gangs.gang_terms import GroupId
+from gang_scheduler.domain.gangs.groups import Group
+from gang_scheduler.domain.gangs.wait_limits import WaitLimits
+from gang_scheduler.domain.line.assumptions import Assumptions
+from gang_scheduler.domain.line.backfill import Backfill, Heads
+from gang_scheduler.domain.line.block import OWN_CHANGE, Wake
+from gang_scheduler.domain.line.claims import Claim, Claims
+from gang_scheduler.domain.line.memory import dump, load
+from gang_scheduler.domain.line.trial import Trial
+from gang_scheduler.domain.line.turn import Turn, wake_of
+from gang_scheduler.domain.line.turns import Pass
+from gang_scheduler.domain.line.waiting_line import Unit, WaitingLine
+from gang_scheduler.domain.nodes.load_policy import LoadPolicy
+from gang_scheduler.domain.queues.entitlement import entitlements
+from gang_scheduler.domain.queues.quota_admission import evicted
+from gang_scheduler.domain.reservations.reservation_desk import Rank, ReservationDesk
+from gang_scheduler.domain.score.scoring import Placement
 from kube import Decision, Event, Key, Manifest, Outcome
 
 FOR_ROOM = (Reason.NOT_ENOUGH_RESOURCES, Reason.NO_DOMAIN, Reason.QUEUE_CAPABILITY)

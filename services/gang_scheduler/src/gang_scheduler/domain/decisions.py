@@ -2,15 +2,15 @@
 
 from collections.abc import Mapping, Sequence
 
+from gang_scheduler.domain.answers.explain import Explanation, Reason
 from gang_scheduler.domain.dra.claim_book import reserved
 from gang_scheduler.domain.dra.requests import users_of
-from gang_scheduler.domain.evictor import Plan
-from gang_scheduler.domain.explain import Explanation, Reason
-from gang_scheduler.domain.groups import Group
-from gang_scheduler.domain.memory import written
-from gang_scheduler.domain.pod_record import PodRecord
-from gang_scheduler.domain.statuses import NOMINATED, group_patch, pod_patch, waiting_condition
-from gang_scheduler.domain.turn import Turn
+from gang_scheduler.domain.evictions.evictor import Plan
+from gang_scheduler.domain.gangs.groups import Group
+from gang_scheduler.domain.gangs.statuses import NOMINATED, group_patch, pod_patch, waiting_condition
+from gang_scheduler.domain.line.memory import written
+from gang_scheduler.domain.line.turn import Turn
+from gang_scheduler.domain.pods.pod_record import PodRecord
 from kube import Decision, Manifest, Mutation, Object, Verb
 from kube.devices import RESERVATION
 from kube.volumes import SELECTED_NODE

@@ -5,34 +5,34 @@ from collections.abc import Set as AbstractSet
 from dataclasses import asdict
 
 from kube import Decision, Event, Key, Manifest, Outcome
-from queue_manager.domain.account import WORKLOAD
-from queue_manager.domain.cluster_queue import PRIORITY
-from queue_manager.domain.cohort_answer import cohort_answer
-from queue_manager.domain.cohort_report import NAME as QUOTA_REPORT
-from queue_manager.domain.cohorts import OBJECTS, Cohorts
-from queue_manager.domain.demand import Demand, Tally
-from queue_manager.domain.elastic_quota import ELASTIC_QUOTA, ROOT_QUOTA, is_quota, quota_name
-from queue_manager.domain.elastic_report import NAME as ELASTIC_REPORT
-from queue_manager.domain.elastic_report import ElasticReport
-from queue_manager.domain.entitlements import NAME as ENTITLEMENTS
-from queue_manager.domain.entitlements import SUBJECT, Entitlements
-from queue_manager.domain.gate_answer import queue_lines
-from queue_manager.domain.members import GROUP
+from queue_manager.domain.cohorts.account import WORKLOAD
+from queue_manager.domain.cohorts.cluster_queue import PRIORITY
+from queue_manager.domain.cohorts.cohort_answer import cohort_answer
+from queue_manager.domain.cohorts.cohort_report import NAME as QUOTA_REPORT
+from queue_manager.domain.cohorts.cohorts import OBJECTS, Cohorts
+from queue_manager.domain.gates.gate_answer import queue_lines
+from queue_manager.domain.gates.members import GROUP
+from queue_manager.domain.gates.quota import RESOURCE_QUOTA
+from queue_manager.domain.gates.waiting import ADMISSION, WaitingGroups
 from queue_manager.domain.policy import QueuePolicy
-from queue_manager.domain.queue_report import NAME as REPORT
-from queue_manager.domain.queue_report import QueueReport
-from queue_manager.domain.queue_state import COMMAND, Command, StateKeeper, read_command
-from queue_manager.domain.queue_tree import QUEUE, ROOT, QueueTree, read_queue
-from queue_manager.domain.quota import RESOURCE_QUOTA
-from queue_manager.domain.quota_register import QuotaRegister
 from queue_manager.domain.reports import Report
-from queue_manager.domain.share_rules import QueueRule, QuotaRule
-from queue_manager.domain.sums import accumulate
-from queue_manager.domain.supply import Supply
-from queue_manager.domain.tree_shares import TreeShares
-from queue_manager.domain.waiting import ADMISSION, WaitingGroups
-from queue_manager.domain.workload_decisions import POD_ADMITTED, QUOTA_RESERVED
-from queue_manager.domain.workload_report import NAME as WORKLOADS
+from queue_manager.domain.shares.demand import Demand, Tally
+from queue_manager.domain.shares.elastic_quota import ELASTIC_QUOTA, ROOT_QUOTA, is_quota, quota_name
+from queue_manager.domain.shares.elastic_report import NAME as ELASTIC_REPORT
+from queue_manager.domain.shares.elastic_report import ElasticReport
+from queue_manager.domain.shares.entitlements import NAME as ENTITLEMENTS
+from queue_manager.domain.shares.entitlements import SUBJECT, Entitlements
+from queue_manager.domain.shares.queue_report import NAME as REPORT
+from queue_manager.domain.shares.queue_report import QueueReport
+from queue_manager.domain.shares.queue_state import COMMAND, Command, StateKeeper, read_command
+from queue_manager.domain.shares.queue_tree import QUEUE, ROOT, QueueTree, read_queue
+from queue_manager.domain.shares.quota_register import QuotaRegister
+from queue_manager.domain.shares.share_rules import QueueRule, QuotaRule
+from queue_manager.domain.shares.sums import accumulate
+from queue_manager.domain.shares.supply import Supply
+from queue_manager.domain.shares.tree_shares import TreeShares
+from queue_manager.domain.workloads.workload_decisions import POD_ADMITTED, QUOTA_RESERVED
+from queue_manager.domain.workloads.workload_report import NAME as WORKLOADS
 from resources import Amounts
 
 ONLY_IN_COHORTS = ("Job.batch", WORKLOAD)

@@ -2,8 +2,8 @@
 
 from dataclasses import dataclass, field
 
-from queue_manager.domain.claims import CLAIMS
-from queue_manager.domain.kueue_policy import KueuePolicy
+from queue_manager.domain.cohorts.kueue_policy import KueuePolicy
+from queue_manager.domain.shares.claims import CLAIMS
 from resources import QuantityError, parse_milli
 
 QUEUEING = {"elastic-quota": "proportion", "cohort": "proportion"} | {name: name for name in CLAIMS}

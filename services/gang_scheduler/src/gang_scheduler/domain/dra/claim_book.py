@@ -25,9 +25,9 @@ from gang_scheduler.domain.dra.requests import (
     wanted,
 )
 from gang_scheduler.domain.dra.slices import text_of
-from gang_scheduler.domain.node_table import NodeTable
-from gang_scheduler.domain.pod_shape import PodShape
-from gang_scheduler.domain.vectors import Mask
+from gang_scheduler.domain.nodes.node_table import NodeTable
+from gang_scheduler.domain.nodes.vectors import Mask
+from gang_scheduler.domain.pods.pod_shape import PodShape
 from kube import Event, Key, Manifest, Object
 
 MISSING, NAMED, OWN = "missing:", "claim:", "asks:"

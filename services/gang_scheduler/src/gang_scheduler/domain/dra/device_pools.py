@@ -6,10 +6,10 @@ import numpy as np
 
 from gang_scheduler.domain.dra.requests import CLASS, Holding, selectors_of
 from gang_scheduler.domain.dra.slices import Device, DeviceId, Slice, slice_of, usable
-from gang_scheduler.domain.filters import term_mask
-from gang_scheduler.domain.node_rules import NodeTerm
-from gang_scheduler.domain.node_table import NodeTable
-from gang_scheduler.domain.vectors import ChangeLog
+from gang_scheduler.domain.nodes.filters import term_mask
+from gang_scheduler.domain.nodes.node_rules import NodeTerm
+from gang_scheduler.domain.nodes.node_table import NodeTable
+from gang_scheduler.domain.nodes.vectors import ChangeLog
 from kube import Event, Key
 
 Counter = tuple[str, str, str]

@@ -7,7 +7,7 @@ from functools import lru_cache
 from typing import Any, NamedTuple
 
 from gang_scheduler.domain.dra.slices import DeviceId
-from gang_scheduler.domain.node_rules import NodeTerm, Toleration, node_term, toleration
+from gang_scheduler.domain.nodes.node_rules import NodeTerm, Toleration, node_term, toleration
 from kube import Manifest, Object
 
 CLAIM, CLASS = "ResourceClaim.resource.k8s.io", "DeviceClass.resource.k8s.io"

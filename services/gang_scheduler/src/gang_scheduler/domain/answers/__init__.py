@@ -1,0 +1,1 @@
+"""Words for people: why something waits, what would help, and when."""

@@ -1,0 +1,129 @@
+"""What would have to happen before a unit that waits can start: who has to end, who might be evicted, and when that is.
+
+Everything is tried on the books themselves, by the same code that decides, and taken back. That costs about as much as a
+pass, so it is left out where more than ``MOST_PODS`` pods are placed: `tidegate whatif` answers it from a snapshot then.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from gang_scheduler.domain.answers.knowledge import Knowledge
+from gang_scheduler.domain.evictions.evictor import EvictionRules, Evictor
+from gang_scheduler.domain.evictions.wish import Wish
+from gang_scheduler.domain.gangs.groups import Group
+from gang_scheduler.domain.gangs.minimum import candidates, first_choice
+from gang_scheduler.domain.line.attempt import Attempts
+from gang_scheduler.domain.line.backfill import Backfill
+from gang_scheduler.domain.line.claims import Claim
+from gang_scheduler.domain.line.trial import Trial
+from gang_scheduler.domain.line.waiting_line import Unit
+from gang_scheduler.domain.pods.pod_record import PodRecord
+from kube import Key, Manifest, rfc3339
+
+MOST_PODS = 1_000
+NAMED = 5
+"""So many pods are named in a sentence."""
+
+_HIGHEST = 2_000_000_000
+"""Above the priority of all work of users."""
+
+
+@dataclass(slots=True)
+class Outlook:
+    """Looks ahead for one unit, whose ``records`` are to be placed together."""
+
+    knowledge: Knowledge
+    trial: Trial
+    unit: Unit
+    groups: list[Group]
+    records: list[PodRecord]
+
+    def manifest(self) -> Manifest:
+        """``after``: who has to end first; ``evict``: who could be evicted for it; ``estimate``: when it starts."""
+        promise = self.knowledge.claims.promises.get(self.unit)
+        if promise is not None:
+            return self._promised(promise)
+        placed = sum(1 for _ in self.knowledge.cluster.placed())
+        if placed > MOST_PODS:
+            return {"outlook": f"not looked into here, as {placed} pods are placed; `tidegate whatif KIND/NAME` does"}
+        return self._after() | self._evictable()
+
+    def _promised(self, claim: Claim) -> Manifest:
+        awaited = self._present(claim.awaited)
+        nodes = sorted({node for _, node in claim.places.values()})
+        return {
+            "after": _names(awaited),
+            "nodes": nodes,
+            "estimate": f"once {_some(awaited) or 'those who leave'} left {', '.join(nodes[:NAMED])}",
+        }
+
+    def _after(self) -> Manifest:
+        k = self.knowledge
+        known = k.claims.reservations.get(self.unit)
+        claim = known or Backfill(k.cluster, self.trial, k.claims, k.heads, k.now).foresee(self.unit, self._wish())
+        if claim is None:
+            return {"after": [], "estimate": "never as things are: not even if all that runs now ended"}
+        awaited = self._present(claim.awaited)
+        nodes = sorted({node for _, node in claim.places.values() if node})
+        answer: Manifest = {"after": _names(awaited), "nodes": nodes}
+        if not awaited:
+            return answer | {"estimate": "there is room for it already: as soon as those before it had their turn"}
+        ends = [k.cluster.run_times.expected_end(record, k.now) for record in awaited]
+        if claim.until is not None:
+            when = rfc3339(claim.until)
+            return answer | {
+                "estimateMs": claim.until,
+                "estimate": f"{when}, by when {_some(awaited)} should have ended",
+            }
+        silent = [record for record, end in zip(awaited, ends, strict=True) if end is None]
+        unknown = "that" if len(silent) == len(awaited) else f"that of {_some(silent)}"
+        return answer | {"estimate": f"once {_some(awaited)} ended; nobody says when {unknown} is"}
+
+    def _evictable(self) -> Manifest:
+        """Whom the unit could have evicted if only it were important enough."""
+        k = self.knowledge
+        rules = EvictionRules(preemption=True, reclaim=False, gangs=k.rules.gangs)
+        evictor = Evictor(k.cluster, self.trial, k.claims, rules)
+        wish = self._wish()
+        own = wish.priority
+        wish.priority = _HIGHEST
+        plan = None
+        try:
+            plan = evictor.plan(self.unit, wish)
+        finally:
+            evictor.forget()
+            if plan is not None:
+                k.claims.end(plan.claim)
+            k.claims.renew()
+        if plan is None or not plan.victims:
+            return {}
+        least = max(record.form.priority for record in plan.victims) + 1
+        answer: Manifest = {"evictable": _names(plan.victims), "priorityNeeded": least, "priority": own}
+        return answer | ({} if k.rules.preemption else {"preemption": "off"})
+
+    def _wish(self) -> Wish:
+        attempts = Attempts(self.knowledge.cluster.room, self.trial)
+        priority = max(group.priority(self.knowledge.cluster.classes) for group in self.groups)
+        lead = self.groups[0]
+        if lead.started:
+            return Wish([lead], self.records, priority, lambda: attempts.adds(lead, self.records))
+        return Wish(self.groups, self.records, priority, lambda: attempts.starts(self.groups))
+
+    def _present(self, awaited: dict[Key, str]) -> list[PodRecord]:
+        found = (self.knowledge.cluster.pods.get(key) for key in sorted(awaited))
+        return [record for record in found if record is not None and record.pod.uid == awaited[record.key]]
+
+
+def wanted(groups: Sequence[Group]) -> list[PodRecord]:
+    """The members of gangs that have not started which start together."""
+    return [record for group in groups if group.pending for record in first_choice(candidates(group))]
+
+
+def _names(records: Sequence[PodRecord]) -> list[str]:
+    return [f"{record.key.namespace}/{record.key.name}" for record in records]
+
+
+def _some(records: Sequence[PodRecord]) -> str:
+    names = [record.key.name for record in records]
+    more = f" and {len(names) - NAMED} more" if len(names) > NAMED else ""
+    return ", ".join(names[:NAMED]) + more

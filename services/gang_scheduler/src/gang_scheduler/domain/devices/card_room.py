@@ -1,0 +1,113 @@
+"""What is free of the cards of one node, and which of them a pod would get.
+
+Whole cards are chosen by where they are (see cards). Shares go to the fullest cards that still hold them.
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+from gang_scheduler.domain.devices.cards import Card, choose_whole
+from gang_scheduler.domain.devices.device_needs import CardNeed
+
+MOST_COPIES = 1 << 20
+"""Stands for any number of copies, where nothing limits them."""
+
+
+@dataclass(slots=True)
+class CardRoom:
+    """Free amounts of each card: core in percent, memory in bytes, and virtual GPUs."""
+
+    cards: tuple[Card, ...]
+    core: list[int] = field(init=False)
+    memory: list[int] = field(init=False)
+    slots: list[int] = field(init=False)
+    _alike: bool = field(init=False)
+    """Whether no card is nearer to another than to a third: then the lowest are the best."""
+
+    _card_at: dict[int, int] = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.core = [100] * len(self.cards)
+        self.memory = [card.memory for card in self.cards]
+        self.slots = [card.slots for card in self.cards]
+        self._alike = len({card.cell for card in self.cards}) <= 1 and all(c.group == c.index for c in self.cards)
+        self._card_at = {card.index: at for at, card in enumerate(self.cards)}
+
+    def copies_on(self, at: int, need: CardNeed) -> int:
+        """How many pods one card could hold a card's part of."""
+        limits = [MOST_COPIES]
+        if need.core:
+            limits.append(self.core[at] // need.core)
+        memory = memory_of(self.cards[at], need)
+        if memory:
+            limits.append(self.memory[at] // memory)
+        if need.virtual:
+            limits.append(self.slots[at])
+            if not need.core and not self.core[at]:
+                return 0
+        return max(0, min(limits))
+
+    def holds_when_empty(self, at: int, need: CardNeed) -> bool:
+        """Whether the card could hold a pod's part if nobody had any of it."""
+        return memory_of(self.cards[at], need) <= self.cards[at].memory and (
+            not need.virtual or self.cards[at].slots > 0
+        )
+
+    def move_cards(self, need: CardNeed, indexes: Iterable[int], sign: int) -> None:
+        """Take away what a pod has of its cards (``sign`` -1), or give it back (1)."""
+        for index in indexes:
+            at = self._card_at.get(index)
+            if at is not None:
+                self.core[at] += sign * need.core
+                self.memory[at] += sign * memory_of(self.cards[at], need)
+                self.slots[at] += sign if need.virtual else 0
+
+    def choose_cards(self, need: CardNeed | None, among: Iterable[int], forced: bool) -> tuple[int, ...] | None:
+        """The indexes of the cards for a pod; None when they are too few."""
+        if need is None:
+            return ()
+        if need.whole and not forced:
+            free = [self.cards[at] for at in among if self._untouched(at)]
+            if len(free) < need.count:
+                return None
+            return tuple(card.index for card in free[: need.count]) if self._alike else choose_whole(free, need.count)
+        among = list(among)
+        copies = {at: self.copies_on(at, need) for at in among}
+        fitting = [at for at in among if copies[at]]
+        if len(fitting) < need.count:
+            if not forced:
+                return None
+            fitting += sorted((at for at in among if not copies[at]), key=lambda at: (-self.core[at], at))
+            return tuple(sorted(self.cards[at].index for at in fitting[: need.count]))
+        chosen = sorted(fitting, key=self._fullness)[: need.count]
+        if need.count > 1 and _rest(copies, chosen, need.count) + 1 < most_copies(copies.values(), need.count):
+            # The fullest cards would leave room for fewer pods than the cards with most room do.
+            chosen = sorted(fitting, key=lambda at: (-copies[at], *self._fullness(at)))[: need.count]
+        return tuple(sorted(self.cards[at].index for at in chosen))
+
+    def _untouched(self, at: int) -> bool:
+        return self.core[at] == 100 and self.memory[at] == self.cards[at].memory
+
+    def _fullness(self, at: int) -> tuple[int, int, int]:
+        return self.core[at], self.memory[at], at
+
+
+def memory_of(card: Card, need: CardNeed) -> int:
+    """How many bytes of the card one part takes."""
+    return need.memory or -(-card.memory * need.ratio // 100)
+
+
+def most_copies(copies: Iterable[int], count: int) -> int:
+    """How many pods of ``count`` different cards each fit where each card holds so many parts."""
+    each = list(copies)
+    most = sum(each) // count
+    while True:
+        fewer = sum(min(number, most) for number in each) // count
+        if fewer >= most:
+            return most
+        most = fewer
+
+
+def _rest(copies: dict[int, int], chosen: list[int], count: int) -> int:
+    """How many pods fit after one more has taken the ``chosen`` cards."""
+    return most_copies([number - (at in chosen) for at, number in copies.items()], count)

@@ -1,0 +1,222 @@
+"""Who has to go so that a gang can start: first its whole placement, then the cheapest victims that it needs.
+
+The plain rule: of all sets of pods that may be evicted for it, take the cheapest one without which the gang would not start,
+where a set is cheaper if it breaks fewer disruption budgets; if its most important pod is less important; if it breaks fewer
+gangs; touches fewer; has fewer pods; has younger ones. The search goes through these orders from the outside in: it opens
+more budgets, queues and priorities only when it must, picks lots by vectors over all nodes, and tries the pick on the books
+with every rule of placement. Then it puts back, the most valuable first, whoever is not needed. The result is always
+enough and never more than is needed. The picking itself is greedy; so at last what it found is compared with all other sets
+of few lots (`cheapest_lots`): of all that may be asked where these are few, else of those found and the offers next to
+them, which makes it a local search. Between queues the one furthest above its due gives first, which the greedy order alone
+sees to.
+"""
+
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from itertools import islice
+
+import numpy as np
+
+from gang_scheduler.domain.cluster import Cluster
+from gang_scheduler.domain.evictions.allowances import Allowances
+from gang_scheduler.domain.evictions.cheapest_lots import CheapestLots, price_of
+from gang_scheduler.domain.evictions.departure import Departures
+from gang_scheduler.domain.evictions.lot_picker import Picker
+from gang_scheduler.domain.evictions.lot_table import Demand, LotTable
+from gang_scheduler.domain.evictions.rights import Floors
+from gang_scheduler.domain.evictions.victims import Lot
+from gang_scheduler.domain.evictions.wish import Wish, demands, free_room
+from gang_scheduler.domain.line.trial import Trial
+from gang_scheduler.domain.nodes.vectors import Ints, Mask
+from gang_scheduler.domain.pods.pod_record import PodRecord
+from kube import Key
+
+FEW_LOTS = 24
+"""Sets of up to so many lots are compared with each other."""
+
+MOST_BROKEN = 4
+"""Sets that break up to so many budgets are told apart; beyond that any number is alike."""
+
+
+@dataclass(slots=True)
+class Search:
+    """One search among the ``eligible`` lots on the books of the future; leaves the books as they were.
+
+    ``tiers`` says for each lot how late its queue is asked.
+    """
+
+    cluster: Cluster
+    trial: Trial
+    wish: Wish
+    table: LotTable
+    eligible: Mask
+    tiers: Ints
+    floors: Callable[[], Floors]
+    spent: dict[Key, int]
+    _demands: list[Demand] = field(init=False)
+    _free: Ints = field(init=False)
+    _gone: Departures = field(init=False)
+    _shapes: list[tuple[PodRecord, int]] = field(init=False)
+    """A member of each shape, and how many there are of it."""
+
+    def __post_init__(self) -> None:
+        counts = Counter(record.shape.index for record in self.wish.records)
+        of_shape = {record.shape.index: record for record in self.wish.records}
+        self._shapes = [(of_shape[index], count) for index, count in counts.items()]
+        self._demands = demands(self.cluster, self.wish.records)
+        self._free = free_room(self.cluster, self.wish.records)
+        self._gone = Departures(self.cluster.room)
+
+    def run(self) -> list[Lot] | None:
+        """The cheapest lots without which the wish would not come true; None when it cannot."""
+        if not self._bound(self.eligible):
+            return None
+        for may_break in self._budget_steps():
+            for scope in self._scopes():
+                found = self._among(scope, may_break)
+                if found is not None:
+                    return self._cheaper(found, scope, may_break) or found
+        return None
+
+    def _cheaper(self, found: list[Lot], scope: Mask, may_break: int) -> list[Lot] | None:
+        """Lots of one queue that are enough, too, and cost less than those found."""
+        if len(found) > FEW_LOTS // 2 or len(np.unique(self.table.queue[scope])) > 1:
+            return None
+        price = price_of(found)
+        if price[2] <= 1 and (not price[0] or self.table.minimum[scope].all()):
+            return None
+        numbers = sorted(self._near(found, scope), key=self.table.worth)
+        lots = [self.table.lots[number] for number in numbers]
+        allowances = Allowances(self.cluster.budgets, self.spent, self.floors(), may_break)
+        best = CheapestLots(lots, self._demands, self._free, allowances, self._is_enough_without, price).run()
+        return best and self._proved([self.table.numbers[id(lot)] for lot in reversed(best)])
+
+    def _near(self, found: list[Lot], scope: Mask) -> list[int]:
+        """The lots that are worth a comparison: all that could help, or those found and others that make the best offers."""
+        near = dict.fromkeys(self.table.numbers[id(lot)] for lot in found)
+        even = np.zeros_like(self.table.age)
+        for item in self._demands:
+            useful = self.table.touching(item) & scope
+            if int(useful.sum()) <= FEW_LOTS:
+                offered = [np.flatnonzero(useful).tolist()]
+            else:
+                offers = self.table.offers(self._free, item, useful, even, item.wanted)
+                offered = [list(offer.lots) for offer in islice(offers, FEW_LOTS)]
+            for numbers in offered:
+                if len(near.keys() | set(numbers)) <= FEW_LOTS:
+                    near |= dict.fromkeys(numbers)
+        return list(near)
+
+    def _is_enough_without(self, lots: Sequence[Lot]) -> bool:
+        self._gone.take([record for lot in lots for record in lot.records])
+        enough = self._succeeds()
+        self._gone.undo()
+        return enough
+
+    def _budget_steps(self) -> Iterator[int]:
+        budgets = self.cluster.budgets
+        if not budgets.by_key:
+            yield 0
+            return
+        lots = [self.table.lots[number] for number in np.flatnonzero(self.eligible).tolist()]
+        touched = {budget.key for lot in lots for record in lot.records for budget in budgets.of(record)}
+        yield from range(min(len(touched), MOST_BROKEN) + 1)
+        if len(touched) > MOST_BROKEN:
+            yield len(touched)
+
+    def _scopes(self) -> Iterator[Mask]:
+        """Ever more lots that might be enough: tier by tier, priority by priority, surplus before minima."""
+        for tier in np.unique(self.tiers[self.eligible]).tolist():
+            within = self.eligible & (self.tiers <= tier)
+            if not self._bound(within):
+                continue
+            for priority in np.unique(self.table.priority[within]).tolist():
+                upto = within & (self.table.priority <= priority)
+                if not self._bound(upto):
+                    continue
+                surplus = upto & ~self.table.minimum
+                if surplus.any() and self._bound(surplus):
+                    yield surplus
+                if (upto & self.table.minimum).any():
+                    yield upto
+
+    def _bound(self, lots: Mask) -> bool:
+        """Whether there would be room for each shape by itself with all ``lots`` gone: what is cheap to see."""
+        free = self._free + self.table.freed_by(lots)
+        return all(int(item.copies(free).sum()) >= item.wanted for item in self._demands)
+
+    def _among(self, scope: Mask, may_break: int) -> list[Lot] | None:
+        ledger = self.cluster.room.ledger
+        allowances = Allowances(self.cluster.budgets, self.spent, self.floors(), may_break)
+        picker = Picker(self.table, ledger, allowances, scope.copy(), self._free.copy())
+        if picker.pick(self._demands, self.wish.queue, self.wish.ask):
+            numbers = [self.table.numbers[id(lot)] for lot in allowances.chosen]
+            found = self._proved(sorted(numbers, key=self.table.worth, reverse=True))
+            if found is not None:
+                return found
+        return self._among_all(scope, may_break)
+
+    def _among_all(self, scope: Mask, may_break: int) -> list[Lot] | None:
+        """What the vectors do not see: begin with as many lots as may go together, and see who can stay."""
+        lots, tiers = self.table.lots, self.tiers
+        allowances = Allowances(self.cluster.budgets, self.spent, self.floors(), may_break)
+
+        def cheapness(number: int) -> tuple[int, bool, tuple[bool, int, int]]:
+            lot = lots[number]
+            return int(tiers[number]), not lot.minimum and lot.holding.whole, self.table.worth(number)
+
+        for number in sorted(np.flatnonzero(scope).tolist(), key=cheapness):
+            allowances.admit(lots[number])
+        picker = Picker(self.table, self.cluster.room.ledger, allowances, scope, self._free)
+        return self._proved(picker.by_use((self.table.numbers[id(lot)] for lot in allowances.chosen), self._demands))
+
+    def _proved(self, numbers: Sequence[int]) -> list[Lot] | None:
+        """Those of these lots that are needed, if all of them are enough. The first are put back first."""
+        lots = [self.table.lots[number] for number in numbers]
+        self._gone.take([record for lot in lots for record in lot.records])
+        found = self._needed(lots) if self._succeeds() else None
+        self._gone.undo()
+        return found
+
+    def _needed(self, lots: list[Lot]) -> list[Lot]:
+        """Put back as many as can stay: in blocks that grow while that goes well."""
+        indispensable = self._indispensable()
+        needed = {id(lot) for lot in lots if indispensable[self.table.numbers[id(lot)]]}
+        asked = [lot for lot in lots if id(lot) not in needed]
+        at, step = 0, 1
+        while at < len(asked):
+            block = asked[at : at + step]
+            records = [record for lot in block for record in lot.records]
+            self._gone.put_back(records)
+            if self._is_enough() and self._succeeds():
+                at, step = at + len(block), step * 2
+                continue
+            self._gone.take(records)
+            if len(block) == 1:
+                needed.add(id(block[0]))
+                at += 1
+            step = max(1, len(block) // 2)
+        return [lot for lot in lots if id(lot) in needed]
+
+    def _indispensable(self) -> Mask:
+        """The lots without each of which there is too little room though all others are gone: what vectors can tell."""
+        free = free_room(self.cluster, self.wish.records)
+        indispensable = np.zeros(len(self.table.lots), np.bool_)
+        for item in self._demands:
+            slack = int(item.copies(free).sum()) - item.wanted
+            indispensable |= self.table.losses(free, item) > slack
+        return indispensable
+
+    def _is_enough(self) -> bool:
+        """Whether there is room for each shape by itself: what is cheap to see before it is tried."""
+        room = self.cluster.room
+        return all(
+            room.view(record).total >= copies or room.reserved.concerns(record) for record, copies in self._shapes
+        )
+
+    def _succeeds(self) -> bool:
+        mark = self.trial.checkpoint()
+        done = self.wish.attempt()
+        self.trial.rollback(mark)
+        return done

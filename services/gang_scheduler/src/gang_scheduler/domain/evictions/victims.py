@@ -1,0 +1,135 @@
+"""Who may be evicted at all, and in which parts: single members that a gang can spare, or a gang as a whole."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+from gang_scheduler.domain.cluster import Cluster
+from gang_scheduler.domain.gangs.groups import Group
+from gang_scheduler.domain.line.waiting_line import Unit
+from gang_scheduler.domain.pods.pod_record import LIVE, PodRecord, Standing
+
+PREEMPTABLE = "volcano.sh/preemptable"
+SYSTEM_NAMESPACE = "kube-system"
+SYSTEM_CLASS = "system-"
+SYSTEM_PRIORITY = 2_000_000_000
+
+
+class GangEviction(StrEnum):
+    """Whether a gang may be evicted whole, or only loses what it has above its minimum."""
+
+    WHOLE = "whole"
+    SURPLUS = "surplus"
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Lot:
+    """Pods that go together or stay together: one member that its gang can spare, or all of a gang (``minimum``)."""
+
+    records: tuple[PodRecord, ...]
+    holding: "Holding"
+    minimum: bool
+    priority: int
+    created: str
+
+    @property
+    def queue(self) -> str:
+        return self.records[0].group.queue
+
+
+@dataclass(slots=True, eq=False)
+class Holding:
+    """What a gang, or a bundle of gangs, has on nodes. ``spare`` and ``spare_of_role`` say how many may go one by one."""
+
+    groups: list[Group]
+    movable: list[PodRecord] = field(default_factory=list)
+    whole: bool = True
+    spare: int = 0
+    spare_of_role: dict[str, int] = field(default_factory=dict)
+
+    def spares(self, records: Sequence[PodRecord]) -> bool:
+        """Whether the gang keeps its minimum without these of its members."""
+        if len(records) > self.spare:
+            return False
+        roles = [record.role for record in records] if self.spare_of_role else []
+        return all(roles.count(role) <= left for role, left in self.spare_of_role.items())
+
+
+def holdings(cluster: Cluster) -> dict[str, list[Holding]]:
+    """By queue what is held there and may be evicted in some way."""
+    found: dict[str, list[Holding]] = {}
+    done: set[Unit] = set()
+    for group in cluster.groups.values():
+        counts = group.counts
+        if not counts[Standing.BOUND] and not counts[Standing.RUNNING]:
+            continue
+        unit = group.bundle()
+        if unit in done:
+            continue
+        done.add(unit)
+        parts = [group] if len(unit) == 1 else [cluster.groups[gang] for gang in unit if gang in cluster.groups]
+        holding = holding_of(parts)
+        if holding.movable and (holding.whole or holding.spare):
+            found.setdefault(group.queue, []).append(holding)
+    return found
+
+
+def holding_of(groups: list[Group]) -> Holding:
+    """What the ``groups`` have, all of which started together."""
+    holding = Holding(groups)
+    for group in groups:
+        placed = [r for r in group.members.values() if r.standing in (Standing.BOUND, Standing.RUNNING)]
+        staying = [r for r in placed if not r.evicting]
+        movable = [r for r in staying if r.slot >= 0 and not is_spared(r)]
+        holding.movable += movable
+        holding.whole = holding.whole and len(movable) == len(staying)
+    if len(groups) == 1 and groups[0].terms is not None and not groups[0].terms.sub_groups:
+        _count_spare(holding, groups[0])
+    return holding
+
+
+def _count_spare(holding: Holding, group: Group) -> None:
+    terms = group.terms
+    assert terms is not None
+    live = (
+        [r for r in group.members.values() if r.standing in LIVE and not r.evicting] if len(group.members) > 1 else []
+    )
+    holding.spare = max(0, len(live) - terms.min_member)
+    if holding.spare and terms.roles:
+        for role, least in terms.roles:
+            holding.spare_of_role[role] = max(0, sum(r.role == role for r in live) - least)
+
+
+def is_spared(record: PodRecord) -> bool:
+    """Whether a pod is never evicted, whoever asks."""
+    if not record.ours or record.assumed or record.evicting:
+        return True
+    if record.key.namespace == SYSTEM_NAMESPACE or record.form.priority >= SYSTEM_PRIORITY:
+        return True
+    if str(record.pod.spec.get("priorityClassName") or "").startswith(SYSTEM_CLASS):
+        return True
+    marks = [record.pod.annotations, record.pod.labels]
+    if record.group.pod_group is not None:
+        marks += [record.group.pod_group.annotations, record.group.pod_group.labels]
+    stated = next((mark[PREEMPTABLE] for mark in marks if PREEMPTABLE in mark), "")
+    return stated.lower() == "false"
+
+
+def victim_priority(record: PodRecord, classes: Mapping[str, int]) -> int:
+    """The priority class of its gang decides, else the pod's own priority."""
+    terms = record.group.terms
+    by_class = classes.get(terms.priority_class) if terms is not None and terms.priority_class else None
+    return record.form.priority if by_class is None else by_class
+
+
+def lots_of(holding: Holding, classes: Mapping[str, int], mode: GangEviction) -> Iterator[Lot]:
+    """The parts in which a holding may be evicted."""
+    if holding.spare:
+        for record in holding.movable:
+            if not holding.spare_of_role or holding.spare_of_role.get(record.role, 1) > 0:
+                priority = victim_priority(record, classes)
+                yield Lot((record,), holding, False, priority, record.pod.created)
+    if holding.whole and mode is GangEviction.WHOLE:
+        records = tuple(holding.movable)
+        priority = max(victim_priority(record, classes) for record in records)
+        yield Lot(records, holding, True, priority, holding.groups[0].created)

@@ -1,0 +1,193 @@
+"""What a gang asks for: its minima, its sub-groups, the gangs that it starts with; from a PodGroup or from its pods."""
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any, NamedTuple
+
+from gang_scheduler.domain.gangs.task_topology import TaskTopology, task_topology_of
+from gang_scheduler.domain.pods.selectors import Conjunction, label_selector
+from gang_scheduler.domain.topology.hyper_nodes import Topology, topology_of
+from kube import Object
+
+KOORDINATOR = "gang.scheduling.koordinator.sh/"
+SIGS = "pod-group.scheduling.sigs.k8s.io"
+VOLCANO_GROUP = "PodGroup.scheduling.volcano.sh"
+SIGS_GROUP = "PodGroup.scheduling.x-k8s.io"
+DEFAULT_QUEUE = "default"
+
+_GROUP_NAME = ("scheduling.k8s.io/group-name", "scheduling.volcano.sh/group-name")
+_GANG_NAME = (KOORDINATOR + "name", SIGS + "/name", SIGS)
+_MIN_AVAILABLE = (KOORDINATOR + "min-available", SIGS + "/min-available")
+_QUEUE_NAME = ("scheduling.volcano.sh/queue-name", "volcano.sh/queue-name")
+QUOTA_NAME = "quota.scheduling.koordinator.sh/name"
+PREEMPTIBLE = "quota.scheduling.koordinator.sh/preemptible"
+QUOTAS = "quota/"
+"""Before the name of an elastic quota among the queues."""
+LOCAL_QUEUE = "kueue.x-k8s.io/queue-name"
+ADMISSION = "tidegate.dev/admission"
+"""What the queue manager grants to those that name a LocalQueue; before that they are not let in."""
+REVOKED = "tidegate.dev/revoked"
+"""The queue manager wants that back: the pods are evicted, and nothing new starts."""
+COHORTS = "cohort/"
+"""Before the name of a ClusterQueue among the queues."""
+FIXED = "/fixed"
+"""After it: what of the quota is used by pods that cannot be taken back."""
+
+
+class GroupId(NamedTuple):
+    """A gang (``kind`` "gang") or a pod that is one by itself ("pod")."""
+
+    kind: str
+    namespace: str
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class SubGroupPolicy:
+    """Pods that ``selector`` takes, divided by the values of ``keys``, start in sub-groups of ``size``, ``minimum`` at least."""
+
+    name: str
+    selector: Conjunction | None
+    keys: tuple[str, ...]
+    size: int
+    minimum: int
+    topology: Topology | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class GangTerms:
+    """The terms of one gang. ``bundle`` names the gangs of its bundle, itself included, sorted; empty when there is none."""
+
+    min_member: int = 1
+    roles: tuple[tuple[str, int], ...] = ()
+    sub_groups: tuple[SubGroupPolicy, ...] = ()
+    bundle: tuple[GroupId, ...] = ()
+    queue: str = ""
+    priority_class: str = ""
+    topology: Topology | None = None
+    task_topology: TaskTopology | None = None
+
+    @property
+    def fenced(self) -> bool:
+        """Whether anything of it has to be inside a network domain."""
+        return self.topology is not None or any(policy.topology is not None for policy in self.sub_groups)
+
+
+ALONE = GangTerms()
+"""The terms of a pod without a group."""
+
+
+def group_of(pod: Object) -> GroupId:
+    """The gang that a pod names, or the pod itself."""
+    annotations = pod.annotations
+    for name in _GROUP_NAME:
+        if name in annotations:
+            return GroupId("gang", pod.namespace, annotations[name])
+    if annotations or pod.labels:
+        gang = _first(_GANG_NAME, annotations, pod.labels)
+        if gang:
+            return GroupId("gang", pod.namespace, gang)
+    return GroupId("pod", pod.namespace, pod.name)
+
+
+def queue_of(pod: Object, namespace_annotations: Mapping[str, str], namespace_queue: str = "") -> str:
+    """The queue of a pod that is in no PodGroup; ``namespace_queue`` is where its namespace's pods are by default."""
+    named = _granted_queue(pod) or _quota_of(pod.labels) or _first(_QUEUE_NAME, pod.annotations, pod.labels)
+    if not named and namespace_queue:
+        return _within(namespace_queue, pod.labels)
+    return named or namespace_annotations.get(_QUEUE_NAME[0]) or DEFAULT_QUEUE
+
+
+def _granted_queue(item: Object) -> str:
+    """The ClusterQueue whose quota a pod or group in a LocalQueue was given, as a queue; "" for one that is in none."""
+    if LOCAL_QUEUE not in item.labels:
+        return ""
+    return COHORTS + _cluster_queue(item.annotations.get(ADMISSION, ""))
+
+
+@lru_cache(maxsize=4096)
+def _cluster_queue(text: str) -> str:
+    try:
+        content = json.loads(text) if text else {}
+    except ValueError:
+        return ""
+    return str(content.get("clusterQueue") or "") if isinstance(content, dict) else ""
+
+
+def _quota_of(labels: Mapping[str, str]) -> str:
+    """The elastic quota that labels name, as a queue; "" for none."""
+    name = labels.get(QUOTA_NAME)
+    return _within(QUOTAS + name, labels) if name else ""
+
+
+def _within(queue: str, labels: Mapping[str, str]) -> str:
+    return queue + FIXED if queue.startswith(QUOTAS) and labels.get(PREEMPTIBLE) == "false" else queue
+
+
+def terms_of_group(group: Object) -> GangTerms:
+    """The terms that a PodGroup states. ``queue`` is "" where only its members can tell."""
+    spec = group.spec
+    default = DEFAULT_QUEUE if group.kind == VOLCANO_GROUP else ""
+    own = GroupId("gang", group.namespace, group.name)
+    return GangTerms(
+        max(0, _integer(spec.get("minMember"), 1)),
+        tuple(sorted((str(role), _integer(least, 0)) for role, least in (spec.get("minTaskMember") or {}).items())),
+        tuple(_sub_group(item) for item in spec.get("subGroupPolicy") or ()),
+        bundle_of(own, group.annotations.get(KOORDINATOR + "groups")),
+        _granted_queue(group) or _quota_of(group.labels) or str(spec.get("queue") or default),
+        str(spec.get("priorityClassName") or ""),
+        topology_of(spec.get("networkTopology")),
+        task_topology_of(group.annotations) if group.annotations else None,
+    )
+
+
+def terms_of_pod(pod: Object) -> GangTerms | None:
+    """The terms that a pod states for its gang; None when it states no minimum."""
+    least = _first(_MIN_AVAILABLE, pod.annotations, pod.labels)
+    if not least:
+        return None
+    own = group_of(pod)
+    return GangTerms(max(0, _integer(least, 1)), bundle=bundle_of(own, pod.annotations.get(KOORDINATOR + "groups")))
+
+
+def bundle_of(own: GroupId, text: str | None) -> tuple[GroupId, ...]:
+    """The gangs that a groups annotation (a JSON list of ``namespace/name``) names; empty when it names no other."""
+    try:
+        names = json.loads(text) if text else []
+    except ValueError:
+        return ()
+    if not isinstance(names, list):
+        return ()
+    ids = {own}
+    for name in names:
+        namespace, slash, rest = str(name).rpartition("/")
+        ids.add(GroupId("gang", namespace if slash else own.namespace, rest))
+    return tuple(sorted(ids)) if len(ids) > 1 else ()
+
+
+def _sub_group(item: Mapping[str, Any]) -> SubGroupPolicy:
+    return SubGroupPolicy(
+        str(item.get("name") or ""),
+        label_selector(item.get("labelSelector")),
+        tuple(item.get("matchLabelKeys") or ()),
+        max(1, _integer(item.get("subGroupSize"), 1)),
+        max(0, _integer(item.get("minSubGroups"), 0)),
+        topology_of(item.get("networkTopology")),
+    )
+
+
+def _first(names: tuple[str, ...], *places: Mapping[str, str]) -> str:
+    for name in names:
+        for place in places:
+            if place.get(name):
+                return str(place[name])
+    return ""
+
+
+def _integer(value: Any, default: int) -> int:
+    try:
+        return default if value is None else int(value)
+    except (TypeError, ValueError):
+        return default

@@ -1,0 +1,71 @@
+"""Placements on trial: laid on the books to see what still fits, taken back to any checkpoint."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from gang_scheduler.domain.devices.allotments import Allotment
+from gang_scheduler.domain.dra.claim_book import Grant
+from gang_scheduler.domain.nodes.room import Room
+from gang_scheduler.domain.pods.pod_record import PodRecord
+from gang_scheduler.domain.storage.volume_claims import Choice
+
+
+class Step(NamedTuple):
+    """Pods of one class that were put on one node."""
+
+    records: tuple[PodRecord, ...]
+    slot: int
+    allotments: tuple[Allotment, ...] = ()
+    """The devices of each, where any matter."""
+
+    volumes: tuple[Choice, ...] = ()
+    """What their claims are bound to."""
+
+    reservation: str = ""
+    """The reservation whose room they use."""
+
+    grants: tuple[Grant, ...] = ()
+    """What becomes of their resource claims."""
+
+
+@dataclass(slots=True)
+class Trial:
+    """The steps taken so far, newest last. ``room`` always shows them."""
+
+    room: Room
+    steps: list[Step] = field(default_factory=list)
+
+    def place(self, records: Sequence[PodRecord], slot: int, reservation: str = "") -> None:
+        """Put pods of one class and one group on a node, or into a reservation there; the caller knows that they fit."""
+        if reservation:
+            for record in records:
+                record.reservation = reservation
+        group = records[0].group
+        self.room.occupy(records, slot, group.queue if records[0].ours else None)
+        devices = self.room.table.devices
+        allotments: tuple[Allotment, ...] = ()
+        if devices.concern(records[0].shape.devices):
+            allotments = tuple(devices.allotted(slot, record.key) for record in records)
+        shape, volumes = records[0].shape, self.room.volumes
+        grants: tuple[Grant, ...] = ()
+        if shape.resource_claims:
+            grants = tuple(grant for record in records for grant in self.room.claim_book.grants(record.pod))
+        chosen = volumes.choices(shape.claims) if shape.claims else ()
+        self.steps.append(Step(tuple(records), slot, allotments, chosen, reservation, grants))
+
+    def checkpoint(self) -> int:
+        """A mark to come back to."""
+        return len(self.steps)
+
+    def rollback(self, mark: int) -> None:
+        """Take back all steps since ``mark``."""
+        while len(self.steps) > mark:
+            step = self.steps.pop()
+            self.room.vacate(step.records)
+            for record in step.records if step.reservation else ():
+                record.reservation = ""
+
+    def since(self, mark: int) -> list[Step]:
+        """The steps taken since ``mark``."""
+        return self.steps[mark:]

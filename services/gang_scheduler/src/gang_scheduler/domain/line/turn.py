@@ -1,0 +1,105 @@
+"""A unit in a pass: what of it has found a place, and why the rest has not."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+
+from gang_scheduler.domain.answers.explain import Explanation, Reason
+from gang_scheduler.domain.evictions.evictor import Plan
+from gang_scheduler.domain.gangs.groups import Group, is_lone_pod
+from gang_scheduler.domain.gangs.minimum import candidates, shortage
+from gang_scheduler.domain.gangs.portions import Portion
+from gang_scheduler.domain.line.backfill import Place
+from gang_scheduler.domain.line.block import ANYTHING, OWN_CHANGE, Block, Wake
+from gang_scheduler.domain.line.trial import Step
+from gang_scheduler.domain.line.waiting_line import Unit
+from gang_scheduler.domain.nodes.room import PodClass
+from gang_scheduler.domain.pods.pod_record import PodRecord
+
+
+@dataclass(slots=True, eq=False)
+class Turn:
+    """A unit in a pass. ``block`` is the first reason why something of it found no place."""
+
+    unit: Unit
+    groups: list[Group]
+    block: Block | None = None
+    blocked: list[PodRecord] = field(default_factory=list)
+    started: list[Group] = field(default_factory=list)
+    steps: list[Step] = field(default_factory=list)
+    rest: dict[Group, list[Portion]] = field(default_factory=dict)
+    failed: set[PodClass] = field(default_factory=set)
+    refused: Portion | None = None
+    """The first portion that found no place."""
+
+    place: Place | None = None
+    """Where it stood in its queue when its minimum was tried last."""
+
+    conceivable: bool = False
+    """Whether others might be evicted for it one day: then any change may help."""
+
+    plan: Plan | None = None
+    """Who is to be evicted so that the unit can start."""
+
+    @property
+    def alone(self) -> bool:
+        """Whether it is a pod that is a gang by itself."""
+        return is_lone_pod(self.groups)
+
+    def expect(self, plan: Plan, message: str) -> None:
+        """Note that room is being freed for the unit; that is what is told."""
+        self.plan = plan
+        self.block = Block(Explanation(Reason.ROOM_BEING_FREED, message), ANYTHING)
+
+    def refuse(self, block: Block, records: Iterable[PodRecord]) -> None:
+        """Note why ``records`` found no place; the first reason is the one that is told."""
+        self.block = self.block or block
+        self.blocked.extend(records)
+
+
+def incomplete(turn: Turn) -> Block | None:
+    """Why a unit cannot be tried at all: members, groups or the leave of a queue are missing."""
+    if turn.alone and turn.groups[0].let_in:
+        return None
+    present = {group.id for group in turn.groups}
+    name = turn.unit[0].name
+    for gang in turn.unit:
+        if gang not in present:
+            return waits(
+                Reason.BUNDLE_INCOMPLETE,
+                f"gang {gang.namespace}/{gang.name} of the bundle of {name} does not exist",
+            )
+    for group in turn.groups:
+        if group.terms is None:
+            return waits(Reason.GROUP_MISSING, f"PodGroup {group.id.namespace}/{group.name} does not exist")
+        if not group.let_in:
+            return waits(
+                Reason.BUNDLE_INCOMPLETE,
+                f"gang {group.name} of the bundle has not been let in by queue {group.queue}",
+            )
+        if group.started or group.id.kind == "pod":
+            continue
+        lack = shortage(group, candidates(group))
+        if lack:
+            return waits(Reason.NOT_ENOUGH_PODS, lack)
+    return None
+
+
+def expectation(turn: Turn, victims: int) -> str:
+    """What a unit is told for which room is being freed."""
+    who = " and ".join(group.name for group in turn.groups)
+    if victims:
+        return f"room for {who} is kept until {victims} evicted {'pod has' if victims == 1 else 'pods have'} left it"
+    return f"room for {who} is kept until the pods that are leaving have left it"
+
+
+def waits(reason: Reason, message: str, wake: Wake = OWN_CHANGE) -> Block:
+    """A reason to wait that is found without trying."""
+    return Block(Explanation(reason, message), wake)
+
+
+def wake_of(turn: Turn, classes: Sequence[PodClass]) -> Wake:
+    """What a unit waits for: with several kinds of waiting members anything may help."""
+    assert turn.block is not None
+    if turn.conceivable and not turn.block.wake.own:
+        return ANYTHING
+    return turn.block.wake if len(classes) <= 1 or not turn.failed else ANYTHING

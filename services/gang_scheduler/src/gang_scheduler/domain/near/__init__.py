@@ -1,0 +1,1 @@
+"""Pods that care which pods are around them: affinity, anti-affinity, spreading."""

@@ -1,0 +1,242 @@
+"""All nodes as one shape of pod sees them, kept up to date: how many copies fit where, and which node is best.
+
+The plain rule is: of the nodes that pass every filter and have room, take the one with the highest score, and of equal
+ones the first by name. A view is that rule as vectors, of which only the nodes that changed are computed again.
+"""
+
+import copy
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from gang_scheduler.domain.nodes.filters import static_mask
+from gang_scheduler.domain.nodes.node_table import NodeTable
+from gang_scheduler.domain.nodes.vectors import ALL, Ints, Mask, Slots
+from gang_scheduler.domain.pods.pod_shape import PodShape
+from gang_scheduler.domain.score.foresight import Foresight
+from gang_scheduler.domain.score.scoring import FULL, Placement, RoomScore, static_score
+
+NO_NODE = -1
+FEW = 24
+"""Up to so many nodes plain integers are faster than vectors."""
+
+_RANK_BITS = 20
+_OFFSET = 1 << 40
+"""Added to every key so that those of nodes that fit are above zero."""
+
+
+@dataclass(slots=True)
+class ShapeView:
+    """``copies`` says how many more pods of the shape fit on each node, ``keys`` orders the nodes (-1: does not fit)."""
+
+    shape: PodShape
+    table: NodeTable
+    placement: Placement
+    foresight: Foresight
+    mask: Mask = field(init=False)
+    static: Ints = field(init=False)
+    copies: Ints = field(init=False)
+    keys: Ints = field(init=False)
+    total: int = 0
+    _score: RoomScore = field(init=False)
+    _largest: int | None = None
+    _room_seen: int = -1
+    _rules_seen: int = -1
+    _foresight_seen: int = 0
+
+    def __post_init__(self) -> None:
+        self._score = RoomScore.of(self.shape, self.placement, self.table)
+
+    def sync(self) -> "ShapeView":
+        """Catch up with what changed since the last time."""
+        rules, room = self.table.rules, self.table.room
+        looked = self._foresight_seen == self.foresight.version
+        if looked and self._room_seen == room.end and self._rules_seen == rules.end:
+            return self
+        self._foresight_seen = self.foresight.version
+        changed = rules.since(self._rules_seen) if self._rules_seen >= 0 else None
+        touched = room.since(self._room_seen) if self._room_seen >= 0 else None
+        if changed is None or touched is None or len(changed) + len(touched) > self.table.size // 2:
+            self._renew()
+        else:
+            if changed:
+                self._largest = None
+                self._renew_rules(changed)
+            amplified = self.shape.devices.cpus and self.table.devices.amplified
+            for slots in (changed, touched) if looked else ():
+                if len(slots) <= FEW and not amplified:
+                    self._renew_few(slots)
+                else:
+                    self._renew_room(np.array(slots, np.intp))
+            if not looked:
+                self._renew_room(ALL)
+        self._room_seen, self._rules_seen = room.end, rules.end
+        return self
+
+    def inside(self, fence: Mask) -> "ShapeView":
+        """The same for the nodes of ``fence`` only; it does not follow later changes."""
+        view = copy.copy(self)
+        view.mask = self.mask & fence
+        view.copies = np.where(fence, self.copies, 0)
+        view.keys = np.where(fence, self.keys, NO_NODE)
+        view.total = int(view.copies.sum())
+        view._largest = None
+        return view
+
+    def best(self) -> int:
+        """The best node that has room for one copy, or NO_NODE."""
+        slot = int(self.keys.argmax())
+        return slot if self.keys[slot] >= 0 else NO_NODE
+
+    def with_bonus(self, bonus: Ints | int) -> Ints:
+        """The keys with an addition to the scores; of no meaning where a node does not fit."""
+        return self.keys + (bonus << _RANK_BITS)
+
+    def close(self, slot: int) -> None:
+        """Leave a node out until it changes again: it was just filled with copies of this very shape."""
+        self.keys[slot] = NO_NODE
+
+    def fitting_nodes(self) -> int:
+        """How many nodes have room for a copy."""
+        return int(np.count_nonzero(self.copies))
+
+    def largest_possible(self) -> int:
+        """How many copies all nodes together would hold if they were empty."""
+        if self._largest is None:
+            self._largest = int(self.when_empty().sum())
+        return self._largest
+
+    def when_empty(self) -> Ints:
+        """How many copies each node would hold if it were empty."""
+        rows = self.table.rows_for(self.shape)
+        whole = (self.table.allocatable[rows] // self.shape.needs_vector).min(axis=0)
+        devices = self.table.devices
+        if devices.concern(self.shape.devices):
+            whole = np.minimum(whole, devices.copies(self.shape.devices, ALL, devices.have))
+        if (amplified := self.table.amplified(self.shape, ALL, empty=True)) is not None:
+            whole = np.minimum(whole, amplified)
+        return np.where(self.mask, whole, 0)
+
+    def _renew(self) -> None:
+        self.mask = self._allowed(ALL)
+        self.static = static_score(self.shape, self.table)
+        self._largest = None
+        self.copies = np.zeros(self.table.size, np.int64)
+        self.keys = np.full(self.table.size, NO_NODE, np.int64)
+        self.total = 0
+        self._renew_room(ALL)
+
+    def _renew_rules(self, changed: list[int]) -> None:
+        slots = np.array(changed, np.intp)
+        self.mask[slots] = self._allowed(slots)
+        self.static[slots] = static_score(self.shape, self.table, slots)
+
+    def _allowed(self, slots: Slots) -> Mask:
+        mask = static_mask(self.shape.rules, self.table, slots) & self.table.devices.agrees(self.shape.devices, slots)
+        return np.zeros_like(mask) if self.shape.broken else mask
+
+    def _spared(self, slots: Slots) -> Ints:
+        """The score of nodes where a pod that asks for shares of cards breaks no whole one."""
+        return self.table.devices.spared(self.shape.devices, slots) * FULL
+
+    @property
+    def _packs_shares(self) -> bool:
+        return self.shape.devices.shares and self.placement is Placement.BINPACK
+
+    def _renew_few(self, slots: list[int]) -> None:
+        """The same as _renew_room, without the cost of starting vector operations."""
+        allocatable, used, rank = self.table.allocatable, self.table.used, self.table.rank()
+        rows, needs = self._score.rows, self.shape.needs
+        devices = self.table.devices
+        limits = devices.copies_at(self.shape.devices, slots) if devices.concern(self.shape.devices) else None
+        load = self.table.load
+        busy = load.copies_at(self.shape, slots) if load.by_slot else None
+        foreseen = self._foreseen(slots)
+        shares = self._packs_shares and not self.foresight.version
+        spared = self._spared(np.array(slots, np.intp)).tolist() if shares else [0] * len(slots)
+        for place, slot in enumerate(slots):
+            has = [int(allocatable[row, slot]) for row in rows]
+            takes = [int(used[row, slot]) for row in rows]
+            copies = 0
+            if self.mask[slot]:
+                fits = ((have - took) // need for have, took, need in zip(has, takes, needs, strict=True))
+                copies = max(0, min(fits))
+                if limits is not None:
+                    copies = min(copies, limits[place])
+                if busy is not None:
+                    copies = min(copies, busy[place])
+            self.total += copies - int(self.copies[slot])
+            self.copies[slot] = copies
+            if not copies:
+                self.keys[slot] = NO_NODE
+                continue
+            fullness = 0 if foreseen[place] else self._score.of_node(has, takes) + spared[place]
+            score = self.foresight.score_of(self.shape, slot) if foreseen[place] else fullness
+            self.keys[slot] = (score + int(self.static[slot]) + _OFFSET << _RANK_BITS) - int(rank[slot])
+
+    def _foreseen(self, slots: list[int]) -> list[bool]:
+        """Of which nodes the score is what a pod would spoil there: of those that have cards, once something is known."""
+        if not self.foresight.version or not len(self.table.devices.have.memory):
+            return [False] * len(slots)
+        found: list[bool] = (self.table.devices.have.memory[0, slots] > 0).tolist()
+        return found
+
+    def _renew_room(self, slots: Slots) -> None:
+        rows = self._score.rows
+        if isinstance(slots, slice):
+            allocatable, used = self.table.allocatable[rows], self.table.used[rows]
+        else:
+            at = np.ix_(np.array(rows, np.intp), slots)
+            allocatable, used = self.table.allocatable[at], self.table.used[at]
+        fits = ((allocatable - used) // self.shape.needs_vector).min(axis=0)
+        devices = self.table.devices
+        if devices.concern(self.shape.devices):
+            fits = np.minimum(fits, devices.copies(self.shape.devices, slots))
+        for limit in (self.table.amplified(self.shape, slots), self.table.load.copies(self.shape, slots)):
+            if limit is not None:
+                fits = np.minimum(fits, limit)
+        copies = np.where(self.mask[slots], np.maximum(fits, 0), 0)
+        self.total += int(copies.sum()) - int(self.copies[slots].sum())
+        self.copies[slots] = copies
+        score = self._scores(allocatable, used, copies, slots)
+        score = score + self.static[slots] + _OFFSET
+        keys = (score << _RANK_BITS) - self.table.rank()[slots]
+        self.keys[slots] = np.where(copies > 0, keys, NO_NODE)
+
+    def _scores(self, allocatable: Ints, used: Ints, copies: Ints, slots: Slots) -> Ints:
+        """How full nodes are; but where there are cards, and room, what a pod would spoil, once the foresight knows it."""
+        if not self.foresight.version or self.placement is Placement.SPREAD:
+            score = self._score.of_nodes(allocatable, used)
+            return score + self._spared(slots) if self._packs_shares else score
+        fits = np.flatnonzero(copies)
+        places = fits if isinstance(slots, slice) else slots[fits]
+        cards = self.table.devices.have.memory[0, places] > 0
+        if cards.all():
+            score = np.zeros(copies.shape, np.int64)
+        else:
+            score, fits, places = self._score.of_nodes(allocatable, used), fits[cards], places[cards]
+        if len(fits):
+            score[fits] = self.foresight.scores(self.shape, places)
+        return score
+
+
+@dataclass(slots=True)
+class ShapeViews:
+    """The views of the shapes in use, packing and spreading, the ones that were made first leave when there are too many."""
+
+    table: NodeTable
+    placement: Placement
+    foresight: Foresight
+    limit: int = 1024
+    _views: dict[tuple[int, Placement], ShapeView] = field(default_factory=dict)
+
+    def of(self, shape: PodShape, placement: Placement | None = None) -> ShapeView:
+        """The view of ``shape``, up to date; ``placement`` decides which nodes come first, not how many copies fit where."""
+        key = shape.index, placement or self.placement
+        view = self._views.get(key)
+        if view is None:
+            if len(self._views) >= self.limit:
+                for old in list(self._views)[: self.limit // 2]:
+                    del self._views[old]
+            view = self._views[key] = ShapeView(shape, self.table, key[1], self.foresight)
+        return view.sync()

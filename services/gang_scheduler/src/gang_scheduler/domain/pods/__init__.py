@@ -1,0 +1,1 @@
+"""Pods: their shapes, their books, where they are."""

@@ -1,0 +1,281 @@
+"""The pods of a cluster: each in its gang, and in the books of what is taken."""
+
+from dataclasses import dataclass, field
+
+from gang_scheduler.domain.devices.allotments import allotment_of
+from gang_scheduler.domain.devices.device_needs import Traits, traits_of
+from gang_scheduler.domain.gangs.gang_terms import ADMISSION, GroupId, group_of, queue_of
+from gang_scheduler.domain.gangs.groups import Group
+from gang_scheduler.domain.line.run_time import RunTimes
+from gang_scheduler.domain.nodes.load_policy import LoadPolicy
+from gang_scheduler.domain.nodes.node_load import NodeLoad
+from gang_scheduler.domain.nodes.node_table import NodeTable
+from gang_scheduler.domain.nodes.room import Room
+from gang_scheduler.domain.pods.pod_places import PodPlaces
+from gang_scheduler.domain.pods.pod_record import FINISHED, PodRecord, Standing, standing_of
+from gang_scheduler.domain.pods.pod_shape import PodForm, ResourceRows, ShapeCatalog
+from gang_scheduler.domain.queues.queue_ledger import QueueLedger
+from gang_scheduler.domain.queues.quota_admission import Grant, grant_of
+from gang_scheduler.domain.reservations.reservation_terms import ALLOCATED, reservation_of
+from gang_scheduler.domain.score.scoring import Placement
+from gang_scheduler.domain.storage.claimants import Claimants
+from gang_scheduler.domain.topology.podset import podset_of
+from kube import Event, Key, Object
+from kube.devices import devices_of
+from kube.pods import same_but_for_node
+
+
+@dataclass(slots=True)
+class PodBooks(PodPlaces):
+    """``touched`` are the gangs that changed in any way since it was cleared; True says that they should be tried again."""
+
+    schedulers: frozenset[str]
+    placement: Placement
+    load: LoadPolicy = field(default_factory=LoadPolicy)
+    catalog: ShapeCatalog = field(init=False)
+    run_times: RunTimes = field(default_factory=RunTimes)
+    """How long pods are expected to run."""
+
+    pods: dict[Key, PodRecord] = field(default_factory=dict)
+    groups: dict[GroupId, Group] = field(default_factory=dict)
+    touched: dict[GroupId, bool] = field(default_factory=dict)
+    departing: bool = False
+    """Whether pods with a node began to leave since this was cleared: their room counts for whoever takes the rest from others."""
+
+    claimants: Claimants = field(default_factory=Claimants)
+    namespace_annotations: dict[str, dict[str, str]] = field(default_factory=dict)
+    namespace_queues: dict[str, str] = field(default_factory=dict)
+    """Where the queue manager says that the pods of a namespace are which name no queue."""
+
+    def __post_init__(self) -> None:
+        resources = ResourceRows()
+        self.catalog = ShapeCatalog(resources, self.load.factors)
+        self.room = Room(NodeTable(resources, load=NodeLoad(self.load)), QueueLedger(), self.placement)
+
+    def touch(self, gang: GroupId, again: bool) -> None:
+        """A gang changed; ``again``: in a way that may let it be placed, or that takes the reason from its waiting."""
+        self.touched[gang] = again or self.touched.get(gang, False)
+
+    def fold_claim(self, event: Event) -> None:
+        """A resource claim changed: what the pods that name it need may be something else now."""
+        self.room.claim_book.fold_claim(event)
+        self.claimants.unreleased[event.key] = None
+        for record in self.claimants.of_device(event.key):
+            self._renew_claims(record)
+            self.touch(record.group.id, again=True)
+
+    def _renew_claims(self, record: PodRecord) -> None:
+        """Note which claims a pod has by now; a waiting one is another shape then."""
+        self.claimants.rename(record, self.room.claim_book.keys_of(record.pod))
+        if not record.node and record.shape.resource_claims != self.room.claim_book.text_of(record.pod):
+            self._reform(record)
+
+    def fold_pod(self, event: Event) -> None:
+        """A pod came, changed or went."""
+        new, record = event.new, self.pods.get(event.key)
+        if record is not None and (new is None or new.uid != record.pod.uid):
+            self._remove(record)
+            record = None
+        if new is None:
+            return
+        if record is None:
+            self._add(new)
+        else:
+            self._update(record, new)
+
+    def assume(self, records: list[PodRecord], node: str) -> None:
+        """Pods of one shape and one gang count as bound to ``node`` until the fact says so, or ``unassume`` does."""
+        for record in records:
+            record.assumed = True
+            self.bind(record, node)
+            record.group.put(record, standing_of(record))
+        slot = self.room.table.slots.get(node, -1)
+        if slot >= 0:
+            self.room.occupy(records, slot, records[0].group.queue)
+        self.touch(records[0].group.id, again=True)
+
+    def unassume(self, record: PodRecord) -> None:
+        """The pod was not bound after all."""
+        record.assumed = False
+        record.given = allotment_of(devices_of(record.pod.annotations))
+        self.lift(record)
+        node = str(record.pod.spec.get("nodeName") or "")
+        record.reservation = reservation_of(record.pod.annotations) if node else ""
+        self.bind(record, node)
+        self._stand(record, again=True)
+
+    def _add(self, pod: Object) -> None:
+        grant = self._grant_of(pod)
+        form = self._form_of(pod, grant)
+        record = PodRecord(pod.key, pod, form, form.scheduler in self.schedulers)
+        record.podset = podset_of(record, grant.levels) if grant is not None else None
+        record.given = allotment_of(devices_of(pod.annotations))
+        if pod.spec.get("nodeName"):
+            record.reservation = reservation_of(pod.annotations)
+        record.rank()
+        if not form.shape.terms.empty:
+            self.room.neighbours.watch(form.shape.terms, self.placed)
+        self.pods[pod.key] = record
+        self.claimants.come(record)
+        self.bind(record, str(pod.spec.get("nodeName") or ""))
+        self._join(record)
+        if "resourceClaims" in pod.spec:
+            self._renew_claims(record)
+        self.count(record)
+
+    def _remove(self, record: PodRecord) -> None:
+        del self.pods[record.key]
+        self.claimants.go(record)
+        self.bind(record, "")
+        self.count(record)
+        self._part(record)
+        if not record.shape.terms.empty:
+            self.room.neighbours.leave(record.shape.terms)
+
+    def _update(self, record: PodRecord, new: Object) -> None:
+        old, record.pod = record.pod, new
+        again = False
+        if new.metadata is not old.metadata and new.metadata != old.metadata:
+            again = True
+            self._renew_metadata(record, old)
+        old_spec, spec = old.spec, new.spec
+        if spec is not old_spec and not same_but_for_node(old_spec, spec):
+            again = True
+            self._reform(record)
+        node = str(spec.get("nodeName") or "")
+        if node or not record.assumed:
+            if record.assumed and record.reservation:
+                self.room.reserved.note(record.reservation)
+            record.assumed = False
+            self.bind(record, node)
+        if spec.get("resourceClaims") and record.pod.status is not old.status:
+            self._renew_claims(record)
+        self._stand(record, again=again)
+
+    def _stand(self, record: PodRecord, *, again: bool = False) -> None:
+        standing = standing_of(record)
+        if standing is not record.standing:
+            record.group.put(record, standing)
+            again = True
+            if standing in FINISHED:
+                self.claimants.end(record)
+            self.departing = self.departing or (standing is Standing.LEAVING and record.slot >= 0)
+        self.count(record)
+        self.touch(record.group.id, again)
+
+    def _renew_metadata(self, record: PodRecord, old: Object) -> None:
+        """Labels, annotations or the deletion of a pod changed; its gang may be another one now."""
+        record.rank()
+        if record.pod.labels != old.labels:
+            self.lift(record)
+            record.matched_version = -1
+            if not record.shape.terms.empty:
+                self._reform(record)
+        self._renew_devices(record, old)
+        if record.pod.annotations.get(ALLOCATED) != old.annotations.get(ALLOCATED):
+            self._renew_reservation(record)
+        if record.pod.annotations.get(ADMISSION) != old.annotations.get(ADMISSION):
+            self._reform(record)
+        gang = group_of(record.pod)
+        if gang != record.group.id:
+            self.lift(record)
+            self._part(record)
+            self._join(record)
+        elif record.group.pod_group is None:
+            record.group.renew()
+            self.assign_queue(record.group)
+
+    def _reform(self, record: PodRecord) -> None:
+        """The spec of a pod changed in more than its node: gates were lifted, or it was resized in place."""
+        self.lift(record)
+        old = record.shape
+        grant = self._grant_of(record.pod)
+        record.form = self._form_of(record.pod, grant)
+        record.podset = podset_of(record, grant.levels) if grant is not None else None
+        record.ours = record.form.scheduler in self.schedulers
+        record.rank()
+        if record.shape is not old:
+            self.room.neighbours.watch(record.shape.terms, self.placed)
+            self.room.neighbours.leave(old.terms)
+        record.group.priority_changed()
+
+    def _renew_devices(self, record: PodRecord, old: Object) -> None:
+        """What metadata says about the pod's devices may be something else now."""
+        given = allotment_of(devices_of(record.pod.annotations))
+        if given != record.given:
+            self.lift(record)
+            record.given = given
+        if traits_of_pod(record.pod) != traits_of_pod(old):
+            self._reform(record)
+
+    def _renew_reservation(self, record: PodRecord) -> None:
+        """The pod was given a reservation, mostly the one that was assumed."""
+        name = reservation_of(record.pod.annotations) if record.pod.spec.get("nodeName") else ""
+        if name != record.reservation:
+            self.lift(record)
+            record.reservation = name
+
+    def _form_of(self, pod: Object, grant: Grant | None) -> PodForm:
+        """The form of a pod, on the nodes of the quota that it was granted."""
+        spec, traits = pod.spec, traits_of_pod(pod)
+        if "resourceClaims" in spec:
+            traits = traits._replace(claims=self.room.claim_book.text_of(pod))
+        return self.catalog.form_of(spec, pod.namespace, pod.labels, traits, grant)
+
+    def _grant_of(self, pod: Object) -> Grant | None:
+        """What a pod or its group was granted."""
+        group = self.groups.get(group_of(pod))
+        whole = (
+            group.pod_group.annotations.get(ADMISSION) if group is not None and group.pod_group is not None else None
+        )
+        return grant_of(text) if (text := pod.annotations.get(ADMISSION) or whole) else None
+
+    def regrant(self, group: Group) -> None:
+        """The quota that the group was granted is another one: its members go to other nodes."""
+        for record in list(group.members.values()):
+            self._reform(record)
+            self.count(record)
+
+    def _join(self, record: PodRecord) -> None:
+        gang = group_of(record.pod)
+        group = self.groups.get(gang)
+        if group is None:
+            group = self.groups[gang] = Group(gang)
+        record.group = group
+        group.put(record, standing_of(record))
+        if group.terms is None or group.pod_group is None or not group.terms.queue:
+            self.assign_queue(group)
+        self.touch(gang, again=True)
+
+    def _part(self, record: PodRecord) -> None:
+        group = record.group
+        group.drop(record)
+        self.touch(group.id, again=True)
+        self.forget_if_empty(group)
+
+    def forget_if_empty(self, group: Group) -> None:
+        if not group.members and group.pod_group is None:
+            self.groups.pop(group.id, None)
+
+    def assign_queue(self, group: Group) -> None:
+        """The queue that a gang belongs to; what its members use moves with it."""
+        if group.pod_group is not None and group.terms is not None and group.terms.queue:
+            queue = group.terms.queue
+        elif group.members:
+            first, space = group.members[min(group.members)].pod, group.id.namespace
+            queue = queue_of(first, self.namespace_annotations.get(space, {}), self.namespace_queues.get(space, ""))
+        else:
+            return
+        if queue == group.queue:
+            return
+        group.queue = queue
+        for record in list(group.members.values()):
+            if record.charged is not None:
+                self.lift(record)
+                self.count(record)
+
+
+def traits_of_pod(pod: Object) -> Traits:
+    """What labels, annotations and owners of a pod say about its place within a node; its resource claims are not in it."""
+    owners = pod.metadata.get("ownerReferences") or ()
+    return traits_of(pod.labels, pod.annotations, int(pod.spec.get("priority") or 0), owners)

@@ -1,0 +1,1 @@
+"""What queues may use, as the queue manager says, and what they use."""

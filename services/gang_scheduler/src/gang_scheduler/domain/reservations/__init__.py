@@ -1,0 +1,1 @@
+"""Room that is reserved for owners who come later."""

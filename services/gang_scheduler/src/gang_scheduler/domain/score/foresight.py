@@ -1,0 +1,152 @@
+"""What a placement takes from the pods to come, which are expected to be like those that have a place now.
+
+A node's worth is the sum of
+
+    MIXED * (cards' worth of the mixture of all pods that fit on it) / (those that fit on all nodes)
+    + over kinds of pods: share of all pods * (copies that fit on it) / (those that fit on all nodes) * scarcity ** 2
+
+where scarcity is how many cards' worth of the mixture fit for each that fits of the kind. The first part sees that cards need
+CPUs and memory beside them, and which rests of cards nobody has a use for. The second one keeps what few nodes offer: whole
+nodes for pods of many cards, models that some pods insist on. Whatever is the same for all nodes is computed at a look, seldom,
+and remembered (``Basis``); so the worth of a node follows from that and the node alone. Nothing is configured
+(docs/adr/0019-foresight.md).
+"""
+
+from dataclasses import dataclass, field
+from math import fsum
+from typing import Any
+
+import numpy as np
+
+from gang_scheduler.domain.nodes.filters import static_mask
+from gang_scheduler.domain.nodes.node_table import NodeTable
+from gang_scheduler.domain.nodes.vectors import Ints, Mask
+from gang_scheduler.domain.pods.pod_shape import PodShape
+from gang_scheduler.domain.score.appraisal import Appraisal
+from gang_scheduler.domain.score.basis import Basis, read, written
+from gang_scheduler.domain.score.mixture import Census, Floats, kinds_of
+from gang_scheduler.domain.score.prices import PRICE, Prices, mixed
+
+FIRST_LOOK = 16
+"""So many pods with cards must have a place before anything is learned from them; until then nodes are just packed."""
+
+GROWTH, OFTEN, LONGEST = 4, 32, 200
+"""It looks again when the pods have become more, or fewer, by a quarter of themselves or of the room that was left, the latter
+not below one in OFTEN of themselves; at the latest by LONGEST. Prices that are old when little is left do much harm."""
+
+MIXED = 40.0
+"""How much the mixture counts against all single kinds together."""
+
+_DEAREST = 1 << 36
+"""No copy is worth more: keeps sums of prices exact."""
+
+_ALMOST = 1e-9
+
+
+@dataclass(slots=True)
+class Foresight:
+    """Scores nodes by what a pod would spoil there. ``version`` is 0 as long as too little is known for that."""
+
+    table: NodeTable
+    census: Census = field(default_factory=Census)
+    version: int = 0
+    basis: Basis | None = None
+    _looks: int = 0
+    _written: bytes = b""
+    _appraisal: Appraisal | None = None
+    _cards: tuple[int, int] = (-1, 0)
+
+    def renew(self) -> None:
+        """Look at what runs, if that, or what there is for it, has become another: at the start of a pass.
+
+        What was found stays until then, so that all that is kept follows single nodes that change; and it is remembered, so that
+        a core that was just started decides like one that has been there for long.
+        """
+        cards = self._count_cards()
+        if self._due() or (self.basis and abs(cards - self.basis.cards) * GROWTH > self.basis.cards):
+            self._look()
+
+    def keep_up(self) -> None:
+        """Look again in the midst of a pass that has placed much."""
+        if self.census.with_cards > (self.basis.pods if self.basis else 0) and self._due():
+            self._look()
+
+    def scores(self, shape: PodShape, places: Ints) -> Ints:
+        """For each of ``places`` BEST less what a pod of ``shape`` would spoil there; it fits there."""
+        assert self._appraisal is not None, "asked for only when something is known"
+        return self._appraisal.scores(shape, places)
+
+    def score_of(self, shape: PodShape, slot: int) -> int:
+        """The same for one node."""
+        assert self._appraisal is not None, "asked for only when something is known"
+        return self._appraisal.score_of(shape, slot)
+
+    def remember(self) -> bytes:
+        """What the last look found, as JSON; nothing when nothing is known."""
+        return self._written if self.basis else b""
+
+    def restore(self, data: Any) -> None:
+        """Go on with what a predecessor found. What cannot be read is dropped, and looked for anew."""
+        self._know(read(data))
+
+    def _due(self) -> bool:
+        pods = self.census.with_cards
+        if self.basis is None:
+            return pods >= FIRST_LOOK
+        seen, room = self.basis.pods, int(MIXED * self.basis.cards / self.basis.mixed)
+        return abs(pods - seen) >= max(1, min(LONGEST, seen // GROWTH, max(seen // OFTEN, room // GROWTH)))
+
+    def _count_cards(self) -> int:
+        if self._cards[0] != self.table.rules.end:
+            self._cards = self.table.rules.end, int((self.table.devices.have.memory > 0).sum())
+        return self._cards[1]
+
+    def _look(self) -> None:
+        enough = self.census.with_cards >= FIRST_LOOK and self._count_cards()
+        self._know(look(self.census, self.table, self._count_cards()) if enough else None)
+
+    def _know(self, basis: Basis | None) -> None:
+        self.basis = basis
+        if basis is None:
+            self._appraisal, self.version = None, 0
+            return
+        self._looks += 1
+        self.version = self._looks
+        self._written = written(basis)
+        known = self._appraisal
+        self._appraisal = known.renewed(basis) if known else Appraisal(self.table, basis)
+
+
+def look(census: Census, table: NodeTable, cards: int) -> Basis:
+    """What there is to find now. All sums are exact: the order of the nodes, which a restart changes, must not show."""
+    nodes = np.flatnonzero(table.devices.have.memory[0])
+    have = table.devices.have.memory[:, nodes]
+    card_memory = int(have.sum()) // max(1, cards)
+    rules, asks = census.asked(card_memory)
+    bare = Basis(census.with_cards, card_memory, cards, rules, asks, (), 0.0)
+    prices, masks = Prices(bare), np.array([static_mask(item, table, nodes) for item in rules], np.bool_)
+    node_class = prices.classes_of(masks)
+    filled = np.array([filling.served for filling in prices.fillings])
+    free = np.minimum(np.maximum(np.where(have > 0, table.devices.free.core[:, nodes], 0), 0), 100)
+    cpu, memory = (
+        np.maximum(table.allocatable[row, nodes] - table.used[row, nodes], 0).astype(np.float64)
+        for row in (table.row_of("cpu"), table.row_of("memory"))
+    )
+    served = filled[node_class, free].sum(axis=0)
+    mixture = fsum(mixed(cpu, memory, served, *prices.beside[:, node_class]).tolist())
+    copies = prices.measures.copies(cpu, memory, prices.measures.parts[:, free].sum(axis=1))
+    worths = np.rint(np.minimum(cards * PRICE * _scarcity(bare, masks, copies, mixture), _DEAREST))
+    found = tuple((int(rule), int(kind), int(worths[kind, rule])) for kind, rule in np.argwhere(worths > 0))
+    return bare._replace(prices=tuple(sorted(found)), mixed=MIXED * cards / max(mixture, _ALMOST))
+
+
+def _scarcity(basis: Basis, masks: Mask, copies: Floats, mixture: float) -> Floats:
+    """What a copy of each kind under each set of rules is worth (kind by rules).
+
+    Its share of all pods over how many more of it fit, times the square of how much scarcer it is than the mixture.
+    """
+    kinds = kinds_of(basis.asks, len(basis.rules))
+    fit = copies @ masks.T.astype(np.float64) + 1.0
+    size = np.maximum(kinds.cards * kinds.percent / 100, _ALMOST).reshape(-1, 1)
+    scarcity: Floats = kinds.weight.T / kinds.weight.sum() / fit * (mixture / (fit * size)) ** 2
+    return scarcity

@@ -1,0 +1,1 @@
+"""Volumes and claims: where a pod's storage lets it go."""

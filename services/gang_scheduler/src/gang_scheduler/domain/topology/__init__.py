@@ -1,0 +1,1 @@
+"""Domains of the network, and placements that have to stay within one."""

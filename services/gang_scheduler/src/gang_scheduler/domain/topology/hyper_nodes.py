@@ -1,0 +1,146 @@
+"""Network domains: HyperNodes, which name nodes or lower HyperNodes, as masks over the nodes."""
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from gang_scheduler.domain.nodes.filters import conjunction_mask
+from gang_scheduler.domain.nodes.node_table import NodeTable
+from gang_scheduler.domain.nodes.vectors import ALL, Mask
+from gang_scheduler.domain.pods.selectors import label_selector
+from gang_scheduler.domain.topology.label_tree import label_domains
+from gang_scheduler.domain.topology.network_domains import Domain, DomainTable, Need
+from kube import Event, Object
+
+HYPER_NODE = "HyperNode.topology.volcano.sh"
+
+
+class Topology(NamedTuple):
+    """What a gang, or a sub-group, asks of the network: all of it inside one domain at or below a tier."""
+
+    hard: bool
+    tier: int | None = None
+    """None: any tier."""
+
+    tier_name: str = ""
+
+    def __str__(self) -> str:
+        if self.tier_name:
+            return f"of tier {self.tier_name} or lower"
+        return "of any tier" if self.tier is None else f"of tier {self.tier} or lower"
+
+
+def topology_of(item: Mapping[str, Any] | None) -> Topology | None:
+    """A networkTopology field; None when it asks for nothing."""
+    if not item:
+        return None
+    tier = item.get("highestTierAllowed")
+    hard = str(item.get("mode") or "hard") != "soft"
+    return Topology(hard, None if tier is None else int(tier), str(item.get("highestTierName") or ""))
+
+
+@dataclass(slots=True)
+class HyperNodes:
+    """All HyperNodes. Labels make the domains above them, or all. Computed anew when they or the nodes changed."""
+
+    table: NodeTable
+    _items: dict[str, Object] = field(default_factory=dict)
+    _domains: DomainTable = field(default_factory=lambda: DomainTable(()))
+    _version: int = -1
+    _highest: int = 0
+    """The highest tier of HyperNodes, 0 where there are none."""
+
+    def fold(self, event: Event) -> None:
+        """A HyperNode came, changed or went."""
+        self._items.pop(event.key.name, None)
+        if event.new is not None:
+            self._items[event.key.name] = event.new
+        self._version = -1
+        # Whoever waits may find room now.
+        self.table.rules.forget()
+
+    def domains(self) -> DomainTable:
+        """All domains."""
+        if self._version != self.table.version:
+            self._version = self.table.version
+            described = list(self._described())
+            self._highest = max((domain.tier for domain in described), default=0)
+            self._domains = DomainTable([*described, *label_domains(self.table, self._highest)])
+        return self._domains
+
+    def choices(
+        self,
+        topology: Topology,
+        fence: Mask | None,
+        held: Sequence[int],
+        needs: Sequence[Need],
+        rows: list[int],
+        *,
+        fullest: bool,
+    ) -> Iterator[Mask]:
+        """The domains inside ``fence`` that hold the nodes ``held`` and may have room for ``needs``, the best first.
+
+        After them, where it only should be one domain, few domains together, and at last the whole fence.
+        """
+        domains, highest = self.domains(), self.highest(topology)
+        found = domains.candidates(highest, held, needs)
+        for nodes in domains.ordered(found, self.table, rows, fullest=fullest):
+            yield nodes if fence is None else nodes & fence
+        if not topology.hard:
+            for nodes in domains.unions(highest, held, needs):
+                yield nodes if fence is None else nodes & fence
+            yield np.ones(self.table.size, np.bool_) if fence is None else fence
+
+    def highest(self, topology: Topology) -> int | None:
+        """The highest tier that is allowed, None for any. Who names none gets HyperNodes, if there are any."""
+        domains = self.domains()
+        if topology.tier_name:
+            return domains.tier_named(topology.tier_name)
+        return self._highest or None if topology.tier is None else topology.tier
+
+    def _described(self) -> Iterator[Domain]:
+        masks: dict[str, Mask] = {}
+        for name, item in self._items.items():
+            tier, tier_name = int(item.spec.get("tier") or 0), str(item.spec.get("tierName") or "")
+            yield Domain(tier, name, self._mask(name, masks, ()), tier_name)
+
+    def _mask(self, name: str, masks: dict[str, Mask], above: tuple[str, ...]) -> Mask:
+        if name in masks:
+            return masks[name]
+        mask = np.zeros(self.table.size, np.bool_)
+        item = self._items.get(name)
+        if item is None or name in above:
+            return mask
+        for member in item.spec.get("members") or ():
+            selector = member.get("selector") or {}
+            if member.get("type") == "HyperNode":
+                for other in _named(selector, self._items):
+                    mask |= self._mask(other, masks, (*above, name))
+            else:
+                mask |= self._nodes(selector)
+        masks[name] = mask
+        return mask
+
+    def _nodes(self, selector: Mapping[str, Any]) -> Mask:
+        mask = np.zeros(self.table.size, np.bool_)
+        mask[[self.table.slots[name] for name in _named(selector, self.table.slots)]] = True
+        labels = label_selector(selector.get("labelMatch"))
+        if labels is not None:
+            mask |= self.table.exists & conjunction_mask(labels, self.table, ALL)
+        return mask
+
+
+def _named(selector: Mapping[str, Any], names: Mapping[str, Any]) -> list[str]:
+    """Those of ``names`` that an exactMatch or regexMatch takes; a pattern that is none takes nothing."""
+    exact = (selector.get("exactMatch") or {}).get("name")
+    pattern = (selector.get("regexMatch") or {}).get("pattern")
+    found = [str(exact)] if exact in names else []
+    if pattern:
+        try:
+            found += [name for name in names if re.search(pattern, name)]
+        except re.error:
+            return found
+    return found

@@ -1,0 +1,1 @@
+"""ClusterQueues and cohorts: quota first, by flavors, borrowed and taken back."""

@@ -1,0 +1,164 @@
+"""What users read in the status of ClusterQueues, LocalQueues and Cohorts: use, loans, how many wait and how many have quota."""
+
+from collections.abc import Iterable, Iterator
+from collections.abc import Set as AbstractSet
+
+from kube import Decision, Event, Key, Manifest, Mutation, Verb, rfc3339
+from queue_manager.domain.cohorts.cluster_queue import (
+    CLUSTER_QUEUE,
+    COHORT,
+    LOCAL_QUEUE_KIND,
+    NONE,
+    ClusterQueue,
+    LocalQueue,
+    Quotas,
+)
+from queue_manager.domain.cohorts.cohort_books import CohortBooks
+from queue_manager.domain.cohorts.cohort_tree import PER_MILLE, UNLIMITED, Node
+from queue_manager.domain.cohorts.kueue_policy import KueuePolicy
+from queue_manager.domain.cohorts.local_use import LocalUse
+from queue_manager.domain.reports import Reports
+from queue_manager.domain.shares.quota_holding import Holding
+from resources.amounts import format_amount
+
+NAME = "QuotaUseReported"
+_MOST = (1 << 63) - 1
+
+
+class CohortReport:
+    """Which statuses are old. ``fair`` reports shares, too."""
+
+    def __init__(self, books: CohortBooks, fair: bool, policy: KueuePolicy | None = None) -> None:
+        self.use = LocalUse(books, policy or KueuePolicy(), self._local_before)
+        self._books = books
+        self._fair = fair
+        self._written: dict[Key, tuple[str, Manifest]] = {}
+        self._reports = Reports(books.shown)
+
+    def read(self, event: Event) -> None:
+        """Take in what the status of one of the objects says."""
+        new = event.new
+        if new is None:
+            self._written.pop(event.key, None)
+        else:
+            self._written[event.key] = (new.uid, new.status)
+
+    @property
+    def due(self) -> int | None:
+        """When write() should be called again; None when every status is up to date."""
+        return self._reports.due
+
+    def refused(self) -> None:
+        """The last report was not taken: write it again."""
+        self._reports.refused()
+
+    def write(self, now: int, busy: bool, in_flight: AbstractSet[Key]) -> Decision | None:
+        """The statuses that changed, as one decision, if this is a time for them; see ``Reports``."""
+        made = self._reports.write(now, busy, in_flight, lambda names: list(self._mutations(names, now)))
+        if made is None:
+            return None
+        message = f"the use of {len(made.changes)} queues and cohorts changed"
+        return Decision(NAME, made.subject, made.uid, "UseChanged", message, made.changes)
+
+    def _mutations(self, names: Iterable[str], now: int) -> Iterator[Mutation]:
+        books = self._books
+        above: dict[str, Node] = {}
+        shown = set(names)
+        for name in names:
+            queue, node = books.queues.get(name), books.tree.queues.get(name)
+            if queue is None or node is None:
+                continue
+            yield from self._patch(Key(CLUSTER_QUEUE, "", name), self._queue_status(queue, node), now)
+            above |= {upper.name: upper for upper in list(node.path())[1:]}
+        for (namespace, name), local in sorted(books.local.items()):
+            if local.cluster_queue in shown:
+                yield from self._patch(Key(LOCAL_QUEUE_KIND, namespace, name), self._local_status(local, now), now)
+        for name, node in sorted(above.items() if self._fair else ()):
+            yield from self._patch(Key(COHORT, "", name), {"fairSharing": {"weightedShare": _told(node)}}, now)
+
+    def _patch(self, key: Key, wanted: Manifest, now: int) -> Iterator[Mutation]:
+        """The change of a status after which it says what is wanted; nothing where it does."""
+        if key not in self._written:
+            return
+        uid, status = self._written[key]
+        patch = {name: value for name, value in wanted.items() if name != "active" and status.get(name) != value}
+        if "active" in wanted:
+            patch |= _active(status, wanted["active"], now)
+        if patch:
+            yield Mutation(Verb.STATUS, key, uid, patch=patch)
+
+    def _queue_status(self, queue: ClusterQueue, node: Node) -> Manifest:
+        books = self._books
+        holding = books.holdings.get(queue.name, Holding())
+        line = books.lines[queue.name]
+        waiting = len(line.members) + books.stray_in.get(queue.name, 0)
+        status = _counts(waiting, holding, queue)
+        for used in (status["flavorsReservation"], status["flavorsUsage"]):
+            for flavor in used:
+                for item in flavor["resources"]:
+                    borrowed = node.borrowed((flavor["name"], item["name"]))
+                    item["borrowed"] = format_amount(item["name"], borrowed)
+        missing = [name for group in queue.quota.groups for name in group.flavors if name not in books.flavors]
+        if missing:
+            status["active"] = ("False", "FlavorNotFound", f"flavors {', '.join(missing)} do not exist")
+        elif queue.stop != NONE:
+            status["active"] = ("False", "Stopped", "the ClusterQueue is stopped")
+        if self._fair:
+            status["fairSharing"] = {"weightedShare": _told(node)}
+        return status
+
+    def _local_before(self, place: tuple[str, str]) -> Manifest:
+        known = self._written.get(Key(LOCAL_QUEUE_KIND, *place))
+        return known[1] if known is not None else {}
+
+    def _local_status(self, local: LocalQueue, now: int) -> Manifest:
+        books, place = self._books, (local.namespace, local.name)
+        queue = books.queues.get(local.cluster_queue)
+        holding = books.local_holdings.get(place, Holding())
+        status = _counts(books.local_waiting.get(place, 0), holding, queue)
+        if queue is None:
+            text = f"ClusterQueue {local.cluster_queue} does not exist"
+            status["active"] = ("False", "ClusterQueueDoesNotExist", text)
+        elif local.stop != NONE:
+            status["active"] = ("False", "Stopped", "the LocalQueue is stopped")
+        past = self.use.news(place, now)
+        return status | ({"fairSharing": past} if past else {})
+
+
+def _counts(waiting: int, holding: Holding, queue: ClusterQueue | None) -> Manifest:
+    used = _used(queue, holding.usage) if queue is not None else []
+    return {
+        "pendingWorkloads": waiting,
+        "reservingWorkloads": holding.count,
+        "admittedWorkloads": holding.count,
+        "flavorsReservation": used,
+        "flavorsUsage": [{**flavor, "resources": [dict(item) for item in flavor["resources"]]} for flavor in used],
+        "active": ("True", "Ready", "can admit new workloads"),
+    }
+
+
+def _used(queue: ClusterQueue, usage: Quotas) -> list[Manifest]:
+    """What is used of every flavor, in the order of the ClusterQueue."""
+    found: list[Manifest] = []
+    for group in queue.quota.groups:
+        for flavor in group.flavors:
+            items = [
+                {"name": name, "total": format_amount(name, usage.get((flavor, name), 0))} for name in group.resources
+            ]
+            found.append({"name": flavor, "resources": items})
+    return found
+
+
+def _active(status: Manifest, wanted: tuple[str, str, str], now: int) -> Manifest:
+    for condition in status.get("conditions") or ():
+        if condition.get("type") == "Active" and (condition.get("status"), condition.get("reason")) == wanted[:2]:
+            return {}
+    value, reason, message = wanted
+    made = {"type": "Active", "status": value, "reason": reason, "message": message}
+    return {"conditions": [made | {"lastTransitionTime": rfc3339(now)}]}
+
+
+def _told(node: Node) -> int:
+    """The share as users read it: thousandths, rounded up."""
+    share = node.share()
+    return _MOST if share >= UNLIMITED else -(-share // PER_MILLE)

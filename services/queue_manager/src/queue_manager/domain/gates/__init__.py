@@ -1,0 +1,1 @@
+"""The gate before scheduling: which groups may compete for room."""

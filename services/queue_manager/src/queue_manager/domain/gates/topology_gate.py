@@ -1,0 +1,113 @@
+"""The gate of pod sets that want to be near each other: quota is given only to who also finds a place in the topology."""
+
+from collections.abc import Mapping, Sequence
+from collections.abc import Set as AbstractSet
+
+from kube import Event, Key, Manifest, Object
+from queue_manager.domain.cohorts.cohort_books import CohortBooks
+from queue_manager.domain.gates.members import GROUP, group_named_by, role_of
+from queue_manager.domain.rooms.node_room import NodeRoom, Spots
+from queue_manager.domain.rooms.podset import PodSet, asks_for_place, merged, podset_of
+from queue_manager.domain.rooms.topology_room import TopologyRoom
+from queue_manager.domain.workloads.job_templates import JobTemplates
+from queue_manager.domain.workloads.workload import Shape
+
+
+class TopologyGate:
+    """Knows what is free on the nodes, what was promised of it, and which pod sets each group consists of."""
+
+    def __init__(self, books: CohortBooks, templates: JobTemplates) -> None:
+        self._books = books
+        self._templates = templates
+        self._nodes = NodeRoom()
+        self._room = TopologyRoom(self._nodes, books.flavors)
+        self._members: dict[Key, dict[Key, PodSet]] = {}
+        self._started = False
+        self._unread: dict[Key, Object] | None = {}
+        """All pods, as long as no flavor has a topology: where they are matters to nobody then."""
+
+    def fold_node(self, event: Event) -> None:
+        """Take in a change of a node."""
+        self._nodes.fold_node(event)
+
+    def fold_pod(self, event: Event) -> None:
+        """Take in where a pod is, and what it asks for if it is of a group."""
+        if self._unread is None:
+            self._nodes.fold_pod(event)
+        elif event.new is not None:
+            self._unread[event.key] = event.new
+        else:
+            self._unread.pop(event.key, None)
+        new, old = event.new, event.old
+        if old is None or new is None or old.metadata is not new.metadata:
+            self._fold_member(new, old)
+
+    def _fold_member(self, new: Object | None, old: Object | None) -> None:
+        """Take in a pod of a group, if it asks for a place now or did so before."""
+        asks = new is not None and asks_for_place(new.annotations)
+        pod = new if new is not None else old
+        if pod is None or not (asks or (old is not None and asks_for_place(old.annotations))):
+            return
+        key = Key(GROUP, pod.namespace, group_named_by(pod))
+        members = self._members.setdefault(key, {})
+        members.pop(pod.key, None)
+        podset = podset_of(pod.annotations, pod.spec, 1, role_of(pod)) if new is not None and key.name else None
+        if podset is not None:
+            members[pod.key] = podset
+        if not members:
+            del self._members[key]
+
+    def podsets(self, group: Key, controller: Manifest | None) -> tuple[PodSet, ...]:
+        """The sets of a group: those of its job's templates, else of the pods that are there."""
+        return self._templates.podsets_of(controller) or merged(self._members.get(group, {}).values())
+
+    def obstacle(self, flavor: str, podsets: Sequence[PodSet]) -> str:
+        """Why the sets find no place now; "" when they do."""
+        return self._room.obstacle(flavor, podsets)
+
+    def fits(self, shape: Shape, flavors: Mapping[str, str], without: AbstractSet[Key] = frozenset()) -> bool:
+        """Whether a workload with these flavors finds a place, the workloads ``without`` being gone."""
+        return not shape.podsets or not isinstance(self._spots(shape, flavors, without), str)
+
+    def keep(self, key: Key, shape: Shape, flavors: Mapping[str, str], without: AbstractSet[Key] = frozenset()) -> None:
+        """Keep a place for a workload that is given quota, or will be when ``without`` are gone, until its pods have it."""
+        if shape.podsets and key not in self._nodes.promised:
+            spots = self._spots(shape, flavors, without)
+            if not isinstance(spots, str):
+                self._nodes.promise(key, spots)
+
+    def flavors_changed(self) -> None:
+        """Flavors or their topologies are others now."""
+        self._room.forget()
+        if self._unread is not None and any(flavor.levels for flavor in self._books.flavors.values()):
+            unread, self._unread = self._unread, None
+            for pod in unread.values():
+                self._nodes.fold_pod(Event(None, pod))
+
+    def renew(self) -> None:
+        """Forget the places of workloads that hold no quota any more; where there is more room, let those who wait look again."""
+        books, nodes = self._books, self._nodes
+        for key in [key for key in nodes.promised if key not in books.held and key not in books.promises]:
+            nodes.freed |= nodes.release(key)
+        if not self._started:
+            self._started = True
+            for key, admission in books.held.items():
+                if not nodes.places(key) and key in books.workloads:
+                    self.keep(key, books.workloads[key].shape, admission.flavors)
+        if nodes.freed:
+            nodes.freed = False
+            for name, queue in books.queues.items():
+                if any(
+                    books.flavors[flavor].levels
+                    for group in queue.quota.groups
+                    for flavor in group.flavors
+                    if flavor in books.flavors
+                ):
+                    books.touch(name)
+
+    def _spots(self, shape: Shape, flavors: Mapping[str, str], without: AbstractSet[Key]) -> Spots | str:
+        """By the first flavor that has a topology: pods are laid out by one."""
+        for flavor in dict.fromkeys(flavors.values()):
+            if self._books.flavors[flavor].levels:
+                return self._room.spots(flavor, shape.podsets, without)
+        return ()

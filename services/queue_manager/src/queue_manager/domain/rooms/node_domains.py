@@ -1,0 +1,100 @@
+"""The nodes of a flavor by the levels of its topology, as vectors that are made anew when nodes changed."""
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+import numpy as np
+
+from kube import Manifest
+from kube.selectors import matches
+from queue_manager.domain.cohorts.cluster_queue import Flavor
+from queue_manager.domain.cohorts.tolerations import tolerates
+from queue_manager.domain.rooms.node_room import Ints, Mask, NodeRoom, NodeView
+
+_OPERATORS = ("In", "NotIn", "Exists", "DoesNotExist")
+
+
+class Domains(NamedTuple):
+    """The domain of each node, -1 for one that lacks a label; they are numbered in the order of their paths of names."""
+
+    of_node: Ints
+    paths: Sequence[tuple[str, ...]]
+
+    def sums(self, of_nodes: Ints) -> Ints:
+        """What the nodes of each domain have together."""
+        inside = self.of_node >= 0
+        weights = of_nodes[inside]
+        sums: Ints = np.bincount(self.of_node[inside], weights=weights, minlength=len(self.paths)).astype(np.int64)
+        return sums
+
+
+@dataclass(slots=True)
+class NodeDomains:
+    """What does not depend on what is used: who may go where, and which node is in which domain."""
+
+    nodes: NodeRoom
+    _version: int = -1
+    _domains: dict[tuple[str, ...], Domains] = field(default_factory=dict)
+    _masks: dict[tuple[str, str], tuple[Flavor, Mask]] = field(default_factory=dict)
+    _rank: Ints = field(default_factory=lambda: np.zeros(0, np.int64))
+
+    def by(self, keys: tuple[str, ...]) -> Domains:
+        """The domains that the values of these labels make."""
+        self._renew()
+        if keys not in self._domains:
+            paths = {
+                slot: tuple(view.labels[key] for key in keys)
+                for slot, view in self.nodes.views.items()
+                if all(key in view.labels for key in keys)
+            }
+            distinct = sorted(set(paths.values()))
+            numbers = {path: number for number, path in enumerate(distinct)}
+            of_node = np.full(self.nodes.size, -1, np.int64)
+            for slot, path in paths.items():
+                of_node[slot] = numbers[path]
+            self._domains[keys] = Domains(of_node, distinct)
+        return self._domains[keys]
+
+    def allowed(self, flavor: Flavor, limits: str) -> Mask:
+        """The nodes of the flavor to which a pod may go whose spec says ``limits`` of nodes."""
+        self._renew()
+        known = self._masks.get((flavor.name, limits))
+        if known is None or known[0] is not flavor:
+            mask = np.zeros(self.nodes.size, np.bool_)
+            selector, tolerations, required = json.loads(limits) if limits else ({}, [], None)
+            wanted = {**flavor.labels, **(selector or {})}
+            borne = [*(tolerations or ()), *flavor.tolerations]
+            for slot, view in self.nodes.views.items():
+                mask[slot] = _takes(view, wanted, borne, required)
+            known = self._masks[flavor.name, limits] = (flavor, mask)
+        return known[1]
+
+    def rank(self) -> Ints:
+        """For each slot the place of its node's name among all."""
+        self._renew()
+        return self._rank
+
+    def _renew(self) -> None:
+        if self._version != self.nodes.version:
+            self._version = self.nodes.version
+            self._domains.clear()
+            self._masks.clear()
+            self._rank = np.zeros(self.nodes.size, np.int64)
+            for place, (_, slot) in enumerate(sorted((name, slot) for slot, name in self.nodes.names.items())):
+                self._rank[slot] = place
+
+
+def _takes(view: NodeView, labels: dict[str, str], tolerations: list[Manifest], required: Manifest | None) -> bool:
+    if view.closed or any(view.labels.get(name) != value for name, value in labels.items()):
+        return False
+    if not all(any(tolerates(item, taint) for item in tolerations) for taint in view.taints):
+        return False
+    return required is None or any(_holds(term, view) for term in required.get("nodeSelectorTerms") or ())
+
+
+def _holds(term: Manifest, view: NodeView) -> bool:
+    """Whether a node selector term holds, as far as it is about labels and their presence."""
+    known = [item for item in term.get("matchExpressions") or () if item.get("operator") in _OPERATORS]
+    return matches({"matchExpressions": known}, view.labels)

@@ -1,0 +1,1 @@
+"""Trees of queues that share: what each wants, deserves, and has."""

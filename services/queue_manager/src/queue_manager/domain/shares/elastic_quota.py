@@ -1,0 +1,69 @@
+"""Koordinator's elastic quotas: their names in the books, and what an ElasticQuota object says."""
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+from kube import Object
+from queue_manager.domain.shares.queue_tree import PLACEMENT, Queue, amounts_of
+from resources import Amounts
+
+ELASTIC_QUOTA = "ElasticQuota.scheduling.sigs.k8s.io"
+LABEL = "quota.scheduling.koordinator.sh/"
+NAME = LABEL + "name"
+ROOT_QUOTA = "quota"
+"""Stands above all quotas that name no parent: what they share is what nobody outside of quotas uses."""
+
+_SPELLED_ROOTS = ("", "koordinator-root-quota")
+
+
+def quota_name(name: str) -> str:
+    """The quota ``name`` as a queue: no object can have a name with a slash, so it is no Volcano queue's."""
+    return f"{ROOT_QUOTA}/{name}"
+
+
+def is_quota(queue: str) -> bool:
+    """Whether a name in the books is a quota's."""
+    return queue.startswith(ROOT_QUOTA + "/")
+
+
+def read_quota(item: Object) -> Queue:
+    """The quota as a queue: its minimum is what it deserves, its maximum its capability."""
+    labels, spec = item.labels, item.spec
+    parent = labels.get(LABEL + "parent", "")
+    most = amounts_of(spec.get("max"))
+    return Queue(
+        name=quota_name(item.name),
+        uid=item.uid,
+        parent=ROOT_QUOTA if parent in _SPELLED_ROOTS else quota_name(parent),
+        deserved=amounts_of(spec.get("min")),
+        capability=most,
+        lends=labels.get(LABEL + "allow-lent-resource") != "false",
+        shared_weight=most | _listed(item.annotations.get(LABEL + "shared-weight")),
+        namespace=item.namespace,
+        placement=item.annotations.get(PLACEMENT, ""),
+    )
+
+
+def namespaces_of(item: Object) -> list[str]:
+    """The namespaces whose pods are in the quota unless they name another: one of its own name, and those that it lists."""
+    listed = _parsed(item.annotations.get(LABEL + "namespaces"))
+    named = [str(name) for name in listed] if isinstance(listed, list) else []
+    return [item.namespace, *named] if item.namespace == item.name else named
+
+
+def quota_named_by(*places: Mapping[str, str]) -> str:
+    """The quota that labels or annotations name, as a queue; "" where they name none."""
+    return next((quota_name(place[NAME]) for place in places if place.get(NAME)), "")
+
+
+def _listed(text: str | None) -> Amounts:
+    listed = _parsed(text)
+    return amounts_of(listed) if isinstance(listed, dict) else {}
+
+
+def _parsed(text: str | None) -> Any:
+    try:
+        return json.loads(text) if text else None
+    except ValueError:
+        return None

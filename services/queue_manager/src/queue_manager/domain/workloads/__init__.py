@@ -1,0 +1,1 @@
+"""Workloads: what stands for which work, and what users read of it."""
