@@ -66,13 +66,15 @@ def _constants(body: Iterable[ast.stmt]) -> Iterator[tuple[str, str]]:
 
 
 def _imported(body: Iterable[ast.stmt], file: Path) -> dict[str, str]:
-    """The constants that a module takes from its neighbours."""
+    """The constants that a module takes from others of its service."""
     found: dict[str, str] = {}
     for statement in body:
         if isinstance(statement, ast.ImportFrom) and statement.module:
-            neighbour = file.with_name(f"{statement.module.rpartition('.')[2]}.py")
-            if neighbour.exists():
-                constants = dict(_constants(ast.parse(neighbour.read_text()).body))
+            package, *names = statement.module.split(".")
+            root = next((folder for folder in file.parents if folder.name == package), None)
+            module = root and root.joinpath(*names).with_suffix(".py")
+            if module and module.exists():
+                constants = dict(_constants(ast.parse(module.read_text()).body))
                 found |= {
                     name.asname or name.name: constants[name.name] for name in statement.names if name.name in constants
                 }
