@@ -17,10 +17,11 @@ from cluster_gateway.domain.controllers import Controllers
 from cluster_gateway.domain.node_life import NodeLife
 from cluster_gateway.domain.reports import node_state, node_usage, pod_gone, pod_status
 from cluster_gateway.domain.simulated_nodes import SimulatedNodes
-from cluster_gateway.domain.writing import Conflict, Parts, Write, check, store
+from cluster_gateway.domain.writing import Conflict, check, store
 from cluster_gateway.hiding import Hiding
 from cluster_gateway.secrets import Secrets, SecretsNotKept
 from cluster_gateway.settings import GatewaySettings
+from cluster_gateway.write_message import writes_of
 from kube import Edit, Event, Key, Outcome, Store
 from tidegate.codec.blobs import BlobReader
 from tidegate.codec.decisions import decode_commit, key_of_ref
@@ -78,7 +79,7 @@ class LocalCluster:
             return gateway_pb2.WriteReply()
         try:
             blobs = BlobReader(request.blobs)
-            writes = [write for item in request.writes for write in _writes(item, blobs)]
+            writes = [write for item in request.writes for write in writes_of(item, blobs)]
             for write in writes:
                 check(self.cluster, write)
             left = self._hiding.left_alone(self.store, writes)
@@ -237,12 +238,3 @@ class LocalCluster:
             if current is not None and not self._simulated.is_simulated(pod.spec["nodeName"]):
                 address = self._addresses.give(pod.uid)
                 self.cluster.set_status(current, {"podIP": address, "podIPs": [{"ip": address}]})
-
-
-def _writes(item: gateway_pb2.Write, blobs: BlobReader) -> list[Write]:
-    """What is to be done with one object, or with each of several."""
-    grace = item.grace_seconds if item.HasField("grace_seconds") else None
-    parts = None if item.delete else Parts(*map(blobs.get, (item.metadata, item.body, item.status)))
-    expected = None if item.force else item.expected_revision
-    kind, namespace, uid = item.kind, item.namespace, item.uid
-    return [Write(Key(kind, namespace, name), parts, expected, grace, uid) for name in item.names or (item.name,)]
