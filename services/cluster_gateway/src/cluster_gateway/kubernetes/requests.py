@@ -1,9 +1,11 @@
 """From what was decided to requests to an API server: one or two for each mutation."""
 
+import base64
 from collections.abc import Mapping
 
 from cluster_gateway.kubernetes.api import MERGE_PATCH, STRATEGIC_PATCH, ApiRequest
 from cluster_gateway.kubernetes.discovery import Served
+from cluster_gateway.secrets import GENERATE, SSH_KEYPAIR, ssh_keypair
 from kube import Key, Manifest, Mutation, Object, merge
 from kube.devices import annotations_of
 
@@ -30,6 +32,9 @@ def creation(mutation: Mutation, served: Mapping[str, Served], service: str) -> 
     body = {**manifest, "metadata": metadata}
     if mutation.key.kind == "Pod":
         body["spec"] = {"schedulerName": SCHEDULER, **(manifest.get("spec") or {})}
+    if mutation.key.kind == "Secret" and (metadata.get("annotations") or {}).get(GENERATE) == SSH_KEYPAIR:
+        made = ssh_keypair(str(manifest.get("type", "")))
+        body["data"] = {name: base64.b64encode(value).decode() for name, value in made.items()}
     if kind.has_status:
         body.pop("status", None)
     return ApiRequest("POST", kind.path(mutation.key.namespace), body, manager(service))
