@@ -1,12 +1,10 @@
 """A control plane of Kubernetes on this machine: etcd and an API server, with nodes that kwok plays."""
 
 import json
-import os
 import secrets
 import signal
 import subprocess
 import time
-import urllib.error
 import urllib.request
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -174,7 +172,7 @@ def _write_kubeconfig(plane: ControlPlane) -> None:
         "contexts": [{"name": "lab", "context": {"cluster": "lab", "user": "admin"}}],
     }
     plane.kubeconfig.write_text(yaml.safe_dump(content))
-    os.chmod(plane.kubeconfig, 0o600)
+    plane.kubeconfig.chmod(0o600)
 
 
 def _certificates(folder: Path) -> None:
@@ -331,6 +329,3 @@ def node(
             "conditions": [{"type": "Ready", "status": "True", "reason": "KubeletReady"}],
         },
     }
-
-
-__all__ = ["ControlPlane", "control_plane", "node", "urllib"]
