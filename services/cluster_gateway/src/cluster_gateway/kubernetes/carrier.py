@@ -35,6 +35,7 @@ class Carried:
 
     service: str
     sequence: int
+    decision: Decision
     outcome: Outcome
     effects: tuple[Effect, ...]
 
@@ -105,7 +106,7 @@ class Carrier:
             log.exception("decision_failed", extra={"decision": decision_id})
             work.reasons[""] = f"cannot be carried out: {type(error).__name__}: {error}"
         outcome = Outcome(decision_id, decision.name, decision.subject, not work.reasons, work.reasons)
-        return Carried(service, sequence, outcome, tuple(work.effects))
+        return Carried(service, sequence, decision, outcome, tuple(work.effects))
 
     async def _mutate(self, work: _Work, mutation: Mutation) -> None:
         async with self._room:

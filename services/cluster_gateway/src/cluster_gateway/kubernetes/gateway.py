@@ -23,6 +23,7 @@ from cluster_gateway.domain.writing import Conflict
 from cluster_gateway.fact_writer import FactWriter
 from cluster_gateway.kubernetes.api import Api, Unreachable
 from cluster_gateway.kubernetes.carrier import Carried, Carrier
+from cluster_gateway.kubernetes.event_writer import EventWriter
 from cluster_gateway.kubernetes.positions import Positions
 from cluster_gateway.kubernetes.reflector import Listed, Watched
 from cluster_gateway.kubernetes.watching import Watching
@@ -66,6 +67,7 @@ class KubernetesGateway:
         self.mirror = Mirror(Store())
         self._carrier = Carrier(api, self.mirror, {})
         self._positions = Positions({})
+        self._events = EventWriter(api, holder)
         self._epochs: dict[str, int] = {}
         self._work: deque[Callable[[Batch], None]] = deque()
         self._decided: deque[tuple[str, Entry]] = deque()
@@ -84,6 +86,7 @@ class KubernetesGateway:
             async with self._api:
                 await self._begin()
                 tasks.append(asyncio.create_task(self._watching.run(), name="watches"))
+                tasks.append(asyncio.create_task(self._events.run(), name="events"))
                 for task in tasks:
                     task.add_done_callback(lambda _: self._wake.set())
                 await self._serve(tasks, serving)
@@ -189,6 +192,8 @@ class KubernetesGateway:
             for effect in carried.effects:
                 effect(self.mirror)
             batch.outcomes.append(carried.outcome)
+            if carried.outcome.applied:
+                self._events.tell(carried.service, carried.decision, self._clock.now())
             self._positions.ended(carried.service, carried.sequence)
 
         self._work.append(take)
