@@ -52,11 +52,11 @@ class Facts:
 
     async def until(self, seen: dict[str, float], names: list[str], timeout: float = 60.0) -> float:
         """When the last of ``names`` was seen; raises TimeoutError."""
-        waiting = dict.fromkeys(names)
+        waiting = list(names)
         async with asyncio.timeout(timeout):
             while True:
-                while waiting and (last := next(reversed(waiting))) in seen:
-                    del waiting[last]
+                while waiting and waiting[-1] in seen:
+                    waiting.pop()
                 if not waiting:
                     return max(seen[name] for name in names)
                 await self._grown.wait()
