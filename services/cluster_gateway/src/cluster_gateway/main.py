@@ -81,8 +81,8 @@ async def build(settings: Settings, context: Context) -> Parts:
 
 async def _on_kubernetes(settings: Settings, context: Context) -> Parts:
     # The official client takes half a second to be loaded: only who needs it waits for it.
-    from cluster_gateway.kubernetes.access import NoAccess, load
-    from cluster_gateway.kubernetes.api import Api
+    from apiserver.access import NoAccess, load
+    from apiserver.api import Api
     from cluster_gateway.kubernetes.gateway import KubernetesGateway
 
     try:

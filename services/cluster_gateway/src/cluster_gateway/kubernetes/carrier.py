@@ -11,10 +11,10 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import groupby
 
+from apiserver.api import CONNECTIONS, Answer, Api, ApiRequest, Unreachable
 from cluster_gateway.domain.carrying_out import owner_uid
 from cluster_gateway.domain.mirror import Mirror
 from cluster_gateway.kubernetes import requests
-from cluster_gateway.kubernetes.api import CONNECTIONS, Answer, Api, ApiRequest, Unreachable
 from cluster_gateway.kubernetes.discovery import Served
 from kube import Decision, Key, Mutation, Outcome, Verb, rfc3339
 from kube.devices import annotations_of

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from cluster_gateway.kubernetes.api import Answer, Api, Refused
+from apiserver.api import Answer, Api, Refused
 from kube import Manifest
 from kube.kinds import KINDS, KindInfo
 

@@ -10,7 +10,7 @@ import logging
 from collections import deque
 from dataclasses import dataclass, field
 
-from cluster_gateway.kubernetes.api import MERGE_PATCH, Api, ApiRequest, Unreachable
+from apiserver.api import MERGE_PATCH, Api, ApiRequest, Unreachable
 from kube import Decision, Manifest, rfc3339
 from kube.kinds import api_version_of
 

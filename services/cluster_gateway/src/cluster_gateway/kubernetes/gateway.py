@@ -10,6 +10,7 @@ import logging
 from collections import deque
 from collections.abc import Callable
 
+from apiserver.api import Api, Unreachable
 from bus import Bus, Entry, StaleWriter, Subscription
 from chassis.clock import Clock
 from chassis.endings import end
@@ -21,7 +22,6 @@ from cluster_gateway.domain.carrying_out import objections
 from cluster_gateway.domain.mirror import Mirror
 from cluster_gateway.domain.writing import Conflict
 from cluster_gateway.fact_writer import FactWriter
-from cluster_gateway.kubernetes.api import Api, Unreachable
 from cluster_gateway.kubernetes.carrier import Carried, Carrier
 from cluster_gateway.kubernetes.event_writer import EventWriter
 from cluster_gateway.kubernetes.positions import Positions

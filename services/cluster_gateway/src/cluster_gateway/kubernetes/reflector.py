@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 import orjson
 
-from cluster_gateway.kubernetes.api import Api, Refused, Unreachable
+from apiserver.api import Api, Refused, Unreachable
 from cluster_gateway.kubernetes.discovery import Served
 from kube import Manifest
 

@@ -3,7 +3,7 @@
 import base64
 from collections.abc import Mapping
 
-from cluster_gateway.kubernetes.api import MERGE_PATCH, STRATEGIC_PATCH, ApiRequest
+from apiserver.api import MERGE_PATCH, STRATEGIC_PATCH, ApiRequest
 from cluster_gateway.kubernetes.discovery import Served
 from cluster_gateway.secrets import GENERATE, SSH_KEYPAIR, ssh_keypair
 from kube import Key, Manifest, Mutation, Object, merge

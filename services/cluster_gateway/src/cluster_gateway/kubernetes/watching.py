@@ -5,7 +5,7 @@ import logging
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 
-from cluster_gateway.kubernetes.api import Api, Refused, Unreachable
+from apiserver.api import Api, Refused, Unreachable
 from cluster_gateway.kubernetes.discovery import Served, discover
 from cluster_gateway.kubernetes.reflector import KindIsGone, Listed, Reflector, Watched
 

@@ -6,9 +6,9 @@ knows no transaction: where one of them fails after that, the reply says which a
 
 from collections.abc import Mapping, Sequence
 
+from apiserver.api import Answer, Api, ApiRequest
 from cluster_gateway.domain.mirror import Mirror
 from cluster_gateway.domain.writing import Conflict, Write, check
-from cluster_gateway.kubernetes.api import Answer, Api, ApiRequest
 from cluster_gateway.kubernetes.discovery import Served
 from kube import Key, Manifest, Object
 from kube.kinds import api_version_of

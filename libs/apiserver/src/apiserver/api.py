@@ -7,7 +7,7 @@ from typing import Any
 import aiohttp
 import orjson
 
-from cluster_gateway.kubernetes.access import Access
+from apiserver.access import Access
 from kube import Manifest
 
 CONNECTIONS = 64
