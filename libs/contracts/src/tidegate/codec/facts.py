@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import groupby
 
-from kube import Edit, Event, Key, Manifest, Object, Outcome, Store
+from kube import Edit, Event, Events, Key, Manifest, Object, Outcome, Store, are_alike
 from kube.bindings import BoundBodies, with_node, without_node
 from tidegate.codec.blobs import BlobReader, BlobWriter
 from tidegate.codec.garbage import keep_all, no_collection
@@ -87,30 +87,57 @@ Interest = Callable[[str, Manifest], bool]
 """(kind, metadata of a new object) → whether a reader keeps it at all."""
 
 
-def fold(store: Store, message: fact_pb2.ChangeSet, revision: int, interest: Interest | None = None) -> list[Event]:
+def fold(store: Store, message: fact_pb2.ChangeSet, revision: int, interest: Interest | None = None) -> Events:
     """Lay a change set over ``store``; what changed, in the order of the set. Folding it twice changes nothing more.
 
     With ``interest`` objects that are born uninteresting are never stored, and what happens to them is passed over.
     """
     blobs = BlobReader(message.blobs)
     kinds = list(message.kinds)
-    events: list[Event] = []
+    events = Events()
     for change in message.changes:
         kind = kinds[change.kind]
+        if change.fresh and interest and not interest(kind, blobs.get(change.metadata)):
+            continue
         keys = [Key(kind, change.namespace, name) for name in change.names or (change.name,)]
         if change.removed:
-            events += [gone for key in keys if (gone := store.remove(key)) is not None]
-        elif not interest or not change.fresh or interest(kind, blobs.get(change.metadata)):
-            events += _lay(store, change, keys, blobs, revision, all_kept=interest is None)
+            events.add_all(gone for key in keys if (gone := store.remove(key)) is not None)
+        elif change.fresh:
+            _lay_fresh(store, change, keys, blobs, revision, events)
+        else:
+            _lay_over(store, change, keys, blobs, revision, events, all_kept=interest is None)
     return events
 
 
-def _lay(
-    store: Store, change: fact_pb2.Change, keys: Sequence[Key], blobs: BlobReader, revision: int, *, all_kept: bool
-) -> list[Event]:
+def _lay_fresh(
+    store: Store, change: fact_pb2.Change, keys: Sequence[Key], blobs: BlobReader, revision: int, events: Events
+) -> None:
+    """Store the objects of ``keys``, which are new."""
+    part, revision, spec_revision = blobs.get, change.revision or revision, change.spec_revision or revision
+    metadata, body, status = part(change.metadata), part(change.body), part(change.status)
+    uids, nodes = change.uids or (change.uid,), change.nodes or (change.node,) * len(keys)
+    bound = BoundBodies()
+    versions = [
+        Object(key, uid, metadata, bound.on(body, node) if node else body, status, revision, spec_revision)
+        for key, uid, node in zip(keys, uids, nodes, strict=True)
+    ]
+    happened = store.put_all(keys[0].kind, versions)
+    (events.add_run if all(event.old is None for event in happened) else events.add_all)(happened)
+
+
+def _lay_over(
+    store: Store,
+    change: fact_pb2.Change,
+    keys: Sequence[Key],
+    blobs: BlobReader,
+    revision: int,
+    events: Events,
+    *,
+    all_kept: bool,
+) -> None:
     """Store the new version of each of ``keys``: what changed is laid over what was, and what they share stays shared.
 
-    Objects that are not there and not fresh are passed over, unless all are kept.
+    Objects that are not there are passed over, unless all are kept.
     """
     part, revision, spec_revision = blobs.get, change.revision or revision, change.spec_revision or revision
     metadata, body, status = (
@@ -119,14 +146,17 @@ def _lay(
     uids, nodes = change.uids or (change.uid,), change.nodes or (change.node,) * len(keys)
     only_status = not (change.metadata or change.body or change.node or change.nodes)
     bound = BoundBodies()
+    there = store.of_kind(keys[0].kind)
+    known: list[Object] = []
     versions: list[Object] = []
     for key, uid, node in zip(keys, uids, nodes, strict=True):
-        old = None if change.fresh else store.get(key)
+        old = there.get(key)
         if old is None:
-            if change.fresh or all_kept:
+            if all_kept:
                 whole = bound.on(body or {}, node) if node else body
                 versions.append(Object(key, uid, metadata, whole, status, revision, spec_revision))
             continue
+        known.append(old)
         new_body = old.body if body is None else body
         versions.append(
             Object(
@@ -139,7 +169,9 @@ def _lay(
                 old.spec_revision if only_status else spec_revision,
             )
         )
-    return [store.put(version) for version in versions]
+    happened = store.put_all(keys[0].kind, versions)
+    alike = len(known) == len(versions) > 0 and are_alike(known) and [item.uid for item in known] == list(uids)
+    (events.add_run if alike else events.add_all)(happened)
 
 
 def outcomes(message: fact_pb2.ChangeSet) -> Iterable[Outcome]:
