@@ -27,8 +27,8 @@ SUPPORT = (
     Support(
         "Pod",
         ("gang_scheduler", "node_agent", "cluster_gateway"),
-        "requests with init containers, sidecars and overhead; node selector, node affinity, tolerations, pod affinity and "
-        "anti-affinity, topology spread, host ports, scheduling gates, nominated nodes, volume "
+        "requests with init containers, sidecars and overhead, `runtimeClassName`; node selector, node affinity, "
+        "tolerations, pod affinity and anti-affinity, topology spread, host ports, scheduling gates, nominated nodes, volume "
         "claims, priority and `preemptionPolicy`, whole cards and shares of "
         "cards, CPUs of its own (bind and exclusive policies), NUMA policies, RDMA devices near its cards; command, arguments, "
         "environment, probes, hooks, init containers and sidecars, restart policy, deadlines, grace; limits, users and "
@@ -97,6 +97,13 @@ SUPPORT = (
         "PriorityClass.scheduling.k8s.io",
         ("queue_manager", "gang_scheduler"),
         "the order in which gangs of a queue are served; preemption inside a queue, `preemptionPolicy`",
+    ),
+    Support(
+        "RuntimeClass.node.k8s.io",
+        ("cluster_gateway", "queue_manager", "gang_scheduler"),
+        "`overhead`, `scheduling.nodeSelector` and `scheduling.tolerations` are added to every pod that names it, also to those "
+        "of jobs; a pod without its class, or one that contradicts it, waits with the reason",
+        "`handler`",
     ),
     Support(
         "Deployment.apps",

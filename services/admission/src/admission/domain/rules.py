@@ -28,6 +28,7 @@ from admission.domain import (
     reservation,
     resource_claim,
     run_policy,
+    runtime_class,
     topology,
     train_job,
     training_runtime,
@@ -166,8 +167,20 @@ KUBEFLOW = {
 CORE = {
     "Pod": Rules(
         _top(POD_SPEC),
-        (pod.default_pod, colocation_profile.apply_profiles, pod.default_pod, pod.default_pod_priority),
-        (pod.check_pod, qos_class.check_qos, qos_class.check_qos_kept, pod.check_pod_update),
+        (
+            pod.default_pod,
+            colocation_profile.apply_profiles,
+            pod.default_pod,
+            pod.default_pod_priority,
+            runtime_class.complete_pod,
+        ),
+        (
+            pod.check_pod,
+            runtime_class.check_pod_class,
+            qos_class.check_qos,
+            qos_class.check_qos_kept,
+            pod.check_pod_update,
+        ),
     ),
     "Deployment.apps": Rules(
         _top(workloads.WORKLOAD_SPEC), (workloads.default_deployment,), (workloads.check_workload,)
@@ -208,6 +221,11 @@ CORE = {
     ),
     "PriorityClass.scheduling.k8s.io": Rules(
         _flat(priority.PRIORITY_CLASS), (priority.default_priority_class,), (priority.check_priority_class,)
+    ),
+    "RuntimeClass.node.k8s.io": Rules(
+        _flat(runtime_class.RUNTIME_CLASS),
+        (runtime_class.default_runtime_class,),
+        (runtime_class.check_runtime_class,),
     ),
 }
 

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from cluster_gateway.domain.draft import Draft
 from kube import Event, Events, Key, Manifest, Object, Store, are_alike, merge, rfc3339
 from kube.bindings import BoundBodies
+from kube.runtime_classes import completed
 
 DEFAULT_GRACE_SECONDS = 30
 MOST_GRACE_SECONDS = (1 << 31) - 1
@@ -41,6 +42,7 @@ class Cluster:
 
     _bodies: BoundBodies = field(default_factory=BoundBodies)
     _stamped: dict[int, tuple[Manifest, Manifest]] = field(default_factory=dict)
+    _completed: dict[int, tuple[Manifest, Manifest]] = field(default_factory=dict)
     _scheduled: tuple[str, Manifest] = ("", {})
 
     def _scheduled_now(self) -> Manifest:
@@ -57,6 +59,7 @@ class Cluster:
         self._merged.clear()
         self._bodies.clear()
         self._stamped.clear()
+        self._completed.clear()
         return events
 
     @contextmanager
@@ -82,6 +85,8 @@ class Cluster:
     def create_all(self, keys: Sequence[Key], metadata: Manifest, body: Manifest, status: Manifest) -> Sequence[Object]:
         """Store new objects of one kind and namespace that are alike."""
         self._ensure_namespace(keys[0])
+        if keys[0].kind == "Pod":
+            body = self._with_runtime_class(body)
         stamped, new_uid, revision = self._stamp(metadata), self.new_uid, self.revision
         items = [Object(key, new_uid(), stamped, body, status, revision, revision) for key in keys]
         self._note_all(self.store.put_all(keys[0].kind, items), alike=True)
@@ -97,6 +102,17 @@ class Cluster:
         if memo is None:
             stamped = {"creationTimestamp": rfc3339(self.now), "generation": 1, **metadata}
             memo = self._stamped[id(metadata)] = (stamped, metadata)
+        return memo[0]
+
+    def _with_runtime_class(self, body: Manifest) -> Manifest:
+        """The body of a pod with what its RuntimeClass adds; pods that share a body go on sharing. An objection is told later."""
+        spec = body.get("spec") or {}
+        if "runtimeClassName" not in spec:
+            return body
+        memo = self._completed.get(id(body))
+        if memo is None:
+            complete = completed(spec, self.store.get)
+            memo = self._completed[id(body)] = ({**body, "spec": complete} if complete is not spec else body, body)
         return memo[0]
 
     def replace(self, old: Object, metadata: Manifest, body: Manifest) -> Object:

@@ -21,6 +21,7 @@ from gang_scheduler.domain.queues.entitlement import Entitlement
 from gang_scheduler.domain.reservations.reservation_terms import RESERVATION, terms_of_reservation
 from gang_scheduler.domain.topology.hyper_nodes import HYPER_NODE
 from kube import Event, Key, Manifest, Object
+from kube.runtime_classes import RUNTIME_CLASS
 from kube.volumes import CLAIM, STORAGE_CLASS, VOLUME
 
 
@@ -45,6 +46,7 @@ class Cluster(NodeBooks):
             **dict.fromkeys(DESCRIPTIONS, self.fold_description),
             "Namespace": self._fold_namespace,
             "PriorityClass.scheduling.k8s.io": self._fold_priority_class,
+            RUNTIME_CLASS: self.fold_runtime_class,
             "Queue.scheduling.volcano.sh": self._fold_queue,
             RESOURCE_CLAIM: self.fold_claim,
             SLICE: self._fold_devices,

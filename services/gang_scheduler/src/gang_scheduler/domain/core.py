@@ -154,11 +154,12 @@ class SchedulerCore:
             for turn in turns.turns.values()
             if turn.block
         }
+        # Planned is not decided yet: nothing is kept for it when the books come back.
+        for claim in self._planned:
+            self.claims.end(claim)
         evictor.forget()
         trial.rollback(0)
         made += self.desk.close(now, in_flight)
-        for claim in self._planned:
-            self.claims.end(claim)
         self.claims.renew()
         made += [decision for group in touched if (decision := evicted(group))]
         gone = {decision.subject for decision in made}

@@ -11,11 +11,13 @@ from cluster_gateway.domain.controllers.job import JOB, reconcile_job
 from cluster_gateway.domain.controllers.namespace_end import NAMESPACE, reconcile_namespace
 from cluster_gateway.domain.controllers.replica_set import DEPLOYMENT, REPLICA_SET, reconcile_replica_set
 from cluster_gateway.domain.controllers.resource_claim import POD, TEMPLATE, from_template, reconcile_claims
+from cluster_gateway.domain.controllers.runtime_class import reconcile_runtime_class
 from cluster_gateway.domain.controllers.stateful_set import STATEFUL_SET, reconcile_stateful_set
 from cluster_gateway.domain.controllers.volume_claim import reconcile_claim, reconcile_volume, unbound
 from cluster_gateway.domain.controllers.work import Names, Work
 from kube import Event, Key, Manifest, Mutation, Object, Store, kind_id, runs
 from kube.pods import has_condition, is_finished
+from kube.runtime_classes import RUNTIME_CLASS, class_name
 from kube.volumes import CLAIM, STORAGE_CLASS, VOLUME, claims_of
 
 _RANK = {
@@ -56,7 +58,7 @@ class Controllers:
             STATEFUL_SET: reconcile_stateful_set,
             DAEMON_SET: reconcile_daemon_set,
             JOB: lambda job, work: reconcile_job(job, self._finished.pop(job.uid, ()), work),
-            POD: reconcile_claims,
+            POD: _reconcile_pod,
             BUDGET: lambda budget, work: reconcile_budget(budget, self._members.of(budget.key), work),
             CLAIM: lambda claim, work: reconcile_claim(claim, self._taken, work),
             VOLUME: reconcile_volume,
@@ -73,6 +75,9 @@ class Controllers:
                     self._fold_own(event)
             elif kind == TEMPLATE:
                 self._mark_claimants(namespace)
+            elif kind == RUNTIME_CLASS:
+                for event in run:
+                    self._mark_of_class(event.key.name)
             elif kind == STORAGE_CLASS:
                 self._mark_claims()
             elif kind == "Node" and _matters(run[0]):
@@ -186,6 +191,12 @@ class Controllers:
             if pod.spec.get("resourceClaims") and from_template(pod):
                 self._dirty[pod.key] = None
 
+    def _mark_of_class(self, name: str) -> None:
+        """A RuntimeClass is there now: pods that came before it get what it adds."""
+        for key, pod in self._store.of_kind(POD).items():
+            if class_name(pod.spec) == name and not pod.spec.get("nodeName"):
+                self._dirty[key] = None
+
     def _note_end(self, event: Event) -> None:
         """Note a pod of a Job that has just finished, or was disrupted and is gone."""
         if event.old is None or is_finished(event.old):
@@ -214,6 +225,11 @@ class Controllers:
         for item in self._store.owned_by(found.uid) if found else ():
             if item.kind == REPLICA_SET:
                 self._dirty[item.key] = None
+
+
+def _reconcile_pod(pod: Object, work: Work) -> None:
+    reconcile_runtime_class(pod, work)
+    reconcile_claims(pod, work)
 
 
 def _volume_of(claim: Object) -> dict[Key, None]:

@@ -64,6 +64,9 @@ class Traits(NamedTuple):
     apart: bool = False
     """Whether pods on one NUMA node and pods on several must not meet on its NUMA nodes."""
 
+    unmet: str = ""
+    """Why it cannot be of the runtime class that it names."""
+
 
 PLAIN = Traits()
 _DAEMON = Traits(load=LoadTraits(exempt=True))

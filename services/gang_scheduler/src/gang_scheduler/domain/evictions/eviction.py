@@ -21,9 +21,9 @@ import numpy as np
 from gang_scheduler.domain.cluster import Cluster
 from gang_scheduler.domain.evictions.allowances import Allowances
 from gang_scheduler.domain.evictions.cheapest_lots import CheapestLots, price_of
-from gang_scheduler.domain.evictions.departure import Departures
 from gang_scheduler.domain.evictions.lot_picker import Picker
 from gang_scheduler.domain.evictions.lot_table import Demand, LotTable
+from gang_scheduler.domain.evictions.rehearsal import Rehearsal
 from gang_scheduler.domain.evictions.rights import Floors
 from gang_scheduler.domain.evictions.victims import Lot
 from gang_scheduler.domain.evictions.wish import Wish, demands, free_room
@@ -41,9 +41,10 @@ MOST_BROKEN = 4
 
 @dataclass(slots=True)
 class Search:
-    """One search among the ``eligible`` lots on the books of the future; leaves the books as they were.
+    """One search among the ``eligible`` lots on the books of the future.
 
-    ``tiers`` says for each lot how late its queue is asked.
+    ``tiers`` says for each lot how late its queue is asked. What is found is gone from the books at the end (``rehearsal``);
+    the books are as they were where nothing is.
     """
 
     cluster: Cluster
@@ -56,7 +57,7 @@ class Search:
     spent: dict[Key, int]
     _demands: list[Demand] = field(init=False)
     _free: Ints = field(init=False)
-    _gone: Departures = field(init=False)
+    rehearsal: Rehearsal = field(init=False)
     _shapes: list[tuple[PodRecord, int]] = field(init=False)
     """A member of each shape, and how many there are of it."""
 
@@ -66,7 +67,7 @@ class Search:
         self._shapes = [(of_shape[index], count) for index, count in counts.items()]
         self._demands = demands(self.cluster, self.wish.records)
         self._free = free_room(self.cluster, self.wish.records)
-        self._gone = Departures(self.cluster.room)
+        self.rehearsal = Rehearsal(self.trial, self.wish.attempt)
 
     def run(self) -> list[Lot] | None:
         """The cheapest lots without which the wish would not come true; None when it cannot."""
@@ -89,8 +90,12 @@ class Search:
         numbers = sorted(self._near(found, scope), key=self.table.worth)
         lots = [self.table.lots[number] for number in numbers]
         allowances = Allowances(self.cluster.budgets, self.spent, self.floors(), may_break)
+        self.rehearsal.undo()
         best = CheapestLots(lots, self._demands, self._free, allowances, self._is_enough_without, price).run()
-        return best and self._proved([self.table.numbers[id(lot)] for lot in reversed(best)])
+        better = best and self._proved([self.table.numbers[id(lot)] for lot in reversed(best)])
+        if not better:
+            self.rehearsal.take(_records(found))
+        return better
 
     def _near(self, found: list[Lot], scope: Mask) -> list[int]:
         """The lots that are worth a comparison: all that could help, or those found and others that make the best offers."""
@@ -109,9 +114,9 @@ class Search:
         return list(near)
 
     def _is_enough_without(self, lots: Sequence[Lot]) -> bool:
-        self._gone.take([record for lot in lots for record in lot.records])
-        enough = self._succeeds()
-        self._gone.undo()
+        self.rehearsal.take(_records(lots))
+        enough = self.rehearsal.succeeds()
+        self.rehearsal.undo()
         return enough
 
     def _budget_steps(self) -> Iterator[int]:
@@ -172,27 +177,27 @@ class Search:
         return self._proved(picker.by_use((self.table.numbers[id(lot)] for lot in allowances.chosen), self._demands))
 
     def _proved(self, numbers: Sequence[int]) -> list[Lot] | None:
-        """Those of these lots that are needed, if all of them are enough. The first are put back first."""
+        """Those of these lots that are needed, if all of them are enough: they are gone then. The first are put back first."""
         lots = [self.table.lots[number] for number in numbers]
-        self._gone.take([record for lot in lots for record in lot.records])
-        found = self._needed(lots) if self._succeeds() else None
-        self._gone.undo()
-        return found
-
-    def _needed(self, lots: list[Lot]) -> list[Lot]:
-        """Put back as many as can stay: in blocks that grow while that goes well."""
+        self.rehearsal.take(_records(lots))
         indispensable = self._indispensable()
+        if self.rehearsal.succeeds():
+            return self._needed(lots, indispensable)
+        self.rehearsal.undo()
+        return None
+
+    def _needed(self, lots: list[Lot], indispensable: Mask) -> list[Lot]:
+        """Put back as many as can stay: in blocks that grow while that goes well."""
         needed = {id(lot) for lot in lots if indispensable[self.table.numbers[id(lot)]]}
         asked = [lot for lot in lots if id(lot) not in needed]
         at, step = 0, 1
         while at < len(asked):
             block = asked[at : at + step]
-            records = [record for lot in block for record in lot.records]
-            self._gone.put_back(records)
-            if self._is_enough() and self._succeeds():
+            self.rehearsal.put_back(_records(block))
+            if self._is_enough() and self.rehearsal.succeeds():
                 at, step = at + len(block), step * 2
                 continue
-            self._gone.take(records)
+            self.rehearsal.take(_records(block))
             if len(block) == 1:
                 needed.add(id(block[0]))
                 at += 1
@@ -215,8 +220,6 @@ class Search:
             room.view(record).total >= copies or room.reserved.concerns(record) for record, copies in self._shapes
         )
 
-    def _succeeds(self) -> bool:
-        mark = self.trial.checkpoint()
-        done = self.wish.attempt()
-        self.trial.rollback(mark)
-        return done
+
+def _records(lots: Sequence[Lot]) -> list[PodRecord]:
+    return [record for lot in lots for record in lot.records]

@@ -133,7 +133,7 @@ class ShapeView:
 
     def _allowed(self, slots: Slots) -> Mask:
         mask = static_mask(self.shape.rules, self.table, slots) & self.table.devices.agrees(self.shape.devices, slots)
-        return np.zeros_like(mask) if self.shape.broken else mask
+        return np.zeros_like(mask) if self.shape.broken or self.shape.unmet else mask
 
     def _spared(self, slots: Slots) -> Ints:
         """The score of nodes where a pod that asks for shares of cards breaks no whole one."""

@@ -23,6 +23,7 @@ from gang_scheduler.domain.topology.podset import podset_of
 from kube import Event, Key, Object
 from kube.devices import devices_of
 from kube.pods import same_but_for_node
+from kube.runtime_classes import RuntimeClasses, class_name
 
 
 @dataclass(slots=True)
@@ -33,6 +34,7 @@ class PodBooks(PodPlaces):
     placement: Placement
     load: LoadPolicy = field(default_factory=LoadPolicy)
     catalog: ShapeCatalog = field(init=False)
+    runtime_classes: RuntimeClasses = field(default_factory=RuntimeClasses)
     run_times: RunTimes = field(default_factory=RunTimes)
     """How long pods are expected to run."""
 
@@ -185,6 +187,14 @@ class PodBooks(PodPlaces):
             record.group.renew()
             self.assign_queue(record.group)
 
+    def fold_runtime_class(self, event: Event) -> None:
+        """A class came, changed or went: pods that name it and have no node may be something else now."""
+        self.runtime_classes.fold(event)
+        for record in list(self.pods.values()):
+            if not record.node and class_name(record.pod.spec) == event.key.name:
+                self._reform(record)
+                self.touch(record.group.id, again=True)
+
     def _reform(self, record: PodRecord) -> None:
         """The spec of a pod changed in more than its node: gates were lifted, or it was resized in place."""
         self.lift(record)
@@ -220,6 +230,8 @@ class PodBooks(PodPlaces):
         spec, traits = pod.spec, traits_of_pod(pod)
         if "resourceClaims" in spec:
             traits = traits._replace(claims=self.room.claim_book.text_of(pod))
+        if "runtimeClassName" in spec and (unmet := self.runtime_classes.objection(spec)):
+            traits = traits._replace(unmet=unmet)
         return self.catalog.form_of(spec, pod.namespace, pod.labels, traits, grant)
 
     def _grant_of(self, pod: Object) -> Grant | None:

@@ -62,6 +62,9 @@ class PodShape:
     broken: str = ""
     """What is wrong with the requests, if they cannot be read: such a pod waits."""
 
+    unmet: str = ""
+    """Why it cannot be of its runtime class: it waits too."""
+
 
 class PodForm(NamedTuple):
     """What a pod spec says: its shape, and what does not bear on where it fits."""
@@ -158,6 +161,7 @@ class ShapeCatalog:
             claims,
             traits.claims,
             broken,
+            traits.unmet,
         )
 
 

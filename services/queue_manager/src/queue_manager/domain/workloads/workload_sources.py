@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 
 from kube import Event, Key, Manifest, Object
+from kube.runtime_classes import RUNTIME_CLASS, RuntimeClasses
 from queue_manager.domain.cohorts.account import WORKLOAD, Accounts, source_of
 from queue_manager.domain.cohorts.cohort_books import CohortBooks
 from queue_manager.domain.cohorts.readiness import Readiness
@@ -27,13 +28,17 @@ class WorkloadSources:
     changed: dict[Key, None] = field(default_factory=dict)
     unshown: dict[str, None] = field(default_factory=dict)
     """Workloads whose Workload object may say something old: kind, namespace and name."""
-    templates: JobTemplates = field(default_factory=JobTemplates)
+    classes: RuntimeClasses = field(default_factory=RuntimeClasses)
+    templates: JobTemplates = field(init=False)
     readiness: Readiness = field(default_factory=Readiness)
     podsets: Callable[[Key, Manifest | None], tuple[PodSet, ...]] = lambda group, controller: ()
     """The pod sets of a group that ask for a place in a topology, by its key and its controller."""
     _samples: dict[Key, Manifest] = field(default_factory=dict)
     _requests: PodRequests = field(default_factory=PodRequests)
     _shapes: OwnShapes = field(default_factory=OwnShapes)
+
+    def __post_init__(self) -> None:
+        self.templates = JobTemplates(self.classes)
 
     def fold_pod(self, event: Event) -> None:
         """Take in a change of a pod that names a LocalQueue, or did so before; one of a group or of a Job counts with that."""
@@ -62,6 +67,11 @@ class WorkloadSources:
         """Take in a change of an object that may be a job, or of a Workload."""
         if event.key.kind == WORKLOAD:
             self._fold_account(event)
+            return
+        if event.key.kind == RUNTIME_CLASS:
+            self.classes.fold(event)
+            self.templates.renew()
+            self.renew(list(self.items))
             return
         self.templates.fold(event)
         if event.key.kind == JOB:
@@ -113,10 +123,17 @@ class WorkloadSources:
             self.changed[key] = None
             self.books.forget(key)
 
+    def _completed(self, item: Object) -> Object:
+        """The job with what runtime classes add to its pods."""
+        body = self.classes.in_templates(item.body)
+        return item if body is item.body else item.changed(body=body)
+
     def _read(self, key: Key, item: Object) -> Workload:
         priorities, account = self.books.priorities, self.accounts.of(key)
         if key.kind == "Pod":
             return read_pod(item, self._requests.of(item), priorities, account)
+        if key.kind in (JOB, WORKLOAD):
+            item = self._completed(item)
         if key.kind == JOB:
             return read_job(item, priorities, account)
         if key.kind == WORKLOAD:
