@@ -108,7 +108,7 @@ class Mirror:
         if annotations:
             metadata = {**metadata, "annotations": {**pod.annotations, **annotations}}
         self.cluster.actor = actor
-        self.cluster.bind(pod, node, metadata)
+        self.cluster.bind([(pod, node, metadata)])
 
     def _forget(self, key: Key) -> None:
         self.versions.pop(key, None)

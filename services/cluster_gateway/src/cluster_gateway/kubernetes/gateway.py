@@ -30,7 +30,7 @@ from cluster_gateway.kubernetes.watching import Watching
 from cluster_gateway.kubernetes.writer import Unwritten, Writer
 from cluster_gateway.recovery import recover
 from cluster_gateway.settings import GatewaySettings
-from cluster_gateway.write_message import writes_of
+from cluster_gateway.write_message import write_of
 from kube import Outcome, Store
 from tidegate import subjects
 from tidegate.codec.blobs import BlobReader
@@ -115,7 +115,7 @@ class KubernetesGateway:
         writer = Writer(self._api, self.mirror, self._watching.served)
         try:
             blobs = BlobReader(request.blobs)
-            writes = [write for item in request.writes for write in writes_of(item, blobs)]
+            writes = [write_of(item, blobs) for item in request.writes]
             done = await writer.write(writes, request.actor)
         except Conflict as conflict:
             return _reply(error=str(conflict), conflict_revision=conflict.revision)

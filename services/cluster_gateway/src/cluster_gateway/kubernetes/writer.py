@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 
 from apiserver.api import Answer, Api, ApiRequest
 from cluster_gateway.domain.mirror import Mirror
-from cluster_gateway.domain.writing import Conflict, Write, check
+from cluster_gateway.domain.writing import Conflict, Parts, Write, check
 from cluster_gateway.kubernetes.discovery import Served
 from kube import Key, Manifest, Object
 from kube.kinds import api_version_of
@@ -31,7 +31,7 @@ class Writer:
         """Store all of it; what the server says of each. Raises Conflict, Unwritten, Unreachable."""
         for write in writes:
             check(self._mirror.cluster, write)
-        requests = [(write.key, self._request(write, actor)) for write in writes]
+        requests = [(key, self._request(write, key, actor)) for write in writes for key in write.keys]
         if len(requests) > 1:
             for key, request in requests:
                 tried = {**(request.parameters or {}), **TRIED}
@@ -43,14 +43,14 @@ class Writer:
             done.append((key, answer))
         return done
 
-    def _request(self, write: Write, actor: str) -> ApiRequest:
-        key, there = write.key, self._mirror.store.get(write.key)
+    def _request(self, write: Write, key: Key, actor: str) -> ApiRequest:
+        there = self._mirror.store.get(key)
         kind = self._served.get(key.kind)
         if kind is None:
             raise Unwritten(f"the cluster has no kind {key.kind}: its CustomResourceDefinition is missing")
         if write.parts is None:
             return ApiRequest("DELETE", kind.path(key.namespace, key.name), _deletion(write))
-        manifest = _manifest(write, there, self._mirror.versions.get(key, 0))
+        manifest = _manifest(key, write.parts, there, self._mirror.versions.get(key, 0))
         parameters = {"fieldManager": f"tidegate-{actor or 'user'}"[:128]}
         if there is None:
             return ApiRequest("POST", kind.path(key.namespace), manifest, parameters)
@@ -78,9 +78,7 @@ def _deletion(write: Write) -> Manifest:
     return options
 
 
-def _manifest(write: Write, there: Object | None, version: int) -> Manifest:
-    assert write.parts is not None
-    key, parts = write.key, write.parts
+def _manifest(key: Key, parts: Parts, there: Object | None, version: int) -> Manifest:
     metadata = {**parts.metadata, "name": key.name}
     if key.namespace:
         metadata["namespace"] = key.namespace
