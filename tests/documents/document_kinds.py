@@ -213,7 +213,7 @@ SUPPORT = (
         "NodeMetric.slo.koordinator.sh",
         ("cluster_gateway", "gang_scheduler"),
         "made from what node agents measure, for `tidegate top`; nodes whose fresh usage, percentiles included, is above their "
-        "threshold take no more pods",
+        "threshold take no more pods; with `scoreWeight` those that use less come first",
     ),
     Support(
         "PodGroup.scheduling.x-k8s.io", ("gang_scheduler",), "`minMember`, `scheduleTimeoutSeconds`", "`minResources`"

@@ -62,9 +62,9 @@ class ShapeView:
             if changed:
                 self._largest = None
                 self._renew_rules(changed)
-            amplified = self.shape.devices.cpus and self.table.devices.amplified
+            plain = not (self.shape.devices.cpus and self.table.devices.amplified) and not self._by_load
             for slots in (changed, touched) if looked else ():
-                if len(slots) <= FEW and not amplified:
+                if len(slots) <= FEW and plain:
                     self._renew_few(slots)
                 else:
                     self._renew_room(np.array(slots, np.intp))
@@ -143,6 +143,11 @@ class ShapeView:
     def _packs_shares(self) -> bool:
         return self.shape.devices.shares and self.placement is Placement.BINPACK
 
+    @property
+    def _by_load(self) -> bool:
+        """Whether it counts how much nodes use."""
+        return self.table.load.ranks(self.shape)
+
     def _renew_few(self, slots: list[int]) -> None:
         """The same as _renew_room, without the cost of starting vector operations."""
         allocatable, used, rank = self.table.allocatable, self.table.used, self.table.rank()
@@ -199,6 +204,8 @@ class ShapeView:
         self.total += int(copies.sum()) - int(self.copies[slots].sum())
         self.copies[slots] = copies
         score = self._scores(allocatable, used, copies, slots)
+        if self._by_load:
+            score = score + self.table.load.scores(self.shape, slots, FULL)
         score = score + self.static[slots] + _OFFSET
         keys = (score << _RANK_BITS) - self.table.rank()[slots]
         self.keys[slots] = np.where(copies > 0, keys, NO_NODE)
