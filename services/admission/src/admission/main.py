@@ -21,10 +21,10 @@ class Settings(ServiceSettings):
 
 async def build(settings: Settings, context: Context) -> Parts:
     """The parts of the service."""
-    view = View(context.bus)
+    history = History(context.bus, DECIDING)
+    view = View(context.bus, history.hear)
     applier = Applier(context.bus, view, context.tracer)
     context.measures.watch("revision_seen", "The revision that reads are answered from.", lambda: view.revision)
-    history = History(context.bus, DECIDING)
     users = Users.load(settings.data_dir / "users.yaml")
     servicer = Servicer(context.bus, view, applier, users, history, context.clock)
     following = {f"history of {service}": history.follow(service) for service in DECIDING}

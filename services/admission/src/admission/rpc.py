@@ -245,6 +245,8 @@ class Servicer(api_pb2_grpc.TidegateServiceServicer):
         return await self._guarded(context, who)
 
     async def _user(self, context: Any) -> User:
+        """Who calls; nobody is answered before all is read that there is."""
+        await self._view.ready.wait()
         metadata = dict(context.invocation_metadata() or ())
         try:
             return self._users.authenticate(str(metadata.get("authorization", "")))
