@@ -35,6 +35,7 @@ class View:
         self._kept_from = 0
         """The revision behind which all changes are kept."""
         self._grown = asyncio.Event()
+        self._changed_at: dict[str, int] = {}
         self._replaying = asyncio.Semaphore(MOST_REPLAYS)
         self.ready = asyncio.Event()
 
@@ -49,6 +50,10 @@ class View:
     @property
     def positions(self) -> dict[str, int]:
         return self._fold.positions
+
+    def changed_at(self, kind: str) -> int:
+        """A revision since which no object of ``kind`` has changed."""
+        return self._changed_at.get(kind, 0)
 
     def standing(self) -> FactFold:
         """How far the facts have been read, without the state itself."""
@@ -79,6 +84,7 @@ class View:
             await self._bus.park(Parked(entry.at_ms, "admission", where, text, entry.payload))
         else:
             if folded is not None:
+                self._changed_at.update(dict.fromkeys(folded.kinds, folded.revision))
                 if len(self._changes) == self._changes.maxlen:
                     self._kept_from = self._changes[0][0]
                 self._changes.append((folded.revision, folded.events))

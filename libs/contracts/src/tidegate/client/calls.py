@@ -202,16 +202,6 @@ def whoami() -> Call[User]:
     return answers.user((yield Question("WhoAmI", api_pb2.WhoAmIRequest())))
 
 
-def apply_question(manifests: Sequence[Manifest]) -> api_pb2.ApplyStreamRequest:
-    """One part of an open stream of objects to apply."""
-    return api_pb2.ApplyStreamRequest(apply=requests.apply_request(manifests))
-
-
-def apply_results(answer: api_pb2.ApplyStreamResponse) -> list[Applied]:
-    """The results of one part."""
-    return answers.applied(answer.applied.results, answer.applied.revision)
-
-
 def _data(answer: Any) -> bytes:
     data: bytes = answer.data
     return data

@@ -11,6 +11,7 @@ from tidegate.api.v1 import api_pb2_grpc
 from tidegate.client import answers, calls, requests
 from tidegate.client.calls import Call, Question, Stream
 from tidegate.client.endpoint import Endpoint
+from tidegate.client.gathering import gathered, stream_answers
 from tidegate.client.methods import like
 from tidegate.client.results import Applied
 
@@ -74,10 +75,14 @@ class Client:
         """All that decisions depend on, now or when one was made, as the content of a snapshot file; raises NotFound."""
         return b"".join([piece async for piece in self._open(calls.snapshot(decision_id))])
 
-    def apply_stream(self, parts: AsyncIterable[Sequence[Manifest]]) -> AsyncIterator[Sequence[Applied]]:
-        """The results of each part, in order, while further parts are sent."""
-        questions = (calls.apply_question(part) async for part in parts)
-        return self._read(self._stub.ApplyStream(questions, metadata=self._metadata), calls.apply_results)
+    async def apply_stream(self, parts: AsyncIterable[Sequence[Manifest]]) -> AsyncIterator[Sequence[Applied]]:
+        """The results of each part, in order, while further parts are sent; parts that wait are sent together."""
+        call = self._stub.ApplyStream(
+            gathered(requests.apply_request(part) async for part in parts), metadata=self._metadata
+        )
+        async for answer in self._read(call, stream_answers):
+            for one in answer:
+                yield answers.applied(one.results, one.revision)
 
     async def _talk(self, call: Call[T]) -> T:
         """Ask what the call asks, until it has its result."""

@@ -10,6 +10,7 @@ from tidegate.api.v1 import api_pb2_grpc
 from tidegate.client import answers, calls, requests
 from tidegate.client.calls import Call, Question, Stream
 from tidegate.client.endpoint import Endpoint
+from tidegate.client.gathering import stream_answers, stream_message
 from tidegate.client.methods import like
 from tidegate.client.results import Applied
 
@@ -76,8 +77,11 @@ class SyncClient:
 
     def apply_stream(self, parts: Iterable[Sequence[Manifest]]) -> Iterator[Sequence[Applied]]:
         """The results of each part, in order, while further parts are sent."""
-        call = self._stub.ApplyStream(map(calls.apply_question, parts), metadata=self._metadata)
-        return self._read(call, calls.apply_results)
+        messages = (stream_message(requests.apply_request(part)) for part in parts)
+        call = self._stub.ApplyStream(messages, metadata=self._metadata)
+        for answer in self._read(call, stream_answers):
+            for one in answer:
+                yield answers.applied(one.results, one.revision)
 
     def _talk(self, call: Call[T]) -> T:
         """Ask what the call asks, until it has its result."""

@@ -25,6 +25,7 @@ from admission.domain import (
     qos_class,
     queue_hierarchy,
     queue_tree,
+    quota_annotations,
     reservation,
     resource_claim,
     run_policy,
@@ -235,7 +236,11 @@ QUOTAS = {
     ),
     "ElasticQuota.scheduling.sigs.k8s.io": Rules(
         _top(elastic_quota.QUOTA_SPEC),
-        checks=(elastic_quota.check_quota_amounts, elastic_quota.check_quota_place),
+        checks=(
+            elastic_quota.check_quota_amounts,
+            elastic_quota.check_quota_place,
+            quota_annotations.check_quota_annotations,
+        ),
         deletes=(elastic_quota.check_quota_delete,),
     ),
     "Reservation.scheduling.koordinator.sh": Rules(

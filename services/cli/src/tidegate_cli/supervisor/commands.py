@@ -45,6 +45,13 @@ _FOLDER = click.option(
 @click.option("--trace", type=click.Choice(["off", "file"]), default="off", help="Write traces to the data folder.")
 @click.option("--metrics", is_flag=True, help="Every service serves Prometheus metrics on a port of its own.")
 @click.option("--log-level", type=click.Choice(["DEBUG", "INFO", "WARNING", "ERROR"]), default="INFO")
+@click.option(
+    "--kubeconfig",
+    type=click.Path(path_type=Path, exists=True, dir_okay=False),
+    help="Drive the Kubernetes cluster of this file, instead of a cluster of our own on this machine.",
+)
+@click.option("--context", default="", help="The context of the kubeconfig  [default: its current one]")
+@click.option("--scheduler-names", default="", help="Whose pods are scheduled, such as tidegate,volcano.")
 def up(detach: bool, **options: object) -> None:
     """Start the whole system on this machine: the message bus, every service, and this machine as a node.
 
@@ -52,6 +59,7 @@ def up(detach: bool, **options: object) -> None:
     tidegate up                      in the foreground, until Ctrl-C
     tidegate up --detach             in the background
     tidegate up -d --sim-nodes 100   with a hundred simulated nodes beside this machine
+    tidegate up --kubeconfig FILE    driving a Kubernetes cluster
     """
     settings = UpSettings(**options)  # type: ignore[arg-type]
     settings = UpSettings(**{**_fields(settings), "data_dir": settings.data_dir.resolve()})  # type: ignore[arg-type]
@@ -113,7 +121,7 @@ def _detach(settings: UpSettings) -> None:
 
 def _flag(name: str, value: object) -> list[str]:
     flag = f"--{name.replace('_', '-')}"
-    if value is None:
+    if value in (None, ""):
         return []
     if name == "local_node":
         return [flag] if value else ["--no-local-node"]

@@ -1,6 +1,6 @@
 """ClusterQueues and cohorts: quota first. Decides which workloads are given quota, and tells the others why they wait."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from collections.abc import Set as AbstractSet
 from typing import Any
 
@@ -96,12 +96,13 @@ class Cohorts:
         """Take in a change of an object that may be a job."""
         self.sources.fold_other(event)
 
-    def fold_pod(self, event: Event) -> None:
-        """Take in a change of a pod."""
-        self.gate.fold_pod(event)
-        new, old = event.new, event.old
+    def fold_pods(self, run: Sequence[Event]) -> None:
+        """Take in a change of pods that are alike."""
+        self.gate.fold_pods(run)
+        new, old = run[0].new, run[0].old
         if (new is not None and LOCAL_QUEUE in new.labels) or (old is not None and LOCAL_QUEUE in old.labels):
-            self.sources.fold_pod(event)
+            for event in run:
+                self.sources.fold_pod(event)
 
     def fold_group(self, event: Event) -> None:
         """Take in a change of a pod group."""
