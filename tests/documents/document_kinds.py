@@ -294,9 +294,10 @@ SUPPORT = (
         "ResourceClaim.resource.k8s.io",
         ("gang_scheduler", "cluster_gateway"),
         "devices that are chosen with the binding and given back when the last pod has ended: counts, `All`, `firstAvailable`, "
-        "CEL selectors, `matchAttribute` and `distinctAttribute`, tolerations, `adminAccess`, shared claims; opaque `config` is "
+        "CEL selectors, `matchAttribute` and `distinctAttribute`, tolerations, `adminAccess`, shared claims, `capacity` of devices "
+        "that several claims share; opaque `config` is "
         "handed on",
-        "consumable capacity, binding conditions, `config` of classes; nobody is evicted for devices of claims; node agents of "
+        "binding conditions, `config` of classes; nobody is evicted for devices of claims; node agents of "
         "this product prepare no devices of drivers",
     ),
     Support("ResourceClaimTemplate.resource.k8s.io", ("cluster_gateway",), "a claim for each pod, gone with its end"),
@@ -304,7 +305,8 @@ SUPPORT = (
     Support(
         "ResourceSlice.resource.k8s.io",
         ("gang_scheduler",),
-        "pools and generations, attributes, capacity, taints, shared counters, devices of one node, of some or of all",
+        "pools and generations, attributes, capacity (`allowMultipleAllocations`, "
+        "`requestPolicy`), `bindsToNode`, taints, shared counters, devices of one node, of some or of all",
     ),
     Support(
         "Device.scheduling.koordinator.sh",
