@@ -247,7 +247,6 @@ QUOTAS = {
         _top(reservation.RESERVATION_SPEC),
         (reservation.default_reservation,),
         (reservation.check_reservation,),
-        (reservation.warn_reservation,),
     ),
     "PodGroup.scheduling.x-k8s.io": Rules(
         _top(pod_group.COSCHEDULING_SPEC),
