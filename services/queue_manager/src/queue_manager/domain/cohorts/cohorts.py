@@ -237,7 +237,7 @@ class Cohorts:
     def _admit(self, workload: Workload, queue: str, verdict: Verdict, now: int) -> Decision:
         """Give it its quota; it may start at once unless admission checks have to agree first."""
         admission, patch, message = self._grant(workload, queue, verdict)
-        self.gate.keep(workload.key, workload.shape, verdict.flavors)
+        self.gate.keep(workload.key, verdict.podsets(workload.shape), verdict.flavors)
         self.books.grant(workload.key, admission)
         checks = self.books.queues[queue].checks_of(flavor for flavor, _ in admission.usage)
         if checks:

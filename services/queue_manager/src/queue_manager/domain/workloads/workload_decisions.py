@@ -36,7 +36,8 @@ def grant_patch(workload: Workload, item: Object | None, admission: Admission) -
         annotations[PARALLELISM] = str(wanted)
         spec["parallelism"] = count
     labels = {LOCAL_QUEUE: workload.local_queue}
-    spec["template"] = {"metadata": {"labels": labels, "annotations": {ADMISSION: text, OF_JOB: "Job"}}}
+    gang = f"Job/{workload.key.name}/{count}" if workload.shape.podsets and admission.levels else "Job"
+    spec["template"] = {"metadata": {"labels": labels, "annotations": {ADMISSION: text, OF_JOB: gang}}}
     return {"metadata": {"annotations": annotations}, "spec": spec}
 
 
