@@ -216,8 +216,9 @@ SUPPORT = (
         "made from what node agents measure, for `tidegate top`; nodes whose fresh usage, percentiles included, is above their "
         "threshold take no more pods; with `scoreWeight` those that use less come first",
     ),
-    Support(
-        "PodGroup.scheduling.x-k8s.io", ("gang_scheduler",), "`minMember`, `scheduleTimeoutSeconds`", "`minResources`"
+    *(
+        Support(f"PodGroup.{group}", ("gang_scheduler",), "`minMember`, `scheduleTimeoutSeconds`", "`minResources`")
+        for group in ("scheduling.x-k8s.io", "scheduling.sigs.k8s.io")
     ),
     Support(
         "ElasticQuota.scheduling.sigs.k8s.io",

@@ -92,6 +92,7 @@ TrainingRuntime trainer.kubeflow.org/v1alpha1 trainingruntimes
 ClusterTrainingRuntime trainer.kubeflow.org/v1alpha1 clustertrainingruntimes - -
 JobSet jobset.x-k8s.io/v1alpha2 jobsets
 PodGroup scheduling.x-k8s.io/v1alpha1 podgroups
+PodGroup scheduling.sigs.k8s.io/v1alpha1 podgroups
 ElasticQuota scheduling.sigs.k8s.io/v1alpha1 elasticquotas eq
 Reservation scheduling.koordinator.sh/v1alpha1 reservations - -
 Device scheduling.koordinator.sh/v1alpha1 devices - -
