@@ -1,10 +1,11 @@
-"""The C library's allocator, told to keep what large vectors leave.
+"""How memory is given back: the C library's allocator keeps what large vectors leave, cycles are looked for seldom.
 
 Vectors over 100,000 nodes are large enough that glibc gives each back to the system as soon as it is freed, and asks for
 the next one anew: the faults of fresh pages then cost more than the arithmetic does.
 """
 
 import ctypes
+import gc
 
 _TRIM_THRESHOLD, _MMAP_THRESHOLD = -1, -3
 """Parameters of glibc's mallopt(3)."""
@@ -19,3 +20,8 @@ def keep_freed_memory() -> None:
     if hasattr(library, "mallopt"):
         library.mallopt(_TRIM_THRESHOLD, KEPT_BYTES)
         library.mallopt(_MMAP_THRESHOLD, LARGEST_BYTES)
+
+
+def collect_seldom() -> None:
+    """Look for cycles seldom: state here is large and lives long, and nearly none of it is in cycles."""
+    gc.set_threshold(100_000, 50, 100)
