@@ -27,8 +27,9 @@ class GroupReports:
 
     def drop(self, groups: Iterable[GroupId]) -> None:
         """These were told of otherwise."""
-        for group in groups:
-            self._old.pop(group, None)
+        if self._old:
+            for group in groups:
+                self._old.pop(group, None)
 
     def take(self, now: int, *, busy: bool) -> list[GroupId]:
         """The groups to look at now; none while there is something else to do and time to wait."""
