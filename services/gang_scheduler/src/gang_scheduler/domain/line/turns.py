@@ -121,9 +121,11 @@ class Pass:
         if stage is None:
             return
         group = turn.groups[0]
-        classes = self.cluster.classes
-        priority = group.priority(classes) if turn.alone else max(item.priority(classes) for item in turn.groups)
-        place = (-priority, stage, group.created, group.name, turn.unit)
+        if turn.alone:
+            priority, created = next(iter(group.pending.values())).order[:2]
+        else:
+            priority, created = -max(item.priority(self.cluster.classes) for item in turn.groups), group.created
+        place = (priority, stage, created, group.name, turn.unit)
         line = self._lines.setdefault(group.queue, [])
         heapq.heappush(line, (place, turn))
 

@@ -156,7 +156,11 @@ class ShapeView:
     def _renew_few(self, slots: list[int]) -> None:
         """The same as _renew_room, without the cost of starting vector operations."""
         allocatable, used, of_node = self.table.allocatable, self.table.used, self._score.of_node
-        limits, foreseen, spared = self._limits_at(slots), self._foreseen(slots), self._spared_at(slots)
+        limits, foreseen, spared = self._limits_at(slots), None, None
+        if self.foresight.version:
+            foreseen = self._foreseen(slots)
+        elif self._packs_shares:
+            spared = self._spared(np.array(slots, np.intp)).tolist()
         for place, slot in enumerate(slots):
             copies = score = 0
             if self.mask[slot]:
@@ -185,15 +189,9 @@ class ShapeView:
 
     def _foreseen(self, slots: list[int]) -> list[bool] | None:
         """Of which nodes the score is what a pod would spoil there: of those that have cards, once something is known."""
-        if not self.foresight.version or not len(self.table.devices.have.memory):
+        if not len(self.table.devices.have.memory):
             return None
         found: list[bool] = (self.table.devices.have.memory[0, slots] > 0).tolist()
-        return found
-
-    def _spared_at(self, slots: list[int]) -> list[int] | None:
-        if not self._packs_shares or self.foresight.version:
-            return None
-        found: list[int] = self._spared(np.array(slots, np.intp)).tolist()
         return found
 
     def _renew_room(self, slots: Slots) -> None:
@@ -244,15 +242,17 @@ class ShapeViews:
     placement: Placement
     foresight: Foresight
     limit: int = 1024
-    _views: dict[tuple[int, Placement], ShapeView] = field(default_factory=dict)
+    _views: dict[tuple[int, bool], ShapeView] = field(default_factory=dict)
+    """By number of the shape, and whether its nodes are spread."""
 
     def of(self, shape: PodShape, placement: Placement | None = None) -> ShapeView:
         """The view of ``shape``, up to date; ``placement`` decides which nodes come first, not how many copies fit where."""
-        key = shape.index, placement or self.placement
+        placement = placement or self.placement
+        key = shape.index, placement is Placement.SPREAD
         view = self._views.get(key)
         if view is None:
             if len(self._views) >= self.limit:
                 for old in list(self._views)[: self.limit // 2]:
                     del self._views[old]
-            view = self._views[key] = ShapeView(shape, self.table, key[1], self.foresight)
+            view = self._views[key] = ShapeView(shape, self.table, placement, self.foresight)
         return view.sync()
