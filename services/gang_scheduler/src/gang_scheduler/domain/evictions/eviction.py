@@ -191,6 +191,11 @@ class Search:
             found = self._proved(sorted(numbers, key=self.table.worth, reverse=True))
             if found is not None:
                 return found
+        holding = scope & self.table.claiming
+        if any(record.shape.resource_claims for record, _ in self._shapes) and holding.any():
+            found = self._among_all(holding, may_break)
+            if found is not None:
+                return found
         return self._among_all(scope, may_break)
 
     def _among_all(self, scope: Mask, may_break: int) -> list[Lot] | None:
