@@ -35,7 +35,7 @@ from queue_manager.domain.workloads.workload import Shape, Workload
 from queue_manager.domain.workloads.workload_decisions import (
     admitted,
     grant_patch,
-    grown,
+    group_grown,
     held_back,
     reserved,
 )
@@ -188,7 +188,7 @@ class Cohorts:
             yield from self._words(names, now, busy)
             told = busy | {decision.subject for decision in made} if self._growth.waiting else busy
             yield from self._elastic.decide(set(names), busy)
-            yield from (grown(workload, more.text()) for workload, more in self._growth.decide(set(names), told))
+            yield from (group_grown(workload, more) for workload, more in self._growth.decide(set(names), told))
 
     def _contest(self, contest: Contest, names: list[str], now: int, busy: AbstractSet[Key]) -> Iterator[Decision]:
         if self._supervision.blocks:
