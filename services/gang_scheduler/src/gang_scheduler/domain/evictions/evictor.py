@@ -67,7 +67,6 @@ class Evictor:
     _stale: dict[str, dict[Holding, None]] = field(default_factory=dict)
     """By queue those who lost some of what they could give."""
 
-
     def plan(self, unit: Unit, wish: Wish) -> Plan | None:
         """The placement and the victims for a wish that cannot come true now; None when nobody may or should go."""
         likeness = self._likeness(wish)

@@ -11,6 +11,7 @@ import numpy as np
 
 from gang_scheduler.domain.nodes.filters import static_mask
 from gang_scheduler.domain.nodes.node_table import NodeTable
+from gang_scheduler.domain.nodes.renewal import Fixed, Kernels, compilable, fixed, no_kernel, renew
 from gang_scheduler.domain.nodes.vectors import ALL, Ints, Mask, Slots
 from gang_scheduler.domain.pods.pod_shape import PodShape
 from gang_scheduler.domain.score.foresight import Foresight
@@ -33,8 +34,11 @@ class ShapeView:
     table: NodeTable
     placement: Placement
     foresight: Foresight
+    kernels: Kernels = no_kernel
     mask: Mask = field(init=False)
-    static: Ints = field(init=False)
+    base: Ints = field(init=False)
+    """The part of the keys that is the same however full nodes are."""
+
     copies: Ints = field(init=False)
     keys: Ints = field(init=False)
     total: int = 0
@@ -43,6 +47,7 @@ class ShapeView:
     _room_seen: int = -1
     _rules_seen: int = -1
     _foresight_seen: int = 0
+    _fixed: Fixed | None = None
 
     def __post_init__(self) -> None:
         self._score = RoomScore.of(self.shape, self.placement, self.table)
@@ -64,7 +69,9 @@ class ShapeView:
                 self._renew_rules(changed)
             amplified = self.shape.devices.cpus and self.table.devices.amplified
             for slots in (changed, touched) if looked else ():
-                if len(slots) <= FEW and not amplified:
+                if not slots:
+                    continue
+                if len(slots) <= FEW and not amplified and not self._foresees:
                     self._renew_few(slots)
                 else:
                     self._renew_room(np.array(slots, np.intp))
@@ -119,7 +126,7 @@ class ShapeView:
 
     def _renew(self) -> None:
         self.mask = self._allowed(ALL)
-        self.static = static_score(self.shape, self.table)
+        self.base = self._base_of(ALL)
         self._largest = None
         self.copies = np.zeros(self.table.size, np.int64)
         self.keys = np.full(self.table.size, NO_NODE, np.int64)
@@ -129,7 +136,11 @@ class ShapeView:
     def _renew_rules(self, changed: list[int]) -> None:
         slots = np.array(changed, np.intp)
         self.mask[slots] = self._allowed(slots)
-        self.static[slots] = static_score(self.shape, self.table, slots)
+        self.base[slots] = self._base_of(slots)
+
+    def _base_of(self, slots: Slots) -> Ints:
+        base: Ints = (static_score(self.shape, self.table, slots) + _OFFSET << _RANK_BITS) - self.table.rank()[slots]
+        return base
 
     def _allowed(self, slots: Slots) -> Mask:
         mask = static_mask(self.shape.rules, self.table, slots) & self.table.devices.agrees(self.shape.devices, slots)
@@ -140,20 +151,23 @@ class ShapeView:
         return self.table.devices.spared(self.shape.devices, slots) * FULL
 
     @property
+    def _foresees(self) -> bool:
+        """Whether what a pod would spoil is the score of nodes that have cards."""
+        return self.foresight.version > 0 and self.placement is Placement.BINPACK
+
+    @property
     def _packs_shares(self) -> bool:
         return self.shape.devices.shares and self.placement is Placement.BINPACK
 
     def _renew_few(self, slots: list[int]) -> None:
         """The same as _renew_room, without the cost of starting vector operations."""
-        allocatable, used, rank = self.table.allocatable, self.table.used, self.table.rank()
+        allocatable, used = self.table.allocatable, self.table.used
         rows, needs = self._score.rows, self.shape.needs
         devices = self.table.devices
         limits = devices.copies_at(self.shape.devices, slots) if devices.concern(self.shape.devices) else None
         load = self.table.load
         busy = load.copies_at(self.shape, slots) if load.by_slot else None
-        foreseen = self._foreseen(slots)
-        shares = self._packs_shares and not self.foresight.version
-        spared = self._spared(np.array(slots, np.intp)).tolist() if shares else [0] * len(slots)
+        spared = self._spared(np.array(slots, np.intp)).tolist() if self._packs_shares else [0] * len(slots)
         for place, slot in enumerate(slots):
             has = [int(allocatable[row, slot]) for row in rows]
             takes = [int(used[row, slot]) for row in rows]
@@ -170,18 +184,12 @@ class ShapeView:
             if not copies:
                 self.keys[slot] = NO_NODE
                 continue
-            fullness = 0 if foreseen[place] else self._score.of_node(has, takes) + spared[place]
-            score = self.foresight.score_of(self.shape, slot) if foreseen[place] else fullness
-            self.keys[slot] = (score + int(self.static[slot]) + _OFFSET << _RANK_BITS) - int(rank[slot])
-
-    def _foreseen(self, slots: list[int]) -> list[bool]:
-        """Of which nodes the score is what a pod would spoil there: of those that have cards, once something is known."""
-        if not self.foresight.version or not len(self.table.devices.have.memory):
-            return [False] * len(slots)
-        found: list[bool] = (self.table.devices.have.memory[0, slots] > 0).tolist()
-        return found
+            score = self._score.of_node(has, takes) + spared[place]
+            self.keys[slot] = (score << _RANK_BITS) + int(self.base[slot])
 
     def _renew_room(self, slots: Slots) -> None:
+        if self._renew_compiled(slots):
+            return
         rows = self._score.rows
         if isinstance(slots, slice):
             allocatable, used = self.table.allocatable[rows], self.table.used[rows]
@@ -199,13 +207,24 @@ class ShapeView:
         self.total += int(copies.sum()) - int(self.copies[slots].sum())
         self.copies[slots] = copies
         score = self._scores(allocatable, used, copies, slots)
-        score = score + self.static[slots] + _OFFSET
-        keys = (score << _RANK_BITS) - self.table.rank()[slots]
+        keys = (score << _RANK_BITS) + self.base[slots]
         self.keys[slots] = np.where(copies > 0, keys, NO_NODE)
+
+    def _renew_compiled(self, slots: Slots) -> bool:
+        """The same as the rest of _renew_room, where there is compiled code for it; returns whether there is."""
+        appraisal = self.foresight.appraisal if self._foresees else None
+        if appraisal is None or not compilable(self.shape, self.table) or (kernel := self.kernels()) is None:
+            return False
+        if self._fixed is None:
+            self._fixed = fixed(self.shape, self._score)
+        places = np.arange(self.table.size) if isinstance(slots, slice) else slots
+        view = self.mask, self.base, self.copies, self.keys
+        self.total += renew(kernel, places, self._fixed, self.table, appraisal, self.shape, view, _RANK_BITS)
+        return True
 
     def _scores(self, allocatable: Ints, used: Ints, copies: Ints, slots: Slots) -> Ints:
         """How full nodes are; but where there are cards, and room, what a pod would spoil, once the foresight knows it."""
-        if not self.foresight.version or self.placement is Placement.SPREAD:
+        if not self._foresees:
             score = self._score.of_nodes(allocatable, used)
             return score + self._spared(slots) if self._packs_shares else score
         fits = np.flatnonzero(copies)
@@ -227,6 +246,7 @@ class ShapeViews:
     table: NodeTable
     placement: Placement
     foresight: Foresight
+    kernels: Kernels = no_kernel
     limit: int = 1024
     _views: dict[tuple[int, Placement], ShapeView] = field(default_factory=dict)
 
@@ -238,5 +258,5 @@ class ShapeViews:
             if len(self._views) >= self.limit:
                 for old in list(self._views)[: self.limit // 2]:
                     del self._views[old]
-            view = self._views[key] = ShapeView(shape, self.table, key[1], self.foresight)
+            view = self._views[key] = ShapeView(shape, self.table, key[1], self.foresight, self.kernels)
         return view.sync()

@@ -42,8 +42,8 @@ class RoomScore:
     shape: PodShape
     placement: Placement
     rows: list[int]
-    _weights: list[int]
-    _weight: int
+    weights: list[int]
+    weight: int
 
     @classmethod
     def of(cls, shape: PodShape, placement: Placement, table: NodeTable) -> "RoomScore":
@@ -57,10 +57,10 @@ class RoomScore:
         """The score of nodes with these ``allocatable`` and ``used`` amounts of the shape's resources (resource by node)."""
         share = np.zeros(used.shape[1], np.float64)
         # Resource by resource: vectors of one row stay in the processor's cache where a matrix would not.
-        for row, (need, weight) in enumerate(zip(self.shape.needs, self._weights, strict=True)):
+        for row, (need, weight) in enumerate(zip(self.shape.needs, self.weights, strict=True)):
             if weight:
                 share += (used[row] + need) / np.maximum(allocatable[row], 1) * weight
-        share /= self._weight
+        share /= self.weight
         # Rounded, so that equal nodes score equal whatever the order of additions was.
         score: Ints = np.rint(np.clip(share, 0.0, 1.0) * FULL).astype(np.int64)
         return score if self.placement is Placement.BINPACK else FULL - score
@@ -69,8 +69,8 @@ class RoomScore:
         """The score of one node: the same as of_nodes, to the last bit."""
         share = 0.0
         for row, need in enumerate(self.shape.needs):
-            share += (used[row] + need) / max(1, allocatable[row]) * self._weights[row]
-        score = round(min(1.0, max(0.0, share / self._weight)) * FULL)
+            share += (used[row] + need) / max(1, allocatable[row]) * self.weights[row]
+        score = round(min(1.0, max(0.0, share / self.weight)) * FULL)
         return score if self.placement is Placement.BINPACK else FULL - score
 
 
