@@ -1,7 +1,6 @@
 """The life of a service's process: connect, start its parts, say when it is ready, stop in order."""
 
 import asyncio
-import gc
 import logging
 import os
 import signal
@@ -17,6 +16,7 @@ from chassis import logs
 from chassis.allocator import keep_freed_memory
 from chassis.clock import Clock, SteadyClock
 from chassis.endings import end
+from chassis.garbage import search_in_steps, search_when_quiet
 from chassis.measures import Measures
 from chassis.role import Workplace
 from chassis.rpc_server import Add, RpcServer
@@ -63,8 +63,7 @@ def run(service: str, settings_class: type[S], build: Callable[[S, Context], Awa
         settings = read(settings_class, sys.argv[1:], os.environ)
     except SettingsError as error:
         raise SystemExit(f"{service}: {error}") from None
-    # State here is large and lives long, and nearly none of it is in cycles: look for those seldom.
-    gc.set_threshold(100_000, 50, 100)
+    search_in_steps()
     keep_freed_memory()
     logs.configure(service, settings.log_level)
     log.info("settings", extra={"settings": shown(settings)})
@@ -119,7 +118,7 @@ async def _unless(stop: asyncio.Event, work: Coroutine[object, object, R]) -> R:
 
 async def _work(stop: asyncio.Event, parts: Parts, readiness: Coroutine[object, object, None]) -> None:
     """Run every part until one of them fails, or the process is told to stop; then end them all."""
-    endless = {**parts.tasks, "readiness": readiness}
+    endless = {**parts.tasks, "readiness": readiness, "garbage": search_when_quiet()}
     tasks = [asyncio.create_task(_endless(name, work), name=name) for name, work in endless.items()]
     stopping = asyncio.create_task(_until(stop, parts), name="signals")
     try:

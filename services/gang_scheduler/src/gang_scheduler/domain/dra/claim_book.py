@@ -260,8 +260,9 @@ class ClaimBook:
         return self._allocator(slot).allocate(asked) or []
 
     def _allocator(self, slot: int) -> Allocator:
-        users = self.pools.users
-        return Allocator(self.pools.on(slot), self.pools.classes, lambda device: device in users, self.pools.left)
+        pools = self.pools
+        taken = pools.users.__contains__
+        return Allocator(pools.on(slot), pools.classes, taken, pools.left, pools.sharers, pools.drawn)
 
     def _wanted(self, text: str) -> Wanted:
         if text.startswith(OWN):

@@ -67,11 +67,11 @@ class ShapeView:
             if changed:
                 self._largest = None
                 self._renew_rules(changed)
-            amplified = self.shape.devices.cpus and self.table.devices.amplified
+            plain = not (self.shape.devices.cpus and self.table.devices.amplified) and not self._by_load
             for slots in (changed, touched) if looked else ():
                 if not slots:
                     continue
-                if len(slots) <= FEW and not amplified and not self._foresees:
+                if len(slots) <= FEW and plain and not self._foresees:
                     self._renew_few(slots)
                 else:
                     self._renew_room(np.array(slots, np.intp))
@@ -159,6 +159,11 @@ class ShapeView:
     def _packs_shares(self) -> bool:
         return self.shape.devices.shares and self.placement is Placement.BINPACK
 
+    @property
+    def _by_load(self) -> bool:
+        """Whether it counts how much nodes use."""
+        return self.table.load.ranks(self.shape)
+
     def _renew_few(self, slots: list[int]) -> None:
         """The same as _renew_room, without the cost of starting vector operations."""
         allocatable, used = self.table.allocatable, self.table.used
@@ -207,12 +212,14 @@ class ShapeView:
         self.total += int(copies.sum()) - int(self.copies[slots].sum())
         self.copies[slots] = copies
         score = self._scores(allocatable, used, copies, slots)
+        if self._by_load:
+            score = score + self.table.load.scores(self.shape, slots, FULL)
         keys = (score << _RANK_BITS) + self.base[slots]
         self.keys[slots] = np.where(copies > 0, keys, NO_NODE)
 
     def _renew_compiled(self, slots: Slots) -> bool:
         """The same as the rest of _renew_room, where there is compiled code for it; returns whether there is."""
-        appraisal = self.foresight.appraisal if self._foresees else None
+        appraisal = self.foresight.appraisal if self._foresees and not self._by_load else None
         if appraisal is None or not compilable(self.shape, self.table) or (kernel := self.kernels()) is None:
             return False
         if self._fixed is None:

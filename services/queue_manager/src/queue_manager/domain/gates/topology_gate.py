@@ -30,24 +30,25 @@ class TopologyGate:
         """Take in a change of a node."""
         self._nodes.fold_node(event)
 
-    def fold_pod(self, event: Event) -> None:
-        """Take in where a pod is, and what it asks for if it is of a group."""
+    def fold_pods(self, run: Sequence[Event]) -> None:
+        """Take in where pods that are alike are, and what they ask for if they are of a group."""
+        new, old = run[0].new, run[0].old
         if self._unread is None:
-            self._nodes.fold_pod(event)
-        elif event.new is not None:
-            self._unread[event.key] = event.new
+            for event in run:
+                self._nodes.fold_pod(event)
+        elif new is not None:
+            self._unread.update((event.key, event.object) for event in run)
         else:
-            self._unread.pop(event.key, None)
-        new, old = event.new, event.old
-        if old is None or new is None or old.metadata is not new.metadata:
-            self._fold_member(new, old)
-
-    def _fold_member(self, new: Object | None, old: Object | None) -> None:
-        """Take in a pod of a group, if it asks for a place now or did so before."""
-        asks = new is not None and asks_for_place(new.annotations)
-        pod = new if new is not None else old
-        if pod is None or not (asks or (old is not None and asks_for_place(old.annotations))):
+            for event in run:
+                self._unread.pop(event.key, None)
+        if old is not None and new is not None and old.metadata is new.metadata:
             return
+        # Who asks for a place now, or did so before.
+        if any(asks_for_place(item.annotations) for item in (old, new) if item is not None):
+            for event in run:
+                self._fold_member(event.new, event.object)
+
+    def _fold_member(self, new: Object | None, pod: Object) -> None:
         key = Key(GROUP, pod.namespace, group_named_by(pod))
         members = self._members.setdefault(key, {})
         members.pop(pod.key, None)
