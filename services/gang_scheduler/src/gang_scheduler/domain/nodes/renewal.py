@@ -39,7 +39,8 @@ def fixed(shape: PodShape, score: RoomScore) -> Fixed:
     """What stays the same of a view."""
     cards = shape.devices.cards
     need = (cards.core, cards.memory, cards.ratio, int(cards.virtual)) if cards else (0, 0, 0, 0)
-    rows, needs, weights, each = (np.array(of, np.int64) for of in (score.rows, shape.needs, score.weights, need))
+    rows, needs, weights = np.array(score.parts, np.int64).reshape(-1, 3).T.copy()
+    each = np.array(need, np.int64)
     return Fixed(rows, needs, weights, score.weight, cards.count if cards else 0, bool(cards and cards.whole), each)
 
 

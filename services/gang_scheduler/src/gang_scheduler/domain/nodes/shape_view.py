@@ -37,7 +37,7 @@ class ShapeView:
     kernels: Kernels = no_kernel
     mask: Mask = field(init=False)
     base: Ints = field(init=False)
-    """The part of the keys that is the same however full nodes are."""
+    """The part of the keys that changes with the nodes themselves only."""
 
     copies: Ints = field(init=False)
     keys: Ints = field(init=False)
@@ -55,8 +55,8 @@ class ShapeView:
     def sync(self) -> "ShapeView":
         """Catch up with what changed since the last time."""
         rules, room = self.table.rules, self.table.room
-        looked = self._foresight_seen == self.foresight.version
-        if looked and self._room_seen == room.end and self._rules_seen == rules.end:
+        looked, rules_end, room_end = self._foresight_seen == self.foresight.version, rules.end, room.end
+        if looked and self._room_seen == room_end and self._rules_seen == rules_end:
             return self
         self._foresight_seen = self.foresight.version
         changed = rules.since(self._rules_seen) if self._rules_seen >= 0 else None
@@ -77,7 +77,7 @@ class ShapeView:
                     self._renew_room(np.array(slots, np.intp))
             if not looked:
                 self._renew_room(ALL)
-        self._room_seen, self._rules_seen = room.end, rules.end
+        self._room_seen, self._rules_seen = room_end, rules_end
         return self
 
     def inside(self, fence: Mask) -> "ShapeView":
@@ -125,8 +125,7 @@ class ShapeView:
         return np.where(self.mask, whole, 0)
 
     def _renew(self) -> None:
-        self.mask = self._allowed(ALL)
-        self.base = self._base_of(ALL)
+        self.mask, self.base = self._allowed(ALL), self._base_of(ALL)
         self._largest = None
         self.copies = np.zeros(self.table.size, np.int64)
         self.keys = np.full(self.table.size, NO_NODE, np.int64)
@@ -135,12 +134,11 @@ class ShapeView:
 
     def _renew_rules(self, changed: list[int]) -> None:
         slots = np.array(changed, np.intp)
-        self.mask[slots] = self._allowed(slots)
-        self.base[slots] = self._base_of(slots)
+        self.mask[slots], self.base[slots] = self._allowed(slots), self._base_of(slots)
 
     def _base_of(self, slots: Slots) -> Ints:
-        base: Ints = (static_score(self.shape, self.table, slots) + _OFFSET << _RANK_BITS) - self.table.rank()[slots]
-        return base
+        static: Ints = (static_score(self.shape, self.table, slots) + _OFFSET << _RANK_BITS) - self.table.rank()[slots]
+        return static
 
     def _allowed(self, slots: Slots) -> Mask:
         mask = static_mask(self.shape.rules, self.table, slots) & self.table.devices.agrees(self.shape.devices, slots)
@@ -166,31 +164,37 @@ class ShapeView:
 
     def _renew_few(self, slots: list[int]) -> None:
         """The same as _renew_room, without the cost of starting vector operations."""
-        allocatable, used = self.table.allocatable, self.table.used
-        rows, needs = self._score.rows, self.shape.needs
-        devices = self.table.devices
-        limits = devices.copies_at(self.shape.devices, slots) if devices.concern(self.shape.devices) else None
-        load = self.table.load
-        busy = load.copies_at(self.shape, slots) if load.by_slot else None
-        spared = self._spared(np.array(slots, np.intp)).tolist() if self._packs_shares else [0] * len(slots)
+        allocatable, used, of_node = self.table.allocatable, self.table.used, self._score.of_node
+        limits, spared = self._limits_at(slots), self._spared_at(slots)
         for place, slot in enumerate(slots):
-            has = [int(allocatable[row, slot]) for row in rows]
-            takes = [int(used[row, slot]) for row in rows]
-            copies = 0
+            copies = score = 0
             if self.mask[slot]:
-                fits = ((have - took) // need for have, took, need in zip(has, takes, needs, strict=True))
-                copies = max(0, min(fits))
-                if limits is not None:
-                    copies = min(copies, limits[place])
-                if busy is not None:
-                    copies = min(copies, busy[place])
+                copies, score = of_node(allocatable[:, slot].tolist(), used[:, slot].tolist())
+                if limits is not None and copies > limits[place]:
+                    copies = limits[place]
             self.total += copies - int(self.copies[slot])
             self.copies[slot] = copies
             if not copies:
                 self.keys[slot] = NO_NODE
                 continue
-            score = self._score.of_node(has, takes) + spared[place]
+            if spared is not None:
+                score += spared[place]
             self.keys[slot] = (score << _RANK_BITS) + int(self.base[slot])
+
+    def _limits_at(self, slots: list[int]) -> list[int] | None:
+        """How many copies devices and load allow; None where neither matters."""
+        devices, load = self.table.devices, self.table.load
+        limits = devices.copies_at(self.shape.devices, slots) if devices.concern(self.shape.devices) else None
+        busy = load.copies_at(self.shape, slots) if load.by_slot else None
+        if limits is None or busy is None:
+            return busy if limits is None else limits
+        return list(map(min, limits, busy))
+
+    def _spared_at(self, slots: list[int]) -> list[int] | None:
+        if not self._packs_shares:
+            return None
+        found: list[int] = self._spared(np.array(slots, np.intp)).tolist()
+        return found
 
     def _renew_room(self, slots: Slots) -> None:
         if self._renew_compiled(slots):
