@@ -14,7 +14,7 @@ from gang_scheduler.domain.nodes.node_table import NodeTable
 from gang_scheduler.domain.nodes.renewal import Fixed, Kernels, compilable, fixed, no_kernel, renew
 from gang_scheduler.domain.nodes.vectors import ALL, Ints, Mask, Slots
 from gang_scheduler.domain.pods.pod_shape import PodShape
-from gang_scheduler.domain.score.foresight import Foresight
+from gang_scheduler.domain.score.outlook import Outlook
 from gang_scheduler.domain.score.scoring import FULL, Placement, RoomScore, static_score
 
 NO_NODE = -1
@@ -33,7 +33,7 @@ class ShapeView:
     shape: PodShape
     table: NodeTable
     placement: Placement
-    foresight: Foresight
+    foresight: Outlook
     kernels: Kernels = no_kernel
     mask: Mask = field(init=False)
     base: Ints = field(init=False)
@@ -256,7 +256,7 @@ class ShapeViews:
 
     table: NodeTable
     placement: Placement
-    foresight: Foresight
+    foresight: Outlook
     kernels: Kernels = no_kernel
     limit: int = 1024
     _views: dict[tuple[int, Placement], ShapeView] = field(default_factory=dict)
