@@ -6,7 +6,6 @@ import logging
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import islice
 
 from cluster_gateway.domain.cluster import Cluster
 from cluster_gateway.domain.hidden import HIDDEN, without_copy
@@ -50,7 +49,7 @@ class Hiding:
 
     def seal(self, cluster: Cluster, first: int) -> None:
         """Hide what the events of ``cluster`` from place ``first`` on brought. Raises SecretsNotKept; nothing was done then."""
-        secrets = [event for event in islice(cluster.events, first, None) if event.key.kind == "Secret"]
+        secrets = [event for event in cluster.events[first:] if event.key.kind == "Secret"]
         if secrets:
             self.hide(cluster, secrets)
             self._hidden += secrets

@@ -52,6 +52,12 @@ _FOLDER = click.option(
 )
 @click.option("--context", default="", help="The context of the kubeconfig  [default: its current one]")
 @click.option("--scheduler-names", default="", help="Whose pods are scheduled, such as tidegate,volcano.")
+@click.option(
+    "--webhook-url",
+    default="",
+    metavar="https://HOST:PORT",
+    help="Where the API server of --kubeconfig reaches this machine, to have manifests admitted here.",
+)
 def up(detach: bool, **options: object) -> None:
     """Start the whole system on this machine: the message bus, every service, and this machine as a node.
 
@@ -63,6 +69,8 @@ def up(detach: bool, **options: object) -> None:
     """
     settings = UpSettings(**options)  # type: ignore[arg-type]
     settings = UpSettings(**{**_fields(settings), "data_dir": settings.data_dir.resolve()})  # type: ignore[arg-type]
+    if settings.webhook_url and (settings.local or not settings.webhook_url.startswith("https://")):
+        raise click.BadParameter("is https://HOST:PORT, and needs --kubeconfig", param_hint="--webhook-url")
     if endpoint.read(settings.data_dir) is not None:
         raise click.ClickException(f"a system runs in {settings.data_dir} already; `tidegate down` stops it")
     if detach:

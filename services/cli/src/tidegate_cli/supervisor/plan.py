@@ -6,6 +6,7 @@ import sys
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import NamedTuple
+from urllib.parse import urlsplit
 
 from bus.server import ServerSettings, command
 
@@ -37,6 +38,7 @@ class UpSettings:
     kubeconfig: Path | None = None
     context: str = ""
     scheduler_names: str = ""
+    webhook_url: str = ""
 
     @property
     def local(self) -> bool:
@@ -93,6 +95,14 @@ def service_program(name: str, settings: UpSettings, nats_port: int, token: str,
 def _own_flags(name: str, settings: UpSettings) -> dict[str, str]:
     if name == "cluster_gateway" and settings.kubeconfig is not None:
         return {"driver": "kubernetes", "kubeconfig": str(settings.kubeconfig), "kube-context": settings.context}
+    if name == "admission" and settings.webhook_url:
+        return {
+            "kubeconfig": str(settings.kubeconfig),
+            "kube-context": settings.context,
+            "webhook-url": settings.webhook_url,
+            "webhook-host": "0.0.0.0",
+            "webhook-port": str(urlsplit(settings.webhook_url).port or 443),
+        }
     if name == "gang_scheduler" and (names := settings.scheduler_names or ("" if settings.local else "tidegate")):
         return {"scheduler-names": names}
     if name == "cluster_gateway":

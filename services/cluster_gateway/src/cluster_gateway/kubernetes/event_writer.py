@@ -22,7 +22,20 @@ LONGEST_MESSAGE = 1_024
 """Longer messages of Events are refused by the API server."""
 SILENT = ("Changed", "Reported", "Shown", "Computed", "Noted", "Used")
 """How the names of decisions end that only bring a status up to date."""
-WARNINGS = ("Held", "Waits", "Waiting", "Failed", "Refused", "Evicted", "Missed", "Terminated", "Revoked")
+WARNINGS = (
+    "Held",
+    "Waits",
+    "Waiting",
+    "Failed",
+    "Refused",
+    "Evicted",
+    "Missed",
+    "Terminated",
+    "Revoked",
+    "Explained",
+    "Preempted",
+    "Reclaimed",
+)
 CONFLICT = 409
 
 

@@ -18,6 +18,7 @@ from chassis.measures import Measures
 from chassis.parking import Parking
 from chassis.tracing import TRACEPARENT, NoTracer, Tracer
 from cluster_gateway.batch import Batch
+from cluster_gateway.domain.bootstrap import QUEUES
 from cluster_gateway.domain.carrying_out import objections
 from cluster_gateway.domain.mirror import Mirror
 from cluster_gateway.domain.writing import Conflict
@@ -31,7 +32,7 @@ from cluster_gateway.kubernetes.writer import Unwritten, Writer
 from cluster_gateway.recovery import recover
 from cluster_gateway.settings import GatewaySettings
 from cluster_gateway.write_message import write_of
-from kube import Outcome, Store
+from kube import Decision, Key, Mutation, Outcome, Store, Verb, api_version_of
 from tidegate import subjects
 from tidegate.codec.blobs import BlobReader
 from tidegate.codec.decisions import decode_commit, key_of_ref
@@ -41,6 +42,7 @@ from tidegate.gateway.v1 import gateway_pb2
 
 log = logging.getLogger(__name__)
 
+QUEUE = "Queue.scheduling.volcano.sh"
 WATCH = "watch/"
 """Before the kind: the place among the positions of how far its watch was read."""
 
@@ -148,10 +150,27 @@ class KubernetesGateway:
                 for service in self._settings.services:
                     tasks.append(asyncio.create_task(self._follow(service), name=f"gateway reads {service}"))
                     tasks[-1].add_done_callback(lambda _: self._wake.set())
+                self._make_queues()
                 serving.append(await self._bus.serve(subjects.WRITE, self._on_write))
                 self.ready.set()
             if self._work or self._decided:
                 self._wake.set()
+
+    def _make_queues(self) -> None:
+        """The queues that every cluster has, where the kind is there and they are not."""
+        keys = [Key(QUEUE, "", name) for name in QUEUES]
+        made = tuple(
+            Mutation(
+                Verb.CREATE,
+                key,
+                manifest={"apiVersion": api_version_of(QUEUE), "kind": "Queue", "spec": QUEUES[key.name]},
+            )
+            for key in keys
+            if self.mirror.store.get(key) is None
+        )
+        if made and QUEUE in self._watching.served:
+            decision = Decision("QueuesMade", made[0].key, mutations=made)
+            self._carrier.start("cluster_gateway", 0, "", decision, lambda _: None)
 
     async def _follow(self, service: str) -> None:
         source = self._bus.log(subjects.decisions(service))

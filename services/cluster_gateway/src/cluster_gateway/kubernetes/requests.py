@@ -31,13 +31,21 @@ def creation(mutation: Mutation, served: Mapping[str, Served], service: str) -> 
         metadata["namespace"] = mutation.key.namespace
     body = {**manifest, "metadata": metadata}
     if mutation.key.kind == "Pod":
-        body["spec"] = {"schedulerName": SCHEDULER, **(manifest.get("spec") or {})}
+        body["spec"] = _ours(manifest.get("spec") or {})
+    elif mutation.key.kind == "Job.batch":
+        spec = manifest.get("spec") or {}
+        template = spec.get("template") or {}
+        body["spec"] = {**spec, "template": {**template, "spec": _ours(template.get("spec") or {})}}
     if mutation.key.kind == "Secret" and (metadata.get("annotations") or {}).get(GENERATE) == SSH_KEYPAIR:
         made = ssh_keypair(str(manifest.get("type", "")))
         body["data"] = {name: base64.b64encode(value).decode() for name, value in made.items()}
     if kind.has_status:
         body.pop("status", None)
     return ApiRequest("POST", kind.path(mutation.key.namespace), body, manager(service))
+
+
+def _ours(pod_spec: Manifest) -> Manifest:
+    return {"schedulerName": SCHEDULER, **pod_spec}
 
 
 def status_change(mutation: Mutation, there: Object, served: Mapping[str, Served], service: str) -> ApiRequest:
