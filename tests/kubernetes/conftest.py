@@ -12,6 +12,7 @@ from control_plane import ControlPlane, control_plane, node
 from lab_programs import NoLab
 
 from admission.domain.definitions import DEFINED, definition
+from bus.server import free_ports
 from kube import KINDS
 
 
@@ -52,12 +53,16 @@ def eventually(holds: Callable[[], Any], seconds: float = 30.0) -> Any:
         time.sleep(0.05)
 
 
+REGISTRATION = "/apis/admissionregistration.k8s.io/v1"
+
+
 @pytest.fixture
 def system(plane: ControlPlane, tmp_path: Path) -> Iterator[Path]:
     """All services of Tidegate as processes, driving the cluster; the data folder."""
     folder = tmp_path / "data"
     command = [sys.executable, "-m", "tidegate_cli.main", "up", "--data-dir", str(folder)]
     command += ["--kubeconfig", str(plane.kubeconfig), "--scheduler-names", "tidegate,volcano"]
+    command += ["--webhook-url", f"https://127.0.0.1:{free_ports(1)[0]}"]
     log = tmp_path / "up.log"
     with log.open("wb") as output:
         process = subprocess.Popen(command, stdout=output, stderr=output, start_new_session=True)
@@ -68,3 +73,5 @@ def system(plane: ControlPlane, tmp_path: Path) -> Iterator[Path]:
     finally:
         process.terminate()
         process.wait(30)
+        for plural in ("mutating", "validating"):
+            plane.request("DELETE", f"{REGISTRATION}/{plural}webhookconfigurations/tidegate-admission")
