@@ -58,7 +58,7 @@ def test_a_part_that_is_killed_while_gangs_start_loses_nothing(plane: ControlPla
     found = endpoint.read(system)
     assert found is not None
 
-    os.kill(found.pids[name], signal.SIGKILL)
+    os.kill(found.children[name], signal.SIGKILL)
 
     eventually(lambda: whole(plane), 60)
 
