@@ -157,9 +157,10 @@ SUPPORT = (
         "placed like the pod of its template (`nodeName` included) where there is free room; holds it for its owners (any "
         "of the list, all that one names), who use it first; `allocateOnce`, `allocatePolicy`, restricted options, `ttl`, "
         "`expires`, `unschedulable`, taints, order; resizing; on pods `reservation-affinity`, `exact-match-reservation`, "
-        "`reservation-ignored`. It is charged to no queue, evicts nobody and is evicted by nobody; a day after it is over it "
-        "is deleted. Phases Pending, Available, Succeeded, Failed (reason `Expired`)",
-        "`preAllocation`; labels of the template do not count for other pods' affinity",
+        "`reservation-ignored`; `preAllocation` over running pods, with its policy. It is charged to no queue, evicts nobody and "
+        "is evicted by nobody; a day after it is over it is deleted. Phases Pending, Waiting, Available, Succeeded, Failed "
+        "(reason `Expired`)",
+        "labels of the template do not count for other pods' affinity",
     ),
     Support(
         "Command.bus.volcano.sh", ("job_controller", "queue_manager"), "actions on jobs; opening and closing queues"

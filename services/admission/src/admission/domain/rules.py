@@ -247,7 +247,6 @@ QUOTAS = {
         _top(reservation.RESERVATION_SPEC),
         (reservation.default_reservation,),
         (reservation.check_reservation,),
-        (reservation.warn_reservation,),
     ),
     **dict.fromkeys(
         ("PodGroup.scheduling.x-k8s.io", "PodGroup.scheduling.sigs.k8s.io"),

@@ -163,7 +163,7 @@ class SchedulerCore:
         self.claims.renew()
         made += [decision for group in touched if (decision := evicted(group))]
         gone = {decision.subject for decision in made}
-        made += self._decisions(turns, [group for group in touched if group.key not in gone], now)
+        made += self._decisions(turns, [group for group in touched if not gone or group.key not in gone], now)
         for turn in turns.turns.values():
             self._park(turn, waits)
         self.heads.settle(now, self.line.__contains__)
@@ -273,7 +273,7 @@ class SchedulerCore:
                 self._line_up(gang, group)
             if group is None:
                 continue
-            if group.key in in_flight:
+            if in_flight and group.key in in_flight:
                 withheld[gang] = None
             else:
                 touched.append(group)
@@ -286,27 +286,27 @@ class SchedulerCore:
         for bundle in self._bundles.get(gang, ()):
             if bundle in self.line:
                 self.line.renew(bundle)
-        before = self._units.pop(gang, None)
+        before = self._units.get(gang)
         unit = group.bundle() if group else None
         if before is not None and before != unit:
+            del self._units[gang]
             self._leave(before)
         if group is None or unit is None:
             return
         self._units[gang] = unit
-        self._note_bundle(unit)
-        members = [self.cluster.groups.get(item) for item in unit]
-        if any(item and item.pending and item.let_in for item in members):
+        members = [group] if len(unit) == 1 else self._bundled(unit)
+        if any(item.pending and item.let_in for item in members):
             self.line.renew(unit)
             if self._new:
-                self.limits.wait(unit, [item for item in members if item])
+                self.limits.wait(unit, members)
         else:
             self._leave(unit)
 
-    def _note_bundle(self, unit: Unit) -> None:
-        """A change of any gang of a bundle is one of the bundle."""
-        if len(unit) > 1:
-            for gang in unit:
-                self._bundles.setdefault(gang, {})[unit] = None
+    def _bundled(self, unit: Unit) -> list[Group]:
+        """The gangs of a bundle that there are. A change of any of them is one of the bundle."""
+        for gang in unit:
+            self._bundles.setdefault(gang, {})[unit] = None
+        return [group for gang in unit if (group := self.cluster.groups.get(gang)) is not None]
 
     def _leave(self, unit: Unit) -> None:
         self.line.leave(unit)
@@ -347,7 +347,7 @@ class SchedulerCore:
                 yield words
             said.update(turn.unit)
         for group in touched:
-            if group.id not in said and group.pod_group is not None:
+            if group.pod_group is not None and group.id not in said:
                 unit = self._units.get(group.id, ())
                 tried = turns.turns.get(unit)
                 told = self.explanations.get(unit) if tried is None else tried.block and tried.block.explanation

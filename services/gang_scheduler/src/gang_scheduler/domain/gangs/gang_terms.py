@@ -73,6 +73,8 @@ class GangTerms:
     @property
     def fenced(self) -> bool:
         """Whether anything of it has to be inside a network domain."""
+        if not self.sub_groups:
+            return self.topology is not None
         return self.topology is not None or any(policy.topology is not None for policy in self.sub_groups)
 
 

@@ -60,9 +60,10 @@ class Trial:
 
     def rollback(self, mark: int) -> None:
         """Take back all steps since ``mark``."""
-        while len(self.steps) > mark:
-            step = self.steps.pop()
-            self.room.vacate(step.records)
+        undone = self.steps[mark:][::-1]
+        del self.steps[mark:]
+        self.room.vacate_all([step.records for step in undone])
+        for step in undone:
             for record in step.records if step.reservation else ():
                 record.reservation = ""
 

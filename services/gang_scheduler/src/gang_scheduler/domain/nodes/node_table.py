@@ -89,7 +89,6 @@ class NodeTable:
         self.labels.put(slot, self._labels_of.pop(slot), {})
         self.taint_ids[slot] = 0
         self._free_slots.append(slot)
-        self._rank = None
         self._changed(slot)
         return slot
 
@@ -101,6 +100,12 @@ class NodeTable:
             self.used[row, slot] += need * count
         if self.devices.amplified and (surcharge := self.devices.surcharge(shape.devices, slot)):
             self.used[self.resources.row("cpu"), slot] += surcharge * count
+        self.room.add(slot)
+
+    def give_back(self, slot: int, amounts: Mapping[int, int]) -> None:
+        """So much (by row) of the node is used no more."""
+        for row, amount in amounts.items():
+            self.used[row, slot] -= amount
         self.room.add(slot)
 
     def hold(self, slot: int, amounts: Mapping[int, int]) -> None:
@@ -126,7 +131,10 @@ class NodeTable:
         self.room.add(slot)
 
     def rank(self) -> Ints:
-        """For each slot the place of its name in the order of names: what decides between equal nodes."""
+        """For each slot the place of its name in the order of names: what decides between equal nodes.
+
+        It stays when nodes go, as it is part of keys that were made before: only order counts, gaps do no harm.
+        """
         if self._rank is None:
             self._rank = np.zeros(self.size, np.int64)
             order = [self.slots[name] for name in sorted(self.slots)]

@@ -11,6 +11,7 @@ from gang_scheduler.domain.nodes.node_table import NodeTable
 from gang_scheduler.domain.nodes.shape_view import ShapeView, ShapeViews
 from gang_scheduler.domain.nodes.vectors import Ints, Mask
 from gang_scheduler.domain.pods.pod_record import PodRecord
+from gang_scheduler.domain.pods.pod_shape import PodShape
 from gang_scheduler.domain.queues.queue_ledger import QueueLedger
 from gang_scheduler.domain.reservations.reserved_room import ReservedRoom
 from gang_scheduler.domain.score.foresight import Foresight
@@ -95,6 +96,35 @@ class Room:
                 self.reserved.move(record, slot, -1)
         if queue is not None:
             self.ledger.charge(queue, shape.requests, -len(records))
+
+    def vacate_all(self, batches: Sequence[Sequence[PodRecord]]) -> None:
+        """The same for many batches at once. Those of which only amounts are in the books are added up before."""
+        amounts: dict[int, dict[int, int]] = {}
+        counts: dict[tuple[str | None, PodShape], int] = {}
+        for records in batches:
+            slot, shape, queue = records[0].slot, records[0].form.shape, records[0].charged
+            if self._intricate(shape, slot) or records[0].reservation:
+                self.vacate(records)
+                continue
+            here = amounts.setdefault(slot, {})
+            for row, need in zip(shape.rows, shape.needs, strict=True):
+                here[row] = here.get(row, 0) + need * len(records)
+            counts[queue, shape] = counts.get((queue, shape), 0) + len(records)
+            for record in records:
+                record.slot, record.charged = -1, None
+        for slot, given in amounts.items():
+            self.table.give_back(slot, given)
+        for (queue, shape), count in counts.items():
+            self.foresight.census.add(shape, -count)
+            if queue is not None:
+                self.ledger.charge(queue, shape.requests, -count)
+
+    def _intricate(self, shape: PodShape, slot: int) -> bool:
+        """Whether more than amounts is in the books of pods of a shape at a place."""
+        if shape.ports or shape.claims or shape.resource_claims or self.neighbours.active:
+            return True
+        table = self.table
+        return slot in table.devices.nodes or slot in table.load.by_slot or table.devices.amplified > 0
 
     def look_ahead(self) -> None:
         """Learn from what runs what the room that is left is good for; of use only where nodes are packed."""

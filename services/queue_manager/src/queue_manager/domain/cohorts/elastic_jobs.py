@@ -28,9 +28,11 @@ class ElasticJobs:
 
     def look(self, key: Key) -> None:
         """The Job, or what it was given, changed."""
+        if key.kind != JOB:
+            return
         self.waiting.pop(key, None)
         item, admission = self.sources.items.get(key), self.books.held.get(key)
-        if key.kind != JOB or item is None or admission is None or item.annotations.get(ELASTIC) != "true":
+        if item is None or admission is None or item.annotations.get(ELASTIC) != "true":
             return
         if _size(admission) < wanted_parallelism(item):
             self.waiting[key] = None

@@ -107,12 +107,16 @@ class VictimSearch:
 
     def _enough(self, candidates: list[Candidate], borrowing: bool) -> list[Candidate]:
         chosen: list[Candidate] = []
+        # What is free grows by no more than what was given back: it need not be looked at before that is enough.
+        missing = {place: self.usage[place] - self.node.available(place) for place in self._short}
         for candidate in candidates:
             if not self._may_go(candidate, borrowing):
                 continue
             candidate.remove()
             chosen.append(candidate)
-            if self._fits(borrowing, chosen):
+            for place in missing:
+                missing[place] -= candidate.usage.get(place, 0)
+            if max(missing.values()) <= 0 and self._fits(borrowing, chosen):
                 break
         else:
             self._restore(chosen)
@@ -138,8 +142,9 @@ class VictimSearch:
             candidate.put_back()
 
     def _fits(self, borrowing: bool, gone: Sequence[Candidate]) -> bool:
+        node = self.node
         for place, amount in self.usage.items():
-            if amount > self.node.available(place) or (not borrowing and self.node.borrows(place, amount)):
+            if amount > node.available(place) or (not borrowing and node.borrows(place, amount)):
                 return False
         return self._has_place(gone)
 

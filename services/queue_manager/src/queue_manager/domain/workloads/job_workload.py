@@ -58,7 +58,7 @@ def read_job(item: Object, priorities: Mapping[str, int], account: Account = FRE
         item.key,
         item.uid,
         item.labels[LOCAL_QUEUE],
-        shape._replace(priority=priority, podsets=asks),
+        replace(shape, priority=priority, podsets=asks),
         item.created,
         count,
         over=over,
@@ -117,11 +117,12 @@ _KEPT = 65_536
 
 def read_own(item: Object, priorities: Mapping[str, int], account: Account, shapes: OwnShapes) -> Workload:
     """The workload of a Workload object that stands for itself."""
-    spec = item.spec
+    spec, status, annotations = item.spec, item.status, item.annotations
     shape, count = shapes.of(spec, _priority(spec, priorities))
-    admission = read_admission(item.annotations)
-    if admission is not None:
-        admission = _without_reclaimed(admission, item.status.get("reclaimablePods") or ())
+    admission = read_admission(annotations)
+    if admission is not None and "reclaimablePods" in status:
+        admission = _without_reclaimed(admission, status["reclaimablePods"] or ())
+    waits_for_checks = RESERVATION in annotations
     return Workload(
         item.key,
         item.uid,
@@ -129,11 +130,11 @@ def read_own(item: Object, priorities: Mapping[str, int], account: Account, shap
         shape,
         item.created,
         count,
-        over=has_condition(item.status, "Finished"),
+        over=has_condition(status, "Finished"),
         deleting=item.deleting,
         admission=admission,
-        told=told_of(item.status, RESERVATION in item.annotations),
-        let_in=RESERVATION not in item.annotations,
+        told=told_of(status, waits_for_checks),
+        let_in=not waits_for_checks,
         account=account,
         expected=0,
     )

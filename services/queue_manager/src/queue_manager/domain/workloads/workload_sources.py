@@ -26,8 +26,8 @@ class WorkloadSources:
     accounts: Accounts
     items: dict[Key, Object] = field(default_factory=dict)
     changed: dict[Key, None] = field(default_factory=dict)
-    unshown: dict[str, None] = field(default_factory=dict)
-    """Workloads whose Workload object may say something old: kind, namespace and name."""
+    unshown: dict[Key, None] = field(default_factory=dict)
+    """Workloads whose Workload object may say something old."""
     classes: RuntimeClasses = field(default_factory=RuntimeClasses)
     templates: JobTemplates = field(init=False)
     readiness: Readiness = field(default_factory=Readiness)
@@ -88,16 +88,18 @@ class WorkloadSources:
                 self._put(key, item)
 
     def _fold_account(self, event: Event) -> None:
-        before = source_of(event.old) if event.old is not None else None
+        old, new = event.old, event.new
         source = self.accounts.fold(event)
-        if before is not None and before != source:
-            self._leave(event.key, before)
+        if old is not None and (new is None or old.metadata is not new.metadata):
+            before = source_of(old)
+            if before is not None and before != source:
+                self._leave(event.key, before)
         if source is None:
             return
         if source != event.key:
             self.renew([source])
-        elif event.new is not None:
-            self._put(source, event.new)
+        elif new is not None:
+            self._put(source, new)
         else:
             self._drop(source)
 
@@ -111,7 +113,7 @@ class WorkloadSources:
 
     def show(self, key: Key) -> None:
         """The Workload object of this workload may say something old."""
-        self.unshown[" ".join(key)] = None
+        self.unshown[key] = None
 
     def _put(self, key: Key, item: Object) -> None:
         self.items[key] = item
