@@ -9,6 +9,7 @@ from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field, replace
 
 from kube import Decision, Key, Manifest, Mutation, Object, Verb
+from kube.words import counted
 from queue_manager.domain.cohorts.cluster_queue import Quotas
 from queue_manager.domain.cohorts.cohort_books import CohortBooks
 from queue_manager.domain.cohorts.grant import ADMISSION, Admission, SetGrant
@@ -80,5 +81,5 @@ def _decision(workload: Workload, item: Object, admission: Admission) -> Decisio
     template = {"metadata": {"annotations": {ADMISSION: text}}}
     patch = {"metadata": {"annotations": annotations}, "spec": {"parallelism": size, "template": template}}
     mutation = Mutation(Verb.PATCH, workload.key, workload.uid, patch=patch)
-    message = f"{workload.key.name} has quota for {size} pods"
+    message = f"{workload.key.name} has quota for {counted(size, 'pod')}"
     return Decision(GROWN, workload.key, workload.uid, "QuotaReserved", message, (mutation,))
