@@ -84,13 +84,18 @@ class DevicePools:
             if known is not None:
                 for name, amount in known.consumes:
                     self.left[known.id.driver, known.id.pool, name] -= sign * amount
-            slot = self.table.slots.get(known.node, -1) if known is not None and known.node else -1
-            if slot >= 0:
-                self.changes.add(slot)
-            else:
-                self.version += 1
-            # Also wakes those who wait for anything to change.
-            self.table.room.add(max(slot, 0))
+            self.note(device)
+
+    def note(self, device: DeviceId) -> None:
+        """Others may have the device now, or not any more."""
+        known = self._known.get(device)
+        slot = self.table.slots.get(known.node, -1) if known is not None and known.node else -1
+        if slot >= 0:
+            self.changes.add(slot)
+        else:
+            self.version += 1
+        # Also wakes those who wait for anything to change.
+        self.table.room.add(max(slot, 0))
 
     def _renew(self) -> None:
         if not self._stale:
