@@ -19,6 +19,8 @@ from tests.bench.restart import restart
 from tests.bench.scheduling import growth, neighbours, placement, reclaim
 from tests.bench.topology import topology
 
+from chassis.garbage import search_in_steps
+
 BENCHMARKS: dict[str, Callable[[], Awaitable[list[Figure]]]] = {
     "gangs": real_gangs,
     "simulated": simulated,
@@ -50,6 +52,7 @@ def main() -> None:
     unknown = [name for name in names if name not in known] + [name for name in traces if name not in TRACES]
     if unknown:
         raise SystemExit(f"no benchmark or trace {unknown[0]!r}; there are {', '.join([*known, *TRACES])}")
+    search_in_steps()  # As every service does: what runs in this process is to cost what it costs there.
     figures: list[Figure] = []
     for name in names:
         print(f"… {name}", file=sys.stderr, flush=True)

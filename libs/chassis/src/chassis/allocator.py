@@ -5,7 +5,6 @@ the next one anew: the faults of fresh pages then cost more than the arithmetic 
 """
 
 import ctypes
-import gc
 
 _TRIM_THRESHOLD, _MMAP_THRESHOLD = -1, -3
 """Parameters of glibc's mallopt(3)."""
@@ -20,8 +19,3 @@ def keep_freed_memory() -> None:
     if hasattr(library, "mallopt"):
         library.mallopt(_TRIM_THRESHOLD, KEPT_BYTES)
         library.mallopt(_MMAP_THRESHOLD, LARGEST_BYTES)
-
-
-def collect_seldom() -> None:
-    """Look for cycles seldom: state here is large and lives long, and nearly none of it is in cycles."""
-    gc.set_threshold(100_000, 50, 100)

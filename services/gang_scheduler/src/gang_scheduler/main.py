@@ -2,7 +2,7 @@
 
 from chassis import Decider
 from chassis.process import Context, Parts, run
-from gang_scheduler.domain.core import SchedulerCore
+from gang_scheduler.domain.core import SERVED, SchedulerCore
 from gang_scheduler.domain.nodes.load_policy import LoadPolicy
 from gang_scheduler.role import ROLE
 from gang_scheduler.settings import Settings
@@ -13,6 +13,7 @@ async def build(settings: Settings, context: Context) -> Parts:
     decider = Decider(
         ROLE,
         lambda: SchedulerCore(
+            schedulers=settings.schedulers() or SERVED,
             placement=settings.placement,
             preemption=settings.preemption,
             reclaim=settings.reclaim,

@@ -81,6 +81,7 @@ def _check_under(review: Review, holder: Object) -> Iterable[FieldError]:
     tree = holder.labels.get(TREE, "")
     if review.labels.get(TREE, tree) != tree:
         yield FieldError(f'metadata.labels["{TREE}"]', review.labels[TREE], f"must be that of the parent ({tree!r})")
+    yield from _same_resources(review.spec, holder)
     if review.labels.get(FORCE) == "true":
         return
     taken: Amounts = {}
@@ -92,6 +93,16 @@ def _check_under(review: Review, holder: Object) -> Iterable[FieldError]:
     own = {name: amount for name, amount in _minimum(review.spec).items() if amount > 0}
     listed = ", ".join(other.name for other in others) or "no others"
     yield from at_most("spec.min", own, left, f"what the min of the parent {holder.name} leaves besides {listed}")
+
+
+def _same_resources(spec: Manifest, holder: Object) -> Iterable[FieldError]:
+    """A quota and its parent speak of the same resources: what one of them left out would be unlimited there."""
+    own, above = set(spec.get("max") or {}), set(holder.spec.get("max") or {})
+    for name in sorted(own ^ above):
+        rule = (
+            f"{name} is in the max of {'the quota' if name in own else holder.name} alone; give it to both or to none"
+        )
+        yield FieldError(entry("spec.max", name), (spec.get("max") or {}).get(name), rule)
 
 
 def _check_is_parent(review: Review) -> Iterable[FieldError]:

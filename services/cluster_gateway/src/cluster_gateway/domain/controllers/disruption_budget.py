@@ -29,6 +29,10 @@ class BudgetMembers:
             pods = self._store.in_namespace("Pod", key.namespace)
             self._members[key] = {pod.key: None for pod in pods if _selects(event.new, pod)}
 
+    def has_budgets(self, namespace: str) -> bool:
+        """Whether any budget is there that could select a pod of ``namespace``."""
+        return bool(self._budgets.get(namespace))
+
     def fold_pod(self, event: Event) -> list[Key]:
         """A pod changed: the budgets that this concerns."""
         budgets = self._budgets.get(event.key.namespace)

@@ -37,6 +37,9 @@ class Refusals:
             if record.shape.broken:
                 message = f"the requests of pod {record.key.name} cannot be read: {record.shape.broken}"
                 return Block(Explanation(Reason.BAD_REQUESTS, message), ANYTHING, hopeless=True)
+            if record.shape.unmet:
+                message = f"pod {record.key.name} waits for its runtime class: {record.shape.unmet}"
+                return Block(Explanation(Reason.RUNTIME_CLASS, message), OWN_CHANGE, hopeless=True)
         if not flexible:
             for record in _one_of_each(records):
                 if self.room.volumes.obstacle(record.shape.claims):

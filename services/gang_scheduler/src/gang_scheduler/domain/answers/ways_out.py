@@ -114,6 +114,10 @@ def _requests(answer: Manifest) -> Iterator[str]:
     yield "correct the requests of the pod's containers"
 
 
+def _class(answer: Manifest) -> Iterator[str]:
+    yield "create the RuntimeClass, or make a pod that names one that exists and asks for nothing else than it does"
+
+
 def _not_ready(answer: Manifest) -> Iterator[str]:
     yield "see `tidegate status`: queue_manager has to say first what the queues are"
 
@@ -144,6 +148,7 @@ _FIXED: dict[str, Callable[[Manifest], Iterator[str]]] = {
     Reason.BUNDLE_INCOMPLETE: _bundle,
     Reason.ROOM_BEING_FREED: _freed,
     Reason.BAD_REQUESTS: _requests,
+    Reason.RUNTIME_CLASS: _class,
     "SchedulingGates": _gates,
     "VolumesNotReady": lambda answer: iter(
         ["create the claim, or see with `tidegate describe pvc` why it is not bound"]

@@ -307,13 +307,13 @@ class ClaimBook:
         return self._allocator(slot).allocate(asked) or []
 
     def _allocator(self, slot: int) -> Allocator:
-        users, kept = self.pools.users, self._kept
-        return Allocator(
-            self.pools.on(slot),
-            self.pools.classes,
-            lambda device: device in users or device in kept,
-            self.pools.left,
-        )
+        pools, kept = self.pools, self._kept
+        users = pools.users
+
+        def taken(device: DeviceId) -> bool:
+            return device in users or device in kept
+
+        return Allocator(pools.on(slot), pools.classes, taken, pools.left, pools.sharers, pools.drawn)
 
     def _wanted(self, text: str) -> Wanted:
         if text.startswith(OWN):
