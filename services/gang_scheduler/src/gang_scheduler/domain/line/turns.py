@@ -155,7 +155,8 @@ class Pass:
         turn.place = place if place[1] == MINIMUM else None
         before = self.trial.checkpoint()
         unstarted = turn.groups if turn.alone else self._unstarted(turn)
-        passed = self.backfill.passable(turn.unit, queue, place, turn.groups)
+        records = (record for group in turn.groups for record in group.pending.values())
+        passed = self.backfill.passable(turn.unit, queue, place, records)
         self.claims.lift(passed)
         failed = self._start(turn, unstarted) if unstarted else self._add(turn)
         turn.steps.extend(self.trial.since(before))
