@@ -107,3 +107,25 @@ def test_pods_alike_of_several_requests_share_their_parts(desk: Any) -> None:
         desk.do(desk.applier.apply("ann", [Change(*reader.read(orjson.dumps(pod(name))))]))
     sent = [request.blobs for request in desk.bus.asked]
     assert len(sent) == 3 and len({tuple(blobs) for blobs in sent}) == 1
+
+
+def test_a_node_of_processes_is_noticed_when_it_comes_and_when_it_goes(desk: Any) -> None:
+    """Which nodes there are is remembered from pod to pod, as long as it is so."""
+
+    def node(name: str, **annotations: str) -> Manifest:
+        return {"apiVersion": "v1", "kind": "Node", "metadata": {"name": name, "annotations": annotations}}
+
+    def warned(name: str, label: str = "") -> bool:
+        manifest = pod(name)
+        manifest["metadata"] |= {"labels": {"a": label}} if label else {}
+        (result,) = desk.apply(manifest)
+        return any("runs processes" in warning for warning in result.warnings)
+
+    desk.apply(node("n1"))
+    assert not warned("a")
+    desk.apply(node("n2", **{"tidegate.dev/isolation": "none"}))
+    assert warned("b") and warned("c", "other")
+    desk.delete(Key("Node", "", "n2"))
+    assert not warned("d") and not warned("e", "another")
+    together = desk.apply(node("n3", **{"tidegate.dev/isolation": "none"}), pod("f"))
+    assert any("runs processes" in warning for warning in together[1].warnings)

@@ -58,7 +58,7 @@ def test_a_snapshot_that_is_asked_for_never_holds_what_is_not_stored_yet(make_ri
     assert rig.do(log.snapshot()) is None and not asked.done()
     held.set_result(None)
     rig.loop.settle()
-    sequence, content = rig.do(log.snapshot(12))
+    sequence, content = rig.do(log.snapshot())
     names = [change.name for part in fact_pb2.Snapshot.FromString(content).parts for change in part.changes]
     assert sequence == rig.do(log.last()) and "c" in names
 

@@ -1,6 +1,6 @@
 """The fold of the facts: a store, how far it has been read, and what came of decisions."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from bus import Entry, Log
@@ -17,8 +17,7 @@ class Folded:
     at_ms: int
     events: list[Event]
     outcomes: list[Outcome]
-    kinds: Sequence[str]
-    """The kinds of all objects that it speaks of."""
+    message: fact_pb2.ChangeSet
 
 
 @dataclass(slots=True)
@@ -41,7 +40,7 @@ class FactFold:
         events = facts.fold(self.store, message, entry.sequence, self.interest)
         self.at_ms = message.at_ms
         self.positions.update(message.positions)
-        return Folded(entry.sequence, message.at_ms, events, list(facts.outcomes(message)), message.kinds)
+        return Folded(entry.sequence, message.at_ms, events, list(facts.outcomes(message)), message)
 
     def start_from(self, content: bytes) -> list[Event]:
         """Fill the empty fold from a snapshot."""

@@ -83,6 +83,10 @@ class Store:
     def in_namespace(self, kind: str, namespace: str) -> Iterator[Object]:
         return (item for key, item in self.of_kind(kind).items() if key.namespace == namespace)
 
+    def annotated(self, kind: str, annotation: str) -> list[str]:
+        """The names of the objects of ``kind`` that have ``annotation``, sorted."""
+        return sorted(key.name for key, item in self.of_kind(kind).items() if annotation in item.annotations)
+
     def owned_by(self, uid: str) -> list[Object]:
         """The objects with an owner reference to ``uid``, by name."""
         return sorted((self.objects[key] for key in self._owned.get(uid, ())), key=lambda item: item.key)

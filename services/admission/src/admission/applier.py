@@ -11,7 +11,7 @@ from typing import NamedTuple
 from admission.domain.admit import KEPT_METADATA, admit, admit_delete, read_key
 from admission.domain.core_kinds import SECRET_IS_FIXED
 from admission.domain.errors import FieldError, Rejected
-from admission.domain.overlay import Overlay
+from admission.domain.overlay import Marks, Overlay
 from admission.domain.templates import Templates
 from admission.domain.updating import updated
 from admission.view import View
@@ -90,7 +90,7 @@ class Applier:
         self._bus, self._view, self._tracer = bus, view, tracer or NoTracer()
         self._waiting: deque[Job] = deque()
         self._wake = asyncio.Event()
-        self._templates = Templates(view.changed_at)
+        self._templates, self._marks = Templates(view.changed_at), Marks(view.changed_at)
 
     async def apply(self, actor: str, changes: Sequence[Change]) -> tuple[list[Result], int]:
         """The results, in order, and a revision that holds all of it. Raises Unavailable."""
@@ -184,7 +184,7 @@ class Applier:
 
     def _prepare(self, jobs: list[Job]) -> WriteDraft:
         """Check everything against the present state and what came before it in the batch."""
-        draft = Draft(Overlay(self._view.store), self._view.revision, WriteDraft(), self._templates)
+        draft = Draft(Overlay(self._view.store, self._marks), self._view.revision, WriteDraft(), self._templates)
         for job in jobs:
             job.results = [_prepare(change, draft, job.meant) for change in job.changes]
         return draft.written

@@ -54,6 +54,9 @@ class Servicer(api_pb2_grpc.TidegateServiceServicer):
     ) -> None:
         self._bus, self._view, self._applier, self._users, self._history = bus, view, applier, users, history
         self._reads, self._manifests = Reads(view), ManifestReader()
+        self._allowed: tuple[User | None, Manifest | None] = None, None
+        """Who was found to be allowed what last: many manifests are like the one before."""
+
         self._logs = ContainerLogs(bus, view)
         self._snapshots = SnapshotDesk(bus, view, clock or SystemClock(), VERSION)
 
@@ -75,12 +78,12 @@ class Servicer(api_pb2_grpc.TidegateServiceServicer):
 
     def _begin(self, user: User, request: api_pb2.ApplyRequest) -> "asyncio.Future[Results]":
         """The results of one request, to be waited for, and a revision that holds them; 0 for a dry run."""
-        read, checked, changes = self._manifests.read, None, []
+        read, changes = self._manifests.read, []
         for content in request.manifests:
             manifest, name = read(content)
-            if manifest is not checked:
+            if user is not self._allowed[0] or manifest is not self._allowed[1]:
                 _check_may_write(user, manifest)
-                checked = manifest
+                self._allowed = user, manifest
             changes.append(Change(manifest, name, create_only=request.create_only))
         if not request.dry_run:
             return self._applier.begin(user.name, changes)
@@ -245,6 +248,8 @@ class Servicer(api_pb2_grpc.TidegateServiceServicer):
         return await self._guarded(context, who)
 
     async def _user(self, context: Any) -> User:
+        """Who calls; nobody is answered before all is read that there is."""
+        await self._view.ready.wait()
         metadata = dict(context.invocation_metadata() or ())
         try:
             return self._users.authenticate(str(metadata.get("authorization", "")))

@@ -6,21 +6,14 @@ import logging
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import islice
 
 from cluster_gateway.domain.cluster import Cluster
+from cluster_gateway.domain.hidden import HIDDEN, without_copy
 from cluster_gateway.domain.writing import KEPT, Parts, Write
 from cluster_gateway.secrets import GENERATE, SSH_KEYPAIR, Secrets, SecretsNotKept, private_key_name, ssh_keypair
-from kube import Event, Key, Manifest, Object, Store, runs
+from kube import Event, Key, Object, Store, runs
 
 _log = logging.getLogger(__name__)
-
-HIDDEN = ""
-"""What stands in the facts for a value of a Secret."""
-
-LAST_APPLIED = "kubectl.kubernetes.io/last-applied-configuration"
-"""An annotation in which kubectl keeps a whole manifest, values included."""
-
 
 _VALUES = ("data", "stringData")
 
@@ -56,7 +49,7 @@ class Hiding:
 
     def seal(self, cluster: Cluster, first: int) -> None:
         """Hide what the events of ``cluster`` from place ``first`` on brought. Raises SecretsNotKept; nothing was done then."""
-        secrets = [event for event in islice(cluster.events, first, None) if event.key.kind == "Secret"]
+        secrets = [event for event in cluster.events[first:] if event.key.kind == "Secret"]
         if secrets:
             self.hide(cluster, secrets)
             self._hidden += secrets
@@ -135,7 +128,7 @@ def _blank(cluster: Cluster, secret: Object, data: Mapping[str, bytes]) -> None:
     body = {name: part for name, part in secret.body.items() if name != "stringData"}
     if data or body.get("data"):
         body["data"] = dict.fromkeys(sorted(data), HIDDEN)
-    cluster.replace(secret, _without_copy(secret.metadata), body)
+    cluster.replace(secret, without_copy(secret.metadata), body)
 
 
 def _values(secret: Object, known: Mapping[str, bytes]) -> dict[str, bytes]:
@@ -158,18 +151,11 @@ def _decoded(text: str) -> bytes:
         return text.encode()
 
 
-def _without_copy(metadata: Manifest) -> Manifest:
-    annotations = metadata.get("annotations") or {}
-    if LAST_APPLIED not in annotations:
-        return metadata
-    return {**metadata, "annotations": {name: text for name, text in annotations.items() if name != LAST_APPLIED}}
-
-
 def _same_parts(secret: Object, parts: Parts) -> bool:
     """Whether all that a user decides is the same, but for the values."""
     bodies = [{name: part for name, part in one.items() if name not in _VALUES} for one in (secret.body, parts.body)]
     before, after = (
         {name: part for name, part in one.items() if name not in KEPT}
-        for one in (secret.metadata, _without_copy(parts.metadata))
+        for one in (secret.metadata, without_copy(parts.metadata))
     )
     return bodies[0] == bodies[1] and before == after

@@ -17,10 +17,11 @@ from cluster_gateway.domain.controllers import Controllers
 from cluster_gateway.domain.node_life import NodeLife
 from cluster_gateway.domain.reports import node_state, node_usage, pod_gone, pod_status
 from cluster_gateway.domain.simulated_nodes import SimulatedNodes
-from cluster_gateway.domain.writing import Conflict, Parts, Write, check, store
+from cluster_gateway.domain.writing import Conflict, check, store
 from cluster_gateway.hiding import Hiding
 from cluster_gateway.secrets import Secrets, SecretsNotKept
 from cluster_gateway.settings import GatewaySettings
+from cluster_gateway.write_message import write_of
 from kube import Edit, Event, Events, Key, Object, Outcome, Store, runs
 from tidegate.codec.blobs import BlobReader
 from tidegate.codec.decisions import decode_commit, key_of_ref
@@ -80,7 +81,7 @@ class LocalCluster:
             return gateway_pb2.WriteReply()
         try:
             blobs = BlobReader(request.blobs)
-            writes = [_write(item, blobs) for item in request.writes]
+            writes = [write_of(item, blobs) for item in request.writes]
             for write in writes:
                 check(self.cluster, write)
             left = self._hiding.left_alone(self.store, writes)
@@ -243,13 +244,3 @@ class LocalCluster:
         if current is not None:
             address = self._addresses.give(pod.uid)
             self.cluster.set_status(current, {"podIP": address, "podIPs": [{"ip": address}]})
-
-
-def _write(item: gateway_pb2.Write, blobs: BlobReader) -> Write:
-    """What is to be done with one object, or with each of several."""
-    grace = item.grace_seconds if item.HasField("grace_seconds") else None
-    parts = None if item.delete else Parts(*map(blobs.get, (item.metadata, item.body, item.status)))
-    expected = None if item.force else item.expected_revision
-    kind, namespace = item.kind, item.namespace
-    keys = [Key(kind, namespace, name) for name in item.names or (item.name,)]
-    return Write(keys, parts, expected, grace, item.uid)

@@ -1,5 +1,6 @@
 """The client for asyncio."""
 
+import asyncio
 from collections.abc import AsyncIterable, AsyncIterator, Callable, Coroutine, Sequence
 from typing import Any, Concatenate, ParamSpec, Self, TypeVar
 
@@ -13,6 +14,7 @@ from tidegate.client.calls import Call, Question, Stream
 from tidegate.client.endpoint import Endpoint
 from tidegate.client.gathering import gathered, stream_answers
 from tidegate.client.methods import like
+from tidegate.client.patience import PATIENCE_SECONDS, PAUSE_SECONDS, Patience
 from tidegate.client.results import Applied
 
 P = ParamSpec("P")
@@ -39,9 +41,12 @@ class Client:
     `tidegate.client.calls` says what each method takes and returns. Every method raises ClientError.
     """
 
-    def __init__(self, endpoint: Endpoint, *, timeout_seconds: float = 30.0) -> None:
+    def __init__(
+        self, endpoint: Endpoint, *, timeout_seconds: float = 30.0, patience_seconds: float = PATIENCE_SECONDS
+    ) -> None:
+        """``patience_seconds`` is how long a server may be away."""
         self.endpoint = endpoint
-        self._timeout = timeout_seconds
+        self._timeout, self._patience = timeout_seconds, patience_seconds
         self._metadata = requests.metadata(endpoint)
         self._channel = grpc.aio.insecure_channel(endpoint.server, options=requests.CHANNEL_OPTIONS)
         self._stub = api_pb2_grpc.TidegateServiceStub(self._channel)
@@ -97,10 +102,14 @@ class Client:
 
     async def _ask(self, question: Question) -> Any:
         method = getattr(self._stub, question.method)
-        try:
-            return await method(question.request, timeout=self._timeout, metadata=self._metadata)
-        except grpc.RpcError as error:
-            raise answers.client_error(error, self.endpoint.server) from None
+        patience = Patience(self._patience, repeatable=question.repeatable)
+        while True:
+            try:
+                return await method(question.request, timeout=self._timeout, metadata=self._metadata)
+            except grpc.RpcError as error:
+                if not patience.lasts(error):
+                    raise answers.client_error(error, self.endpoint.server) from None
+            await asyncio.sleep(PAUSE_SECONDS)
 
     def _open(self, stream: Stream[T]) -> AsyncIterator[T]:
         method = getattr(self._stub, stream.question.method)

@@ -252,12 +252,14 @@ QUOTAS = {
         _top(reservation.RESERVATION_SPEC),
         (reservation.default_reservation,),
         (reservation.check_reservation,),
-        (reservation.warn_reservation,),
     ),
-    "PodGroup.scheduling.x-k8s.io": Rules(
-        _top(pod_group.COSCHEDULING_SPEC),
-        (pod_group.default_coscheduling_group,),
-        (pod_group.check_coscheduling_group,),
+    **dict.fromkeys(
+        ("PodGroup.scheduling.x-k8s.io", "PodGroup.scheduling.sigs.k8s.io"),
+        Rules(
+            _top(pod_group.COSCHEDULING_SPEC),
+            (pod_group.default_coscheduling_group,),
+            (pod_group.check_coscheduling_group,),
+        ),
     ),
     "ClusterQueue.kueue.x-k8s.io": Rules(
         _top(cluster_queue.CLUSTER_QUEUE_SPEC),

@@ -4,7 +4,7 @@ The result of admission depends on the name only in the rule for names, except w
 holds as long as no object of a kind that was looked at for it has changed.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 import orjson
@@ -38,6 +38,10 @@ class _Consulted:
     def of_kind(self, kind: str, /) -> Mapping[Key, Object]:
         self.kinds.add(kind)
         return self._world.of_kind(kind)
+
+    def annotated(self, kind: str, annotation: str, /) -> Sequence[str]:
+        self.kinds.add(kind)
+        return self._world.annotated(kind, annotation)
 
 
 @dataclass(slots=True)

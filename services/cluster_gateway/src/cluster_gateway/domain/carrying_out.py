@@ -15,7 +15,7 @@ def carry_out(cluster: Cluster, service: str, decision_id: str, decision: Decisi
     """Apply ``decision`` if all that it touches is as it was at ``decided_on``; what came of it."""
     cluster.actor = service
     try:
-        reasons = _objections(cluster, service, decision, decided_on)
+        reasons = objections(cluster, service, decision, decided_on)
         if not reasons:
             with cluster.whole():
                 for verb, mutations in groupby(decision.mutations, _VERB):
@@ -29,7 +29,8 @@ def carry_out(cluster: Cluster, service: str, decision_id: str, decision: Decisi
     return Outcome(decision_id, decision.name, decision.subject, not reasons, reasons)
 
 
-def _objections(cluster: Cluster, service: str, decision: Decision, decided_on: int) -> dict[str, str]:
+def objections(cluster: Cluster, service: str, decision: Decision, decided_on: int) -> dict[str, str]:
+    """Why a decision of ``service`` does not hold any more, by object; empty when it does."""
     reasons: dict[str, str] = {}
     if decision.subject_uid:
         subject = cluster.store.get(decision.subject)
@@ -71,12 +72,13 @@ def _check_create(cluster: Cluster, mutation: Mutation, decided_on: int) -> str:
     if there is None:
         namespace = cluster.store.get(Key("Namespace", "", mutation.key.namespace))
         return "its namespace is being deleted" if namespace is not None and namespace.deleting else ""
-    if _owner_uid((mutation.manifest or {}).get("metadata") or {}) == _owner_uid(there.metadata):
+    if owner_uid((mutation.manifest or {}).get("metadata") or {}) == owner_uid(there.metadata):
         return "is still being deleted" if there.deleting else ""
     return "is there already and belongs to somebody else"
 
 
-def _owner_uid(metadata: Manifest) -> str:
+def owner_uid(metadata: Manifest) -> str:
+    """The uid of the owner that controls an object, else of its first owner; empty when it has none."""
     owners = metadata.get("ownerReferences") or [{}]
     return str(next((owner for owner in owners if owner.get("controller")), owners[0]).get("uid", ""))
 

@@ -126,6 +126,34 @@ class Cluster:
         self.draft.changed(new, self.actor, metadata=True, body=body != old.body)
         return new if not self._finalized(new) else self._gone(new)
 
+    def observed(self, new: Object, actor: str) -> None:
+        """Take in an object that somebody else keeps, as it is now. Parts that it shares with what was known are no edits."""
+        self.actor = actor
+        event = self.store.put(new)
+        self._note(event)
+        old = event.old
+        if old is None:
+            self.draft.created((new,), actor)
+        else:
+            self.draft.changed(
+                new,
+                actor,
+                metadata=new.metadata is not old.metadata,
+                body=new.body is not old.body,
+                status=new.status is not old.status,
+            )
+
+    def vanished(self, item: Object, actor: str) -> None:
+        """Forget an object that somebody else kept and has no more; what it owned is told of by itself."""
+        gone = self.store.remove(item.key)
+        if gone is not None:
+            self._note(gone)
+            self.draft.removed(item, actor)
+
+    def on_node(self, body: Manifest, node: str) -> Manifest:
+        """A pod's body with its node; pods of one ``body`` and node in one change set share it."""
+        return self._bodies.on(body, node)
+
     def set_status(self, old: Object, patch: Manifest) -> Object:
         """Lay a merge patch over the status. Objects that share a status and get the same patch share the result."""
         status = self._patched(old.status, patch)

@@ -14,11 +14,12 @@ from kube import Object
 KOORDINATOR = "gang.scheduling.koordinator.sh/"
 SIGS = "pod-group.scheduling.sigs.k8s.io"
 VOLCANO_GROUP = "PodGroup.scheduling.volcano.sh"
-SIGS_GROUP = "PodGroup.scheduling.x-k8s.io"
+SIGS_GROUPS = ("PodGroup.scheduling.x-k8s.io", "PodGroup.scheduling.sigs.k8s.io")
+"""The scheduler plugins', and under their older group, which is Koordinator's."""
 DEFAULT_QUEUE = "default"
 
 _GROUP_NAME = ("scheduling.k8s.io/group-name", "scheduling.volcano.sh/group-name")
-_GANG_NAME = (KOORDINATOR + "name", SIGS + "/name", SIGS)
+_GANG_NAME = (KOORDINATOR + "name", SIGS + "/name", SIGS, "scheduling.x-k8s.io/pod-group")
 _MIN_AVAILABLE = (KOORDINATOR + "min-available", SIGS + "/min-available")
 _QUEUE_NAME = ("scheduling.volcano.sh/queue-name", "volcano.sh/queue-name")
 QUOTA_NAME = "quota.scheduling.koordinator.sh/name"
@@ -74,6 +75,8 @@ class GangTerms:
     @property
     def fenced(self) -> bool:
         """Whether anything of it has to be inside a network domain."""
+        if not self.sub_groups:
+            return self.topology is not None
         return self.topology is not None or any(policy.topology is not None for policy in self.sub_groups)
 
 

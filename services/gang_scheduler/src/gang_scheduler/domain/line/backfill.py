@@ -134,10 +134,10 @@ class Backfill:
         if found is not None:
             self.claims.add(found)
 
-    def foresee(self, unit: Unit, wish: Wish) -> Claim | None:
-        """Where the wish can come true first, after whom, and when if that is known; reserves nothing."""
+    def foresee(self, unit: Unit, wish: Wish, others: Sequence[Claim] = ()) -> Claim | None:
+        """Where the wish can come true first beside ``others``, after whom, and when if that is known; reserves nothing."""
         future = Future(self.cluster.room, self.claims)
-        future.enter([record for record in self._placed() if self.claims.leaves(record)])
+        future.enter([record for record in self._placed() if self.claims.leaves(record)], others)
         try:
             lack = self.cluster.room.ledger.lack(wish.queue, wish.ask)
             return self._plan(unit, wish) if lack is None else self._in_queue(unit, wish, lack[0])

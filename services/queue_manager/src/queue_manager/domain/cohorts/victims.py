@@ -81,7 +81,8 @@ class VictimSearch:
     def _search(self) -> list[Candidate]:
         reclaims = not self._only_own() or all(self._may_reclaim_at(place) for place in self._short)
         own, others = list(self._own()), list(self._others()) if reclaims else []
-        candidates = sorted(own + others, key=lambda one: one.workload.order[1:], reverse=True)
+        candidates = sorted(own + others, key=lambda one: one.workload.order[2:])
+        candidates.sort(key=_since, reverse=True)
         candidates.sort(key=lambda one: one.order)
         if not candidates:
             return []
@@ -278,7 +279,12 @@ class VictimSearch:
         candidate.put_back()
         return agrees(own, before, after)
 
-    def _fair_order(self, candidate: Candidate) -> tuple[bool, int, int, tuple[str, str, str]]:
+    def _fair_order(self, candidate: Candidate) -> tuple[bool, int, int, str]:
         top = candidate.top
         share = child_of(top, candidate.node).share() if top is not None else self.node.share()
-        return candidate.leaving, share, -candidate.workload.shape.priority, candidate.workload.order[1:]
+        return candidate.leaving, share, -candidate.workload.shape.priority, _since(candidate)
+
+
+def _since(candidate: Candidate) -> str:
+    """The youngest go first; of those of one age the first by name, as Kueue has it."""
+    return candidate.workload.order[1]
