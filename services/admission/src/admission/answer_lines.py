@@ -73,6 +73,8 @@ def _gang(answer: Manifest) -> Iterator[str]:
     gang = answer.get("gang") or {}
     if gang:
         yield f"of the {gang['needed']} members that start together {gang['placed']} would find room now"
+    if answer.get("membersAhead"):
+        yield f"members of its gang that come before it: {answer['membersAhead']}"
     roles = gang.get("roles") or ()
     for role in roles if len(roles) > 1 else ():
         yield f"role {role['role']} of {role['group']}: at least {role['minimum']}, {role['members']} there"

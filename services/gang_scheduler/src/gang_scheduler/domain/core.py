@@ -27,6 +27,7 @@ from gang_scheduler.domain.line.turn import Turn, wake_of
 from gang_scheduler.domain.line.turns import Pass
 from gang_scheduler.domain.line.waiting_line import Unit, WaitingLine
 from gang_scheduler.domain.nodes.load_policy import LoadPolicy
+from gang_scheduler.domain.nodes.renewal import Kernels, no_kernel
 from gang_scheduler.domain.queues.entitlement import entitlements
 from gang_scheduler.domain.queues.quota_admission import evicted
 from gang_scheduler.domain.reservations.reservation_desk import Rank, ReservationDesk
@@ -58,6 +59,9 @@ class SchedulerCore:
     """Whether nobody passes the head of any queue."""
 
     load: LoadPolicy = field(default_factory=LoadPolicy)
+    kernels: Kernels = no_kernel
+    """Compiled code for what vectors are slow at, with the same results; made by the shell, which has threads."""
+
     cluster: Cluster = field(init=False)
     line: WaitingLine = field(default_factory=WaitingLine)
     explanations: dict[Unit, Explanation] = field(default_factory=dict)
@@ -97,6 +101,7 @@ class SchedulerCore:
     def __post_init__(self) -> None:
         self.cluster = Cluster(self.schedulers, Placement(self.placement), self.load)
         self.cluster.room.ledger.all_strict = self.strict_fifo
+        self.cluster.room.views.kernels = self.kernels
         self.claims = Claims(self.cluster)
         self.desk = ReservationDesk(self.cluster)
         self._assumptions = Assumptions(self.cluster, self.claims)

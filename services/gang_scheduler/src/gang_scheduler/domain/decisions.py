@@ -19,9 +19,13 @@ from kube.volumes import SELECTED_NODE
 NAMED = 8
 """So many pods or nodes are named in a message."""
 
+BOUND_ALONE = "pod {} is bound"
+
 
 def placed(turn: Turn, names: Sequence[str], uids: Mapping[str, str], now: int) -> Decision:
     """Bind what the unit was given in this pass; ``names`` are the nodes by slot, ``uids`` those of reservations by name."""
+    if turn.alone and (decision := _bound_alone(turn.steps[0], names)):
+        return decision
     count: dict[Group, int] = {}
     mutations = _claims_bound(turn, names)
     for step in turn.steps:
@@ -43,7 +47,7 @@ def placed(turn: Turn, names: Sequence[str], uids: Mapping[str, str], now: int) 
         message = (
             f"{total} pods of {title} are bound at once"
             if total > 1
-            else f"pod {turn.steps[0].records[0].key.name} is bound"
+            else BOUND_ALONE.format(turn.steps[0].records[0].key.name)
         )
         return Decision("GangPlaced", lead.key, lead.uid, "MinimumPlaced", message, tuple(mutations))
     who = "1 more pod" if total == 1 else f"{total} more pods"
@@ -88,6 +92,16 @@ def observed(group: Group, now: int, explanation: Explanation | None) -> Decisio
         return None
     message = f"{group.name}: {group.live} of its pods are bound or done"
     return Decision("GangObserved", group.key, group.uid, "PodsChanged", message, tuple(mutations))
+
+
+def _bound_alone(step: Step, names: Sequence[str]) -> Decision | None:
+    """The same for a pod by itself that is given nothing but a node, for the many such pods; None for any other."""
+    if step.allotments or step.reservation or step.volumes or step.grants:
+        return None
+    record = step.records[0]
+    mutations = (Mutation(Verb.BIND, record.key, record.pod.uid, None, None, names[step.slot]),)
+    message = BOUND_ALONE.format(record.key.name)
+    return Decision("GangPlaced", record.key, record.pod.uid, "MinimumPlaced", message, mutations)
 
 
 def _bound_with(step: Step, node: str, uids: Mapping[str, str]) -> Iterator[Mutation]:
