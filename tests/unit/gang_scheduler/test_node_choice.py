@@ -4,6 +4,8 @@ from typing import Any
 
 import pytest
 
+from kube import Key
+
 HOST = "kubernetes.io/hostname"
 
 
@@ -36,6 +38,19 @@ def test_the_fullest_node_that_fits_is_taken_and_the_name_decides_between_equals
     toy.pods("p-2", cpu=2)
     toy.settle()
     assert toy.where("p-2") == "a"
+
+
+def test_the_name_decides_between_equals_also_when_other_nodes_are_gone(toy: Any) -> None:
+    for name in ("c", "b", "a"):
+        toy.node(name, cpu=4)
+    toy.pods("p-1", cpu=1)
+    toy.settle()
+    assert toy.where("p-1") == "a"
+    toy.delete(Key("Pod", "default", "p-1"), Key("Node", "", "a"))
+    toy.node("c", cpu=4, labels={"new": "label"})
+    toy.pods("p-2", cpu=1)
+    toy.settle()
+    assert toy.where("p-2") == "b"
 
 
 def test_spreading_takes_the_emptiest_node(new_toy: Any) -> None:

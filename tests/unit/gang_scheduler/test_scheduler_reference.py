@@ -185,6 +185,26 @@ def test_the_fast_placement_decides_as_the_simple_one(new_toy: Any, nodes: Any, 
 
 
 @QUIET
+@given(NODES, st.lists(st.tuples(MEMBER, st.integers(0, 2)), min_size=1, max_size=12), st.integers(2, 30))
+def test_pods_without_a_gang_are_placed_as_the_simple_scheduler_does_it(
+    new_toy: Any, nodes: Any, raw: Any, cap: int
+) -> None:
+    """Of many shapes, priorities and node selectors, in a queue with a limit; some find no place."""
+    toy = new_toy()
+    jobs = [Job(f"p{number:02}", "default", priority, 1, [kind]) for number, (kind, priority) in enumerate(raw)]
+    simple = build(toy, nodes, [], (cap, cap))
+    toy.queues = {"default": {"capability": {"cpu": cap}}}
+    simple.jobs, simple.caps = jobs, {"default": cap}
+    for job in jobs:
+        cpu, disk = job.members[0]
+        parts = {"nodeSelector": {"disk": disk}} if disk else {}
+        toy.pods(job.name, cpu=cpu, priority=job.priority, **parts)
+    toy.settle()
+    simple.run()
+    assert {name: toy.where(name) for name in toy.bound()} == {job.name: job.placed[0] for job in jobs if job.placed}
+
+
+@QUIET
 @given(NODES, JOBS, CAPS, st.integers(0, 1000))
 def test_gangs_are_whole_caps_hold_and_no_node_is_overfull(
     new_toy: Any, nodes: Any, raw: Any, caps: Any, seed: int

@@ -1,6 +1,6 @@
 """From what a pass found to decisions: bindings, the words for those who wait, and the statuses of groups."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from gang_scheduler.domain.answers.explain import Explanation, Reason
 from gang_scheduler.domain.dra.claim_book import reserved
@@ -9,6 +9,7 @@ from gang_scheduler.domain.evictions.evictor import Plan
 from gang_scheduler.domain.gangs.groups import Group
 from gang_scheduler.domain.gangs.statuses import NOMINATED, group_patch, pod_patch, waiting_condition
 from gang_scheduler.domain.line.memory import written
+from gang_scheduler.domain.line.trial import Step
 from gang_scheduler.domain.line.turn import Turn
 from gang_scheduler.domain.pods.pod_record import PodRecord
 from kube import Decision, Manifest, Mutation, Object, Verb
@@ -19,22 +20,21 @@ from kube.words import counted, verb
 NAMED = 8
 """So many pods or nodes are named in a message."""
 
+BOUND_ALONE = "pod {} is bound"
+
 
 def placed(turn: Turn, names: Sequence[str], uids: Mapping[str, str], now: int) -> Decision:
     """Bind what the unit was given in this pass; ``names`` are the nodes by slot, ``uids`` those of reservations by name."""
+    if turn.alone and (decision := _bound_alone(turn.steps[0], names)):
+        return decision
     count: dict[Group, int] = {}
-    mutations: list[Mutation] = []
-    mutations += _claims_bound(turn, names)
+    mutations = _claims_bound(turn, names)
     for step in turn.steps:
         node = names[step.slot]
-        allotments = [allotment.manifest() for allotment in step.allotments] or [None] * len(step.records)
-        if step.reservation:
-            given = {RESERVATION: {"name": step.reservation, "uid": uids[step.reservation]}}
-            allotments = [{**(allotment or {}), **given} for allotment in allotments]
-        mutations += [
-            Mutation(Verb.BIND, record.key, record.pod.uid, None, None, node, devices)
-            for record, devices in zip(step.records, allotments, strict=True)
-        ]
+        if step.allotments or step.reservation:
+            mutations += _bound_with(step, node, uids)
+        else:
+            mutations += [Mutation(Verb.BIND, r.key, r.pod.uid, None, None, node) for r in step.records]
         group = step.records[0].group
         count[group] = count.get(group, 0) + len(step.records)
     for group, placed_now in count.items():
@@ -48,7 +48,7 @@ def placed(turn: Turn, names: Sequence[str], uids: Mapping[str, str], now: int) 
         message = (
             f"{total} pods of {title} are bound at once"
             if total > 1
-            else f"pod {turn.steps[0].records[0].key.name} is bound"
+            else BOUND_ALONE.format(turn.steps[0].records[0].key.name)
         )
         return Decision("GangPlaced", lead.key, lead.uid, "MinimumPlaced", message, tuple(mutations))
     who = counted(total, "more pod")
@@ -93,6 +93,26 @@ def observed(group: Group, now: int, explanation: Explanation | None) -> Decisio
         return None
     message = f"{group.name}: {group.live} of its pods are bound or done"
     return Decision("GangObserved", group.key, group.uid, "PodsChanged", message, tuple(mutations))
+
+
+def _bound_alone(step: Step, names: Sequence[str]) -> Decision | None:
+    """The same for a pod by itself that is given nothing but a node, for the many such pods; None for any other."""
+    if step.allotments or step.reservation or step.volumes or step.grants:
+        return None
+    record = step.records[0]
+    mutations = (Mutation(Verb.BIND, record.key, record.pod.uid, None, None, names[step.slot]),)
+    message = BOUND_ALONE.format(record.key.name)
+    return Decision("GangPlaced", record.key, record.pod.uid, "MinimumPlaced", message, mutations)
+
+
+def _bound_with(step: Step, node: str, uids: Mapping[str, str]) -> Iterator[Mutation]:
+    """Bind pods along with the devices and the reservation that they are given."""
+    allotments = [allotment.manifest() for allotment in step.allotments] or [None] * len(step.records)
+    if step.reservation:
+        given = {RESERVATION: {"name": step.reservation, "uid": uids[step.reservation]}}
+        allotments = [{**(allotment or {}), **given} for allotment in allotments]
+    for record, devices in zip(step.records, allotments, strict=True):
+        yield Mutation(Verb.BIND, record.key, record.pod.uid, None, None, node, devices)
 
 
 def _claims_bound(turn: Turn, names: Sequence[str]) -> list[Mutation]:

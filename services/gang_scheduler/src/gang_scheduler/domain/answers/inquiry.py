@@ -112,8 +112,10 @@ def _told_at_gate(group: Group, record: PodRecord | None) -> tuple[str, str]:
 
 
 def _group_owned_by(cluster: Cluster, kind: str, namespace: str, name: str) -> Group | None:
-    """The group that a job of some kind owns."""
+    """The group that a job of some kind owns, or that its pods say they are."""
     for gang in sorted(cluster.groups):
+        if gang.namespace == namespace and gang.name.startswith(f"{kind}/{name}/"):
+            return cluster.groups[gang]
         pod_group = cluster.groups[gang].pod_group
         owner = pod_group.controller if pod_group and gang.namespace == namespace else None
         if owner and owner.get("name") == name and str(owner.get("kind")) == kind:

@@ -17,8 +17,7 @@ from gang_scheduler.domain.line.attempt import Attempts
 from gang_scheduler.domain.line.block import Block
 from gang_scheduler.domain.line.trial import Trial
 from gang_scheduler.domain.line.turn import Turn, incomplete
-from gang_scheduler.domain.pods.pod_record import PodRecord
-from gang_scheduler.domain.queues.queue_ledger import total_of
+from gang_scheduler.domain.pods.pod_record import PodRecord, requests_of
 from gang_scheduler.domain.queues.queue_standing import guaranteed_to, line_of, queues_of, used_by
 from kube import Manifest, rfc3339
 from resources import Amounts, format_amounts
@@ -113,7 +112,7 @@ def _facts(
     report = node_report(room, failed)
     trial.rollback(0)
     shown = asked if asked is not None and asked.slot < 0 else failed
-    together = total_of((record.shape.requests, 1) for record in records)
+    together = requests_of(records)
     resources = _resources(k, shown, together)
     answer: Manifest = {
         "need": format_amounts(shown.shape.requests),

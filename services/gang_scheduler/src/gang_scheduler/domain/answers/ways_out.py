@@ -6,7 +6,12 @@ from gang_scheduler.domain.answers.explain import Reason
 from kube import Manifest
 from kube.words import counted
 
-_RESOURCES = (Reason.NOT_ENOUGH_RESOURCES, Reason.QUEUE_CAPABILITY, Reason.GUARANTEED_TO_OTHERS)
+_RESOURCES = (
+    Reason.NOT_ENOUGH_RESOURCES,
+    Reason.DEVICES_MISSING,
+    Reason.QUEUE_CAPABILITY,
+    Reason.GUARANTEED_TO_OTHERS,
+)
 
 
 def ways_out(rule: str, answer: Manifest) -> list[str]:

@@ -76,7 +76,7 @@ def by_scarcity(room: Room, records: Sequence[PodRecord]) -> list[Batch]:
     """The records in batches; the shape that fits the fewest nodes first, of such the one with the fewest places."""
     batches: dict[object, Batch] = {}
     for record in records:
-        batches.setdefault((record.group.id, room.class_of(record)), []).append(record)
+        batches.setdefault((record.group, room.class_of(record)), []).append(record)
     found = list(batches.values())
     if len(found) > 1:
         views = {id(batch): room.view(batch[0]) for batch in found}

@@ -32,6 +32,7 @@ class Group:
     terms: GangTerms | None = None
     queue: str = ""
     _priority: int | None = None
+    _created: str | None = None
 
     @property
     def key(self) -> Key:
@@ -91,9 +92,12 @@ class Group:
 
     @property
     def created(self) -> str:
+        """When its PodGroup was created, else its first member."""
         if self.pod_group is not None:
             return self.pod_group.created
-        return min((record.pod.created for record in self.members.values()), default="")
+        if self._created is None:
+            self._created = min((record.pod.created for record in self.members.values()), default="")
+        return self._created
 
     def priority(self, classes: Mapping[str, int]) -> int:
         """The value of its priority class, else the highest priority of its members."""
@@ -107,25 +111,28 @@ class Group:
         """The gangs that start together with it, itself included."""
         return (self.terms.bundle if self.terms else ()) or (self.id,)
 
-    def put(self, record: PodRecord, standing: Standing) -> None:
-        """A member joins, or its standing changes."""
-        if record.key in self.members:
-            self._uncount(record)
-        else:
-            self.members[record.key] = record
-            self._priority = None
+    def put(self, records: Sequence[PodRecord], standing: Standing) -> None:
+        """Members join, or their standing changes."""
+        before = len(self.members)
+        for record in records:
+            if record.key in self.members:
+                self._uncount(record)
+            else:
+                self.members[record.key] = record
+            record.standing = standing
+            if standing is Standing.PENDING:
+                self.pending[record.key] = record
+        self.counts[standing] += len(records)
+        if len(self.members) != before:
+            self._priority = self._created = None
             if self.pod_group is None:
                 self.renew()
-        record.standing = standing
-        self.counts[standing] += 1
-        if standing is Standing.PENDING:
-            self.pending[record.key] = record
 
     def drop(self, record: PodRecord) -> None:
         """A member leaves."""
         del self.members[record.key]
         self._uncount(record)
-        self._priority = None
+        self._priority = self._created = None
         if self.pod_group is None:
             self.renew()
 
@@ -144,7 +151,7 @@ class Group:
 
     def renew(self) -> None:
         """Read the terms again."""
-        self._priority = None
+        self._priority = self._created = None
         if self.id.kind == "pod":
             self.terms = ALONE
         elif self.pod_group is not None:

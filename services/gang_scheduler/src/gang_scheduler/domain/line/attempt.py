@@ -7,11 +7,12 @@ from gang_scheduler.domain.answers.refusals import Refusals
 from gang_scheduler.domain.gangs.gang import place_all, place_some
 from gang_scheduler.domain.gangs.groups import Group, is_lone_pod
 from gang_scheduler.domain.gangs.minimum import Candidates, candidates, first_choice
+from gang_scheduler.domain.gangs.statuses import NOMINATED
 from gang_scheduler.domain.line.block import Block
 from gang_scheduler.domain.line.trial import Step, Trial
 from gang_scheduler.domain.nodes.room import Room
-from gang_scheduler.domain.pods.pod_record import PodRecord
-from gang_scheduler.domain.queues.queue_ledger import total_of
+from gang_scheduler.domain.nodes.shape_view import NO_NODE
+from gang_scheduler.domain.pods.pod_record import PodRecord, requests_of
 from gang_scheduler.domain.queues.queue_limits import Denial, denial_of
 from gang_scheduler.domain.queues.quota_admission import beyond_grant
 from gang_scheduler.domain.topology.domain_obstacles import DomainObstacles
@@ -33,9 +34,12 @@ class Attempts:
 
     def start(self, groups: Sequence[Group]) -> Block | None:
         """Start the minima of ``groups``, none of which has started and all of which have enough members."""
+        alone = is_lone_pod(groups)
+        if alone and self._place_simply(next(iter(groups[0].pending.values()))):
+            return None
         if any(group.fenced for group in groups):
             return None if self.starts(groups) else self._outside(groups)
-        if is_lone_pod(groups):
+        if alone:
             return self.add(groups[0], tuple(groups[0].pending.values()))
         found = [candidates(group) for group in groups]
         choices = [first_choice(item) for item in found]
@@ -82,6 +86,24 @@ class Attempts:
     def adds(self, group: Group, records: Sequence[PodRecord]) -> bool:
         """Like ``add``, for whoever does not need to know why it fails."""
         return self._denial([group], [records]) is None and self._place(group, records)
+
+    def _place_simply(self, record: PodRecord) -> bool:
+        """Place a pod that is a gang by itself and to which only its shape and its queue matter.
+
+        That comes to the same as ``add``, for the many such pods. False says nothing about any other, nor why.
+        """
+        room = self.room
+        if record.podset is not None or NOMINATED in record.pod.status:
+            return False
+        if room.coupled(record) or room.reserved.concerns(record):
+            return False
+        if denial_of(room.ledger, record.group.queue, record.form.shape.requests, ""):
+            return False
+        slot = room.view(record).best()
+        if slot == NO_NODE:
+            return False
+        self.trial.place([record], slot)
+        return True
 
     def _place(self, group: Group, records: Sequence[PodRecord]) -> bool:
         if not group.fenced:
@@ -212,11 +234,7 @@ class Attempts:
         ledger, charged = self.room.ledger, []
         denial = None
         for group, choice in zip(groups, choices, strict=True):
-            requests = (
-                total_of((record.shape.requests, 1) for record in choice)
-                if len(choice) != 1
-                else choice[0].shape.requests
-            )
+            requests = requests_of(choice) if len(choice) != 1 else choice[0].shape.requests
             denial = denial_of(ledger, group.queue, requests, _title(group))
             if denial or len(groups) == 1:
                 break

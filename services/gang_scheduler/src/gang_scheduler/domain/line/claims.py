@@ -4,7 +4,7 @@ The plain rule: of the room on a node, others may have what is left when everybo
 everybody has come for whom room is kept. So what is held back now is what is kept less what is still to be freed.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 
@@ -84,8 +84,10 @@ class Claims:
             self._forget(claim)
             self.renew(self._nodes_of(claim))
 
-    def lift(self, units: Iterable[Unit]) -> None:
+    def lift(self, units: Sequence[Unit]) -> None:
         """For a moment keep nothing for these units: one of them takes its room, or somebody may pass them."""
+        if not units:
+            return
         new = [unit for unit in units if unit not in self._lifted]
         self._lifted.update(new)
         self._renew_units(new)
@@ -145,6 +147,8 @@ class Claims:
                 continue
             if claim.basis is Basis.RESERVATION or not claim.ordered or self.leaves(record):
                 return True
+        if claim.awaited and self.books.room.claim_book.reserved_for(set(claim.awaited.values())):
+            return True  # What they had of devices is not given back yet.
         nodes = {node for _, node in claim.places.values()}
         return any(self.leaves(record) for node in nodes for record in self.books.on_node.get(node, {}).values())
 

@@ -40,10 +40,11 @@ class Turn:
     plan: Plan | None = None
     """Who is to be evicted so that the unit can start."""
 
-    @property
-    def alone(self) -> bool:
-        """Whether it is a pod that is a gang by itself."""
-        return is_lone_pod(self.groups)
+    alone: bool = field(init=False)
+    """Whether it is a pod that is a gang by itself."""
+
+    def __post_init__(self) -> None:
+        self.alone = is_lone_pod(self.groups)
 
     def expect(self, plan: Plan, message: str) -> None:
         """Note that room is being freed for the unit; that is what is told."""

@@ -20,7 +20,7 @@ from gang_scheduler.domain.line.attempt import Attempts
 from gang_scheduler.domain.line.backfill import Backfill
 from gang_scheduler.domain.line.block import ANYTHING, OWN_CHANGE, Block
 from gang_scheduler.domain.line.claims import Claims
-from gang_scheduler.domain.line.trial import Trial
+from gang_scheduler.domain.line.trial import Step, Trial
 from gang_scheduler.domain.line.turn import Turn, expectation, incomplete, waits
 from gang_scheduler.domain.line.waiting_line import Unit
 from gang_scheduler.domain.queues.queue_ledger import QueueOrder
@@ -65,9 +65,21 @@ class Pass:
             if now != order:
                 heapq.heappush(self._queues, (now, queue))
                 continue
+            line = self._lines[queue]
             self._serve(queue)
-            if self._lines[queue]:
+            while line and not self._queues:  # no other queue to compare with
+                self._serve(queue)
+            if line:
                 heapq.heappush(self._queues, (ledger.order(queue), queue))
+        for turn in self.turns.values():
+            turn.steps = [self._granted(step) for step in turn.steps]
+
+    def _granted(self, step: Step) -> Step:
+        """The step with its resource claims reserved for all who got them in this pass: decisions are carried out in any order."""
+        if not step.grants:
+            return step
+        book = self.cluster.room.claim_book
+        return step._replace(grants=tuple(grant for record in step.records for grant in book.grants(record.pod)))
 
     def _enter(self, turn: Turn) -> bool:
         """Whether the unit can be tried."""
@@ -76,7 +88,8 @@ class Pass:
         if missing is not None:
             turn.refuse(missing, [r for group in turn.groups for r in group.pending.values()])
             return False
-        self._look_for_rest(turn)
+        if not turn.alone:
+            self._look_for_rest(turn)
         return True
 
     def _look_for_rest(self, turn: Turn) -> None:
@@ -94,7 +107,8 @@ class Pass:
             self._look_for_rest(turn)
             self.claims.lift(lifted)
             before = self.trial.checkpoint()
-            failed = self._start(turn) if self._unstarted(turn) else self._add(turn)
+            unstarted = self._unstarted(turn)
+            failed = self._start(turn, unstarted) if unstarted else self._add(turn)
             turn.steps.extend(self.trial.since(before))
             self.claims.restore(lifted)
             if not failed:
@@ -116,12 +130,17 @@ class Pass:
         if stage is None:
             return
         group = turn.groups[0]
-        priority = max(item.priority(self.cluster.classes) for item in turn.groups)
-        place = (-priority, stage, group.created, group.name, turn.unit)
+        if turn.alone:
+            priority, created = next(iter(group.pending.values())).order[:2]
+        else:
+            priority, created = -max(item.priority(self.cluster.classes) for item in turn.groups), group.created
+        place = (priority, stage, created, group.name, turn.unit)
         line = self._lines.setdefault(group.queue, [])
         heapq.heappush(line, (place, turn))
 
     def _stage(self, turn: Turn) -> int | None:
+        if turn.alone:
+            return MINIMUM if turn.groups[0].pending and not turn.started else None
         if self._unstarted(turn):
             return MINIMUM
         waiting = [group for group, rest in turn.rest.items() if rest]
@@ -135,11 +154,11 @@ class Pass:
         self.evictor.present()
         turn.place = place if place[1] == MINIMUM else None
         before = self.trial.checkpoint()
-        starts = bool(self._unstarted(turn))
-        waiting = [record for group in turn.groups for record in group.pending.values()]
-        passed = self.backfill.passable(turn.unit, queue, place, waiting)
+        unstarted = turn.groups if turn.alone else self._unstarted(turn)
+        records = (record for group in turn.groups for record in group.pending.values())
+        passed = self.backfill.passable(turn.unit, queue, place, records)
         self.claims.lift(passed)
-        failed = self._start(turn) if starts else self._add(turn)
+        failed = self._start(turn, unstarted) if unstarted else self._add(turn)
         turn.steps.extend(self.trial.since(before))
         self.claims.restore(passed)
         if not failed:
@@ -151,7 +170,7 @@ class Pass:
             self._make_room(turn, -place[0])
         self._mention_reservations(turn, passed)
         self._mention_limit(turn)
-        if starts and self.cluster.room.ledger.strict(queue) and not (turn.block and turn.block.hopeless):
+        if unstarted and self.cluster.room.ledger.strict(queue) and not (turn.block and turn.block.hopeless):
             self._stop(queue, turn)
 
     def _mention_reservations(self, turn: Turn, passed: Sequence[Unit]) -> None:
@@ -191,8 +210,7 @@ class Pass:
         else:
             turn.expect(plan, expectation(turn, len(plan.victims)))
 
-    def _start(self, turn: Turn) -> bool:
-        groups = self._unstarted(turn)
+    def _start(self, turn: Turn, groups: list[Group]) -> bool:
         block = self._attempts.start(groups)
         if block is not None:
             turn.refuse(block, [record for group in groups for record in group.pending.values()])

@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from gang_scheduler.domain.devices.cards import implied
 from gang_scheduler.domain.devices.devices import Devices
 from gang_scheduler.domain.nodes.lent_resources import current
 from gang_scheduler.domain.nodes.load_estimate import Load
@@ -89,7 +90,6 @@ class NodeTable:
         self.labels.put(slot, self._labels_of.pop(slot), {})
         self.taint_ids[slot] = 0
         self._free_slots.append(slot)
-        self._rank = None
         self._changed(slot)
         return slot
 
@@ -101,6 +101,12 @@ class NodeTable:
             self.used[row, slot] += need * count
         if self.devices.amplified and (surcharge := self.devices.surcharge(shape.devices, slot)):
             self.used[self.resources.row("cpu"), slot] += surcharge * count
+        self.room.add(slot)
+
+    def give_back(self, slot: int, amounts: Mapping[int, int]) -> None:
+        """So much (by row) of the node is used no more."""
+        for row, amount in amounts.items():
+            self.used[row, slot] -= amount
         self.room.add(slot)
 
     def hold(self, slot: int, amounts: Mapping[int, int]) -> None:
@@ -126,7 +132,10 @@ class NodeTable:
         self.room.add(slot)
 
     def rank(self) -> Ints:
-        """For each slot the place of its name in the order of names: what decides between equal nodes."""
+        """For each slot the place of its name in the order of names: what decides between equal nodes.
+
+        It stays when nodes go, as it is part of keys that were made before: only order counts, gaps do no harm.
+        """
         if self._rank is None:
             self._rank = np.zeros(self.size, np.int64)
             order = [self.slots[name] for name in sorted(self.slots)]
@@ -182,7 +191,7 @@ class NodeTable:
             amounts = current(parse_amounts(node.status.get("allocatable") or node.status.get("capacity")))
         except QuantityError:
             amounts = {}
-        amounts.setdefault(PODS, DEFAULT_PODS)
+        amounts = {PODS: DEFAULT_PODS, **amounts, **implied(amounts)}
         self.allocatable[:, slot] = 0
         for name, amount in amounts.items():
             row = self.resources.row(name)

@@ -11,9 +11,10 @@ import numpy as np
 
 from gang_scheduler.domain.nodes.filters import static_mask
 from gang_scheduler.domain.nodes.node_table import NodeTable
+from gang_scheduler.domain.nodes.renewal import Fixed, Kernels, compilable, fixed, no_kernel, renew
 from gang_scheduler.domain.nodes.vectors import ALL, Ints, Mask, Slots
 from gang_scheduler.domain.pods.pod_shape import PodShape
-from gang_scheduler.domain.score.foresight import Foresight
+from gang_scheduler.domain.score.outlook import Outlook
 from gang_scheduler.domain.score.scoring import FULL, Placement, RoomScore, static_score
 
 NO_NODE = -1
@@ -32,9 +33,12 @@ class ShapeView:
     shape: PodShape
     table: NodeTable
     placement: Placement
-    foresight: Foresight
+    foresight: Outlook
+    kernels: Kernels = no_kernel
     mask: Mask = field(init=False)
-    static: Ints = field(init=False)
+    base: Ints = field(init=False)
+    """The part of the keys that changes with the nodes themselves only."""
+
     copies: Ints = field(init=False)
     keys: Ints = field(init=False)
     total: int = 0
@@ -43,6 +47,7 @@ class ShapeView:
     _room_seen: int = -1
     _rules_seen: int = -1
     _foresight_seen: int = 0
+    _fixed: Fixed | None = None
 
     def __post_init__(self) -> None:
         self._score = RoomScore.of(self.shape, self.placement, self.table)
@@ -50,8 +55,8 @@ class ShapeView:
     def sync(self) -> "ShapeView":
         """Catch up with what changed since the last time."""
         rules, room = self.table.rules, self.table.room
-        looked = self._foresight_seen == self.foresight.version
-        if looked and self._room_seen == room.end and self._rules_seen == rules.end:
+        looked, rules_end, room_end = self._foresight_seen == self.foresight.version, rules.end, room.end
+        if looked and self._room_seen == room_end and self._rules_seen == rules_end:
             return self
         self._foresight_seen = self.foresight.version
         changed = rules.since(self._rules_seen) if self._rules_seen >= 0 else None
@@ -64,13 +69,15 @@ class ShapeView:
                 self._renew_rules(changed)
             plain = not (self.shape.devices.cpus and self.table.devices.amplified) and not self._by_load
             for slots in (changed, touched) if looked else ():
-                if len(slots) <= FEW and plain:
+                if not slots:
+                    continue
+                if len(slots) <= FEW and plain and not self._foresees:
                     self._renew_few(slots)
                 else:
                     self._renew_room(np.array(slots, np.intp))
             if not looked:
                 self._renew_room(ALL)
-        self._room_seen, self._rules_seen = room.end, rules.end
+        self._room_seen, self._rules_seen = room_end, rules_end
         return self
 
     def inside(self, fence: Mask) -> "ShapeView":
@@ -118,8 +125,7 @@ class ShapeView:
         return np.where(self.mask, whole, 0)
 
     def _renew(self) -> None:
-        self.mask = self._allowed(ALL)
-        self.static = static_score(self.shape, self.table)
+        self.mask, self.base = self._allowed(ALL), self._base_of(ALL)
         self._largest = None
         self.copies = np.zeros(self.table.size, np.int64)
         self.keys = np.full(self.table.size, NO_NODE, np.int64)
@@ -128,8 +134,11 @@ class ShapeView:
 
     def _renew_rules(self, changed: list[int]) -> None:
         slots = np.array(changed, np.intp)
-        self.mask[slots] = self._allowed(slots)
-        self.static[slots] = static_score(self.shape, self.table, slots)
+        self.mask[slots], self.base[slots] = self._allowed(slots), self._base_of(slots)
+
+    def _base_of(self, slots: Slots) -> Ints:
+        static: Ints = (static_score(self.shape, self.table, slots) + _OFFSET << _RANK_BITS) - self.table.rank()[slots]
+        return static
 
     def _allowed(self, slots: Slots) -> Mask:
         mask = static_mask(self.shape.rules, self.table, slots) & self.table.devices.agrees(self.shape.devices, slots)
@@ -138,6 +147,11 @@ class ShapeView:
     def _spared(self, slots: Slots) -> Ints:
         """The score of nodes where a pod that asks for shares of cards breaks no whole one."""
         return self.table.devices.spared(self.shape.devices, slots) * FULL
+
+    @property
+    def _foresees(self) -> bool:
+        """Whether what a pod would spoil is the score of nodes that have cards."""
+        return self.foresight.version > 0 and self.placement is Placement.BINPACK
 
     @property
     def _packs_shares(self) -> bool:
@@ -150,43 +164,41 @@ class ShapeView:
 
     def _renew_few(self, slots: list[int]) -> None:
         """The same as _renew_room, without the cost of starting vector operations."""
-        allocatable, used, rank = self.table.allocatable, self.table.used, self.table.rank()
-        rows, needs = self._score.rows, self.shape.needs
-        devices = self.table.devices
-        limits = devices.copies_at(self.shape.devices, slots) if devices.concern(self.shape.devices) else None
-        load = self.table.load
-        busy = load.copies_at(self.shape, slots) if load.by_slot else None
-        foreseen = self._foreseen(slots)
-        shares = self._packs_shares and not self.foresight.version
-        spared = self._spared(np.array(slots, np.intp)).tolist() if shares else [0] * len(slots)
+        allocatable, used, of_node = self.table.allocatable, self.table.used, self._score.of_node
+        limits, spared = self._limits_at(slots), self._spared_at(slots)
         for place, slot in enumerate(slots):
-            has = [int(allocatable[row, slot]) for row in rows]
-            takes = [int(used[row, slot]) for row in rows]
-            copies = 0
+            copies = score = 0
             if self.mask[slot]:
-                fits = ((have - took) // need for have, took, need in zip(has, takes, needs, strict=True))
-                copies = max(0, min(fits))
-                if limits is not None:
-                    copies = min(copies, limits[place])
-                if busy is not None:
-                    copies = min(copies, busy[place])
+                copies, score = of_node(allocatable[:, slot].tolist(), used[:, slot].tolist())
+                if limits is not None and copies > limits[place]:
+                    copies = limits[place]
             self.total += copies - int(self.copies[slot])
             self.copies[slot] = copies
             if not copies:
                 self.keys[slot] = NO_NODE
                 continue
-            fullness = 0 if foreseen[place] else self._score.of_node(has, takes) + spared[place]
-            score = self.foresight.score_of(self.shape, slot) if foreseen[place] else fullness
-            self.keys[slot] = (score + int(self.static[slot]) + _OFFSET << _RANK_BITS) - int(rank[slot])
+            if spared is not None:
+                score += spared[place]
+            self.keys[slot] = (score << _RANK_BITS) + int(self.base[slot])
 
-    def _foreseen(self, slots: list[int]) -> list[bool]:
-        """Of which nodes the score is what a pod would spoil there: of those that have cards, once something is known."""
-        if not self.foresight.version or not len(self.table.devices.have.memory):
-            return [False] * len(slots)
-        found: list[bool] = (self.table.devices.have.memory[0, slots] > 0).tolist()
+    def _limits_at(self, slots: list[int]) -> list[int] | None:
+        """How many copies devices and load allow; None where neither matters."""
+        devices, load = self.table.devices, self.table.load
+        limits = devices.copies_at(self.shape.devices, slots) if devices.concern(self.shape.devices) else None
+        busy = load.copies_at(self.shape, slots) if load.by_slot else None
+        if limits is None or busy is None:
+            return busy if limits is None else limits
+        return list(map(min, limits, busy))
+
+    def _spared_at(self, slots: list[int]) -> list[int] | None:
+        if not self._packs_shares:
+            return None
+        found: list[int] = self._spared(np.array(slots, np.intp)).tolist()
         return found
 
     def _renew_room(self, slots: Slots) -> None:
+        if self._renew_compiled(slots):
+            return
         rows = self._score.rows
         if isinstance(slots, slice):
             allocatable, used = self.table.allocatable[rows], self.table.used[rows]
@@ -206,13 +218,24 @@ class ShapeView:
         score = self._scores(allocatable, used, copies, slots)
         if self._by_load:
             score = score + self.table.load.scores(self.shape, slots, FULL)
-        score = score + self.static[slots] + _OFFSET
-        keys = (score << _RANK_BITS) - self.table.rank()[slots]
+        keys = (score << _RANK_BITS) + self.base[slots]
         self.keys[slots] = np.where(copies > 0, keys, NO_NODE)
+
+    def _renew_compiled(self, slots: Slots) -> bool:
+        """The same as the rest of _renew_room, where there is compiled code for it; returns whether there is."""
+        appraisal = self.foresight.appraisal if self._foresees and not self._by_load else None
+        if appraisal is None or not compilable(self.shape, self.table) or (kernel := self.kernels()) is None:
+            return False
+        if self._fixed is None:
+            self._fixed = fixed(self.shape, self._score)
+        places = np.arange(self.table.size) if isinstance(slots, slice) else slots
+        view = self.mask, self.base, self.copies, self.keys
+        self.total += renew(kernel, places, self._fixed, self.table, appraisal, self.shape, view, _RANK_BITS)
+        return True
 
     def _scores(self, allocatable: Ints, used: Ints, copies: Ints, slots: Slots) -> Ints:
         """How full nodes are; but where there are cards, and room, what a pod would spoil, once the foresight knows it."""
-        if not self.foresight.version or self.placement is Placement.SPREAD:
+        if not self._foresees:
             score = self._score.of_nodes(allocatable, used)
             return score + self._spared(slots) if self._packs_shares else score
         fits = np.flatnonzero(copies)
@@ -233,17 +256,20 @@ class ShapeViews:
 
     table: NodeTable
     placement: Placement
-    foresight: Foresight
+    foresight: Outlook
+    kernels: Kernels = no_kernel
     limit: int = 1024
-    _views: dict[tuple[int, Placement], ShapeView] = field(default_factory=dict)
+    _views: dict[tuple[int, bool], ShapeView] = field(default_factory=dict)
+    """By number of the shape, and whether its nodes are spread."""
 
     def of(self, shape: PodShape, placement: Placement | None = None) -> ShapeView:
         """The view of ``shape``, up to date; ``placement`` decides which nodes come first, not how many copies fit where."""
-        key = shape.index, placement or self.placement
+        placement = placement or self.placement
+        key = shape.index, placement is Placement.SPREAD
         view = self._views.get(key)
         if view is None:
             if len(self._views) >= self.limit:
                 for old in list(self._views)[: self.limit // 2]:
                     del self._views[old]
-            view = self._views[key] = ShapeView(shape, self.table, key[1], self.foresight)
+            view = self._views[key] = ShapeView(shape, self.table, placement, self.foresight, self.kernels)
         return view.sync()

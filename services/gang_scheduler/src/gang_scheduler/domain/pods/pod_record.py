@@ -1,5 +1,6 @@
 """One pod as the scheduler keeps it: its newest version, its form, and where it counts."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from enum import IntEnum
 from typing import TYPE_CHECKING
@@ -9,6 +10,7 @@ from gang_scheduler.domain.devices.node_devices import Tenant
 from gang_scheduler.domain.nodes.node_load import Newcomer
 from gang_scheduler.domain.pods.pod_shape import PodForm, PodShape
 from kube import Key, Object, parse_time
+from resources import Amounts
 
 if TYPE_CHECKING:
     from gang_scheduler.domain.gangs.groups import Group
@@ -105,6 +107,19 @@ class PodRecord:
     def rank(self) -> None:
         """Compute ``order`` again, after the pod or its form changed."""
         self.order = (-self.form.priority, self.pod.created, self.key.namespace, self.key.name)
+
+
+def requests_of(records: Iterable[PodRecord]) -> Amounts:
+    """What pods ask for together. Most have one shape, so it is multiplied where it can be."""
+    counts: dict[PodShape, int] = {}
+    for record in records:
+        shape = record.form.shape
+        counts[shape] = counts.get(shape, 0) + 1
+    total: Amounts = {}
+    for shape, count in counts.items():
+        for name, amount in shape.requests.items():
+            total[name] = total.get(name, 0) + amount * count
+    return total
 
 
 def standing_of(record: PodRecord) -> Standing:

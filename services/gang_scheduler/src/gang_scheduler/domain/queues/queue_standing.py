@@ -4,7 +4,7 @@ from collections.abc import Mapping
 
 from gang_scheduler.domain.cluster import Cluster
 from gang_scheduler.domain.gangs.groups import Group
-from gang_scheduler.domain.queues.queue_ledger import total_of
+from gang_scheduler.domain.pods.pod_record import requests_of
 from kube import Manifest
 from resources import Amounts, format_amounts
 
@@ -64,7 +64,7 @@ def used_by(cluster: Cluster, queue: str, ask: Mapping[str, int]) -> list[Manife
     ledger, uses = cluster.room.ledger, list[tuple[int, str, Amounts]]()
     for group in cluster.groups.values():
         records = [r for r in group.members.values() if r.charged is not None and queue in ledger.chain(r.charged)]
-        used = _of(total_of((record.shape.requests, 1) for record in records), ask)
+        used = _of(requests_of(records), ask)
         share = max((amount * 1000 // max(1, ask[name]) for name, amount in used.items()), default=0)
         if share:
             uses.append((-share, f"{group.id.namespace}/{group.name}", used))

@@ -65,8 +65,11 @@ def beyond_grant(group: Group, records: Sequence[PodRecord]) -> Denial | None:
 
 def evicted(group: Group) -> Decision | None:
     """The eviction of the members whose quota was taken back; None where nobody runs any more, or nothing was taken."""
+    if not (group.counts[Standing.BOUND] or group.counts[Standing.RUNNING]):
+        return None
     whole = group.pod_group.annotations.get(REVOKED) if group.pod_group is not None else None
-    victims = [record for record in group.members.values() if _is_revoked(record, whole)]
+    members = group.members.values()
+    victims = [record for record in members if (whole or record.pod.annotations.get(REVOKED)) and _runs(record)]
     if not victims:
         return None
     victims.sort(key=lambda record: record.key)
@@ -79,9 +82,7 @@ def evicted(group: Group) -> Decision | None:
     return Decision("WorkloadEvicted", group.key, group.uid, reason, message, mutations)
 
 
-def _is_revoked(record: PodRecord, whole: str | None) -> bool:
-    if not (whole or record.pod.annotations.get(REVOKED)):
-        return False
+def _runs(record: PodRecord) -> bool:
     return record.standing in (Standing.BOUND, Standing.RUNNING) and not record.assumed
 
 

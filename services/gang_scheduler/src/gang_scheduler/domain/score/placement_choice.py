@@ -15,6 +15,7 @@ from gang_scheduler.domain.queues.queue_ledger import QueueLedger
 from gang_scheduler.domain.score.scoring import Placement
 
 PLACEMENT = "tidegate.dev/placement"
+_KNOWN = {str(choice): choice for choice in Placement}
 
 
 class Choice(NamedTuple):
@@ -57,4 +58,4 @@ class PlacementChoices:
 
 def read_placement(text: str) -> Placement | None:
     """What an annotation says; None where it says nothing that is known."""
-    return Placement(text) if text in tuple(Placement) else None
+    return _KNOWN.get(text)

@@ -25,6 +25,7 @@ NODE_AFFINITY, TAINTS, NEIGHBOURS, SPREAD = 2, 3, 2, 2
 SCARCE_RESOURCE = 5
 """How much more a device counts than cpu or memory; also keeps pods that need none off the nodes that have some."""
 
+_ANY = 1 << 62
 _PLAIN = (PODS, "cpu", "memory", "ephemeral-storage", "storage")
 
 
@@ -42,8 +43,10 @@ class RoomScore:
     shape: PodShape
     placement: Placement
     rows: list[int]
-    _weights: list[int]
-    _weight: int
+    parts: list[tuple[int, int, int]]
+    """For each resource its row, how much of it the pod needs, and how much it counts."""
+
+    weight: int
 
     @classmethod
     def of(cls, shape: PodShape, placement: Placement, table: NodeTable) -> "RoomScore":
@@ -51,27 +54,34 @@ class RoomScore:
         rows = table.rows_for(shape)
         names = list(shape.requests)
         weights = [0 if name == PODS and len(names) > 1 else 1 if name in _PLAIN else SCARCE_RESOURCE for name in names]
-        return cls(shape, placement, rows, weights, max(1, sum(weights)))
+        return cls(shape, placement, rows, list(zip(rows, shape.needs, weights, strict=True)), max(1, sum(weights)))
 
     def of_nodes(self, allocatable: Ints, used: Ints) -> Ints:
         """The score of nodes with these ``allocatable`` and ``used`` amounts of the shape's resources (resource by node)."""
         share = np.zeros(used.shape[1], np.float64)
         # Resource by resource: vectors of one row stay in the processor's cache where a matrix would not.
-        for row, (need, weight) in enumerate(zip(self.shape.needs, self._weights, strict=True)):
+        for place, (_, need, weight) in enumerate(self.parts):
             if weight:
-                share += (used[row] + need) / np.maximum(allocatable[row], 1) * weight
-        share /= self._weight
+                share += (used[place] + need) / np.maximum(allocatable[place], 1) * weight
+        share /= self.weight
         # Rounded, so that equal nodes score equal whatever the order of additions was.
         score: Ints = np.rint(np.clip(share, 0.0, 1.0) * FULL).astype(np.int64)
         return score if self.placement is Placement.BINPACK else FULL - score
 
-    def of_node(self, allocatable: Sequence[int], used: Sequence[int]) -> int:
-        """The score of one node: the same as of_nodes, to the last bit."""
-        share = 0.0
-        for row, need in enumerate(self.shape.needs):
-            share += (used[row] + need) / max(1, allocatable[row]) * self._weights[row]
-        score = round(min(1.0, max(0.0, share / self._weight)) * FULL)
-        return score if self.placement is Placement.BINPACK else FULL - score
+    def of_node(self, allocatable: Sequence[int], used: Sequence[int]) -> tuple[int, int]:
+        """For one node how many copies fit beside what is ``used``, and the score: the same as of_nodes, to the last bit.
+
+        Both amounts are of all resources, in the rows of the node table.
+        """
+        copies, share = _ANY, 0.0
+        for row, need, weight in self.parts:
+            has, takes = allocatable[row], used[row]
+            fits = (has - takes) // need
+            if fits < copies:
+                copies = fits
+            share += (takes + need) / (has if has > 1 else 1) * weight
+        score = round(min(1.0, max(0.0, share / self.weight)) * FULL)
+        return max(0, copies), score if self.placement is Placement.BINPACK else FULL - score
 
 
 def static_score(shape: PodShape, table: NodeTable, slots: Slots = ALL) -> Ints:
