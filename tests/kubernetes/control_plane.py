@@ -68,11 +68,18 @@ class ControlPlane:
         while True:
             try:
                 self.request("GET", "/api/v1/namespaces/default")
-                return
+                if self._is_healthy():
+                    return
+                raise ValueError("/healthz does not say ok")
             except (OSError, ValueError) as error:
                 if time.monotonic() > until:
                     raise TimeoutError(f"the API server did not start: {error}") from error
                 time.sleep(0.1)
+
+    def _is_healthy(self) -> bool:
+        asked = urllib.request.Request(f"{self.address}/healthz", headers={"Authorization": f"Bearer {self.token}"})
+        with urllib.request.urlopen(asked, context=self._tls(), timeout=30) as answer:
+            return bool(answer.read() == b"ok")
 
     def stop(self) -> None:
         """Stop all of it."""
@@ -304,7 +311,16 @@ containerStatuses:
 phase: Succeeded
 """
 _RUNS_FOR = '.metadata.annotations["lab/runs-for"]'
+_NODE = """
+{{ $now := Now }}
+conditions:
+- lastTransitionTime: {{ $now | Quote }}
+  reason: KubeletReady
+  status: "True"
+  type: Ready
+"""
 STAGES = [
+    _stage("node-is-ready", "Node", [_exists(".status.conditions", False)], {"statusTemplate": _NODE}),
     _stage(
         "pod-starts",
         "Pod",

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from conftest import eventually
+from cluster_tools import eventually
 from control_plane import ControlPlane
 
 from tidegate_cli.supervisor import endpoint
