@@ -72,7 +72,7 @@ class SimulatedNodes:
         while self._due and self._due[0][0] <= now:
             _, _, what, members = heapq.heappop(self._due)
             pods = [pod for key, uid in members if (pod := self.cluster.store.get(key)) is not None and pod.uid == uid]
-            if what == "start" and are_alike(pods):
+            if what == "start" and pods and are_alike(pods):
                 self._start(pods, now)
             else:
                 for pod in pods:
