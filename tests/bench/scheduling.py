@@ -10,7 +10,6 @@ from tests.bench.figures import Figure, at_least, at_most, median
 from tests.bench.plain_scheduler import plain_rate
 from tests.bench.scheduler_core import CREATED, GROUP, NOW, cluster, gang, gangs, node, run, singles, template
 
-from chassis.allocator import keep_freed_memory
 from gang_scheduler.domain.core import SchedulerCore
 from kube import Decision, Event, Key, Manifest, Object, Outcome, Verb
 
@@ -129,7 +128,6 @@ def _settle(core: SchedulerCore, arrival: list[Object]) -> None:
 
 async def growth() -> list[Figure]:
     """What one decision costs on more and more nodes, and the memory of a large cluster."""
-    keep_freed_memory()  # as the services do
     figures = [*_growth_of("a new shape", new=True), *_growth_of("a known shape", new=False)]
     gc.collect()
     core = cluster(100_000)

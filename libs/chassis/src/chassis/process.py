@@ -1,7 +1,6 @@
 """The life of a service's process: connect, start its parts, say when it is ready, stop in order."""
 
 import asyncio
-import gc
 import logging
 import os
 import signal
@@ -14,7 +13,7 @@ from prometheus_client import start_http_server
 
 from bus.jetstream import JetStreamBus
 from chassis import logs
-from chassis.allocator import keep_freed_memory
+from chassis.allocator import expect_large_state
 from chassis.clock import Clock, SteadyClock
 from chassis.endings import end
 from chassis.measures import Measures
@@ -63,9 +62,7 @@ def run(service: str, settings_class: type[S], build: Callable[[S, Context], Awa
         settings = read(settings_class, sys.argv[1:], os.environ)
     except SettingsError as error:
         raise SystemExit(f"{service}: {error}") from None
-    # State here is large and lives long, and nearly none of it is in cycles: look for those seldom.
-    gc.set_threshold(100_000, 50, 100)
-    keep_freed_memory()
+    expect_large_state()
     logs.configure(service, settings.log_level)
     log.info("settings", extra={"settings": shown(settings)})
     try:
