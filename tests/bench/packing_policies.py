@@ -2,14 +2,17 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from typing import Any, cast
 
 import numpy as np
+from numba import njit
 from tests.bench.openb import Job, Trace
 
 from gang_scheduler.domain.nodes.node_table import NodeTable
 from gang_scheduler.domain.nodes.room import Room
-from gang_scheduler.domain.nodes.vectors import Ints, Mask, Slots
+from gang_scheduler.domain.nodes.vectors import Ints, Mask
 from gang_scheduler.domain.pods.pod_shape import PodShape
+from gang_scheduler.domain.score.appraisal import Appraisal
 from gang_scheduler.domain.score.mixture import Ask, Census, Floats, ask_of
 
 LARGEST_CPU, LARGEST_CARDS = 128_000, 800
@@ -26,10 +29,11 @@ class Reference:
     models: Sequence[str]
     census: Census = field(default_factory=Census)
     version: int = 1
+    appraisal: Appraisal | None = None
 
     def install(self, room: Room) -> None:
         """Score the nodes of ``room`` from now on."""
-        room.foresight = room.views.foresight = self  # type: ignore[assignment]
+        room.foresight = room.views.foresight = self
 
     def renew(self) -> None:
         """Nothing is learned."""
@@ -37,25 +41,30 @@ class Reference:
     def keep_up(self) -> None:
         """Nothing is learned."""
 
-    def scores(self, shape: PodShape, slots: Slots) -> Ints:
+    def remember(self) -> bytes:
+        """Nothing was learned."""
+        return b""
+
+    def restore(self, data: Any) -> None:
+        """Nothing was learned."""
+
+    def scores(self, shape: PodShape, places: Ints) -> Ints:
         """More is better."""
         raise NotImplementedError
 
-    def score_of(self, shape: PodShape, slot: int) -> int:
-        """The same for one node."""
-        return int(self.scores(shape, np.array([slot]))[0])
-
-    def state(self, slots: Slots) -> tuple[Ints, Ints]:
+    def state(self, places: Ints) -> tuple[Ints, Ints]:
         """Free CPU of nodes in milli-cores, and of each card of theirs how many percent."""
         row, devices = self.table.resources.rows["cpu"], self.table.devices
-        cpu = self.table.allocatable[row, slots] - self.table.used[row, slots]
-        return cpu, np.where(devices.have.core[:, slots] > 0, devices.free.core[:, slots], 0)
+        cpu = self.table.allocatable[row, places] - self.table.used[row, places]
+        return cpu, np.where(devices.have.core[:, places] > 0, devices.free.core[:, places], 0)
 
     def placed(self, cpu: Ints, free: Ints, ask: Ask) -> tuple[Ints, Ints]:
-        """The same with one more pod, on the cards that the core would give it: the fullest; of no meaning where it does not fit."""
-        order = np.where(free >= ask.percent, free, 1000)
-        rank = np.argsort(np.argsort(order, axis=0, kind="stable"), axis=0, kind="stable")
-        return cpu - ask.cpu, np.where(rank < ask.cards, np.maximum(free - ask.percent, 0), free)
+        """The same with one more pod, on the cards that the core would give it: the fullest that have enough."""
+        free = np.sort(free, axis=0)
+        if ask.cards:
+            fits = free >= ask.percent
+            free = free - ask.percent * (fits & (fits.cumsum(axis=0) <= ask.cards))
+        return cpu - ask.cpu, free
 
 
 class BestFit(Reference):
@@ -63,9 +72,9 @@ class BestFit(Reference):
 
     __slots__ = ()
 
-    def scores(self, shape: PodShape, slots: Slots) -> Ints:
+    def scores(self, shape: PodShape, places: Ints) -> Ints:
         """Millionths, more is better."""
-        cpu, free = self.placed(*self.state(slots), ask_of(shape, 1))
+        cpu, free = self.placed(*self.state(places), ask_of(shape, 1))
         left = 0.5 * cpu / LARGEST_CPU + 0.5 * free.sum(axis=0) / LARGEST_CARDS
         scores: Ints = np.rint(1_000_000 * (2 - left)).astype(np.int64)
         return scores
@@ -91,26 +100,35 @@ class Fgd(Reference):
         self.needs = np.array([(job.cpu, job.cards, job.percent) for job in jobs], np.int64).T
         self.admits = np.array([[self._admits(job, model) for model in self.models] for job in jobs])
 
-    def scores(self, shape: PodShape, slots: Slots) -> Ints:
+    def scores(self, shape: PodShape, places: Ints) -> Ints:
         """Of 100; the coarse steps are the original's, and it does worse without them."""
-        state = self.state(slots)
-        grown = self._fragments(*self.placed(*state, ask_of(shape, 1)), slots) - self._fragments(*state, slots)
+        state, known = self.state(places), (self.shares, self.needs, self.admits[:, places])
+        grown = fragments(*self.placed(*state, ask_of(shape, 1)), *known) - fragments(*state, *known)
         scores: Ints = (100 / (1 + np.exp(grown / 100))).astype(np.int64)
         return scores
-
-    def _fragments(self, cpu: Ints, free: Ints, slots: Slots) -> Floats:
-        """For each node how much of its cards, in percent of one, a typical pod cannot use, in the mean over typical pods."""
-        total = free.sum(axis=0)
-        need_cpu, cards, percent = (row.reshape(-1, 1) for row in self.needs)
-        large = free >= percent[:, :, None]
-        usable = self.admits[:, slots] & (cpu >= need_cpu) & (large.sum(axis=1) >= cards)
-        rest = np.where(large, 0, free).sum(axis=1)
-        fragments: Floats = (self.shares.reshape(-1, 1) * np.where(usable, rest, total)).sum(axis=0)
-        return fragments
 
     @staticmethod
     def _admits(job: Job, model: str) -> bool:
         return job.cards > 0 and (not job.models or model in job.models)
 
+
+def _fragments(cpu: Ints, free: Ints, shares: Floats, needs: Ints, admits: Mask) -> Floats:
+    """For each node how much of its cards, in percent of one, a typical pod cannot use, in the mean over typical pods."""
+    found = np.zeros(len(cpu))
+    for node in range(len(cpu)):
+        for pod in range(len(shares)):
+            large = total = rest = 0
+            for card in range(len(free)):
+                total += free[card, node]
+                if free[card, node] >= needs[2, pod]:
+                    large += 1
+                else:
+                    rest += free[card, node]
+            usable = admits[pod, node] and cpu[node] >= needs[0, pod] and large >= needs[1, pod]
+            found[node] += shares[pod] * (rest if usable else total)
+    return found
+
+
+fragments = cast("Callable[[Ints, Ints, Floats, Ints, Mask], Floats]", njit(_fragments))
 
 POLICIES: dict[str, Callable[[NodeTable, Trace, Sequence[str]], Reference]] = {"best-fit": BestFit, "fgd": Fgd}

@@ -17,6 +17,7 @@ import yaml
 
 from bus.jetstream import JetStreamBus
 from tidegate.api.v1 import api_pb2, api_pb2_grpc
+from tidegate.client.gathering import gathered, stream_answers
 from tidegate.fact.v1 import fact_pb2
 from tidegate_cli.supervisor import endpoint
 from tidegate_cli.supervisor.plan import UpSettings
@@ -52,11 +53,11 @@ class Facts:
 
     async def until(self, seen: dict[str, float], names: list[str], timeout: float = 60.0) -> float:
         """When the last of ``names`` was seen; raises TimeoutError."""
-        waiting = dict.fromkeys(names)
+        waiting = list(names)
         async with asyncio.timeout(timeout):
             while True:
-                while waiting and (last := next(reversed(waiting))) in seen:
-                    del waiting[last]
+                while waiting and waiting[-1] in seen:
+                    waiting.pop()
                 if not waiting:
                     return max(seen[name] for name in names)
                 await self._grown.wait()
@@ -80,14 +81,15 @@ class System:
         _check(await self.stub.Apply(request, metadata=self.metadata))
 
     async def apply_stream(self, requests: list[api_pb2.ApplyRequest]) -> None:
-        """All of them one by one on one open stream, without waiting for answers in between."""
+        """All of them one by one on one open stream, as the client does it, without waiting for answers in between."""
 
-        async def sending() -> AsyncIterator[api_pb2.ApplyStreamRequest]:
+        async def sending() -> AsyncIterator[api_pb2.ApplyRequest]:
             for request in requests:
-                yield api_pb2.ApplyStreamRequest(apply=request)
+                yield request
 
-        async for response in self.stub.ApplyStream(sending(), metadata=self.metadata):
-            _check(response.applied)
+        async for response in self.stub.ApplyStream(gathered(sending()), metadata=self.metadata):
+            for answer in stream_answers(response):
+                _check(answer)
 
     def processes(self) -> list[psutil.Process]:
         found = endpoint.read(self.folder)

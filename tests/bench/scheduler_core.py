@@ -4,7 +4,6 @@ import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
-from chassis.allocator import expect_large_state
 from gang_scheduler.domain.core import SchedulerCore
 from kube import Decision, Event, Key, Manifest, Object, Outcome, Verb
 
@@ -68,8 +67,7 @@ def template(**requests: object) -> Manifest:
 
 
 def cluster(nodes: int, gpus: int = 0) -> SchedulerCore:
-    """A core that knows ``nodes`` empty nodes and one open queue, in a process that is set up as the service's is."""
-    expect_large_state()
+    """A core that knows ``nodes`` empty nodes and one open queue."""
     core = SchedulerCore()
     core.fold([Event(None, node(f"node-{number:05}", 64, gpus if number % 2 else 0)) for number in range(nodes)], NOW)
     core.hear("queue_manager", Decision("EntitlementsComputed", Key("", "", ""), payload={"queues": {"default": {}}}))

@@ -333,7 +333,12 @@ SECTIONS = (
             ),
             _place("WorkloadEvicted", "The quota of running pods was taken back, so they leave.", "EVICT Pod"),
             _place("ClaimReleased", "Pods have ended that had a resource claim.", "STATUS ResourceClaim"),
-            _place("ReservationPlaced", "Room is held for the owners of a Reservation.", "STATUS Reservation"),
+            Event(
+                "ReservationPlaced",
+                "gang_scheduler",
+                "Room is held for the owners of a Reservation, or will be when pods have left it.",
+                ("STATUS Reservation", "PATCH Pod"),
+            ),
             _place("ReservationUsed", "A Reservation for one pod has been taken.", "STATUS Reservation"),
             _place(
                 "ReservationObserved",

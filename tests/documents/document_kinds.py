@@ -27,8 +27,8 @@ SUPPORT = (
     Support(
         "Pod",
         ("gang_scheduler", "node_agent", "cluster_gateway"),
-        "requests with init containers, sidecars and overhead; node selector, node affinity, tolerations, pod affinity and "
-        "anti-affinity, topology spread, host ports, scheduling gates, nominated nodes, volume "
+        "requests with init containers, sidecars and overhead, `runtimeClassName`; node selector, node affinity, "
+        "tolerations, pod affinity and anti-affinity, topology spread, host ports, scheduling gates, nominated nodes, volume "
         "claims, priority and `preemptionPolicy`, whole cards and shares of "
         "cards, CPUs of its own (bind and exclusive policies), NUMA policies, RDMA devices near its cards; command, arguments, "
         "environment, probes, hooks, init containers and sidecars, restart policy, deadlines, grace; limits, users and "
@@ -99,6 +99,13 @@ SUPPORT = (
         "the order in which gangs of a queue are served; preemption inside a queue, `preemptionPolicy`",
     ),
     Support(
+        "RuntimeClass.node.k8s.io",
+        ("cluster_gateway", "queue_manager", "gang_scheduler"),
+        "`overhead`, `scheduling.nodeSelector` and `scheduling.tolerations` are added to every pod that names it, also to those "
+        "of jobs; a pod without its class, or one that contradicts it, waits with the reason",
+        "`handler`",
+    ),
+    Support(
         "Deployment.apps",
         ("cluster_gateway",),
         "replicas, rolling updates and `Recreate`, history, `paused`, progress deadline",
@@ -150,9 +157,10 @@ SUPPORT = (
         "placed like the pod of its template (`nodeName` included) where there is free room; holds it for its owners (any "
         "of the list, all that one names), who use it first; `allocateOnce`, `allocatePolicy`, restricted options, `ttl`, "
         "`expires`, `unschedulable`, taints, order; resizing; on pods `reservation-affinity`, `exact-match-reservation`, "
-        "`reservation-ignored`. It is charged to no queue, evicts nobody and is evicted by nobody; a day after it is over it "
-        "is deleted. Phases Pending, Available, Succeeded, Failed (reason `Expired`)",
-        "`preAllocation`; labels of the template do not count for other pods' affinity",
+        "`reservation-ignored`; `preAllocation` over running pods, with its policy. It is charged to no queue, evicts nobody and "
+        "is evicted by nobody; a day after it is over it is deleted. Phases Pending, Waiting, Available, Succeeded, Failed "
+        "(reason `Expired`)",
+        "labels of the template do not count for other pods' affinity",
     ),
     Support(
         "Command.bus.volcano.sh", ("job_controller", "queue_manager"), "actions on jobs; opening and closing queues"
@@ -206,10 +214,11 @@ SUPPORT = (
         "NodeMetric.slo.koordinator.sh",
         ("cluster_gateway", "gang_scheduler"),
         "made from what node agents measure, for `tidegate top`; nodes whose fresh usage, percentiles included, is above their "
-        "threshold take no more pods",
+        "threshold take no more pods; with `scoreWeight` those that use less come first",
     ),
-    Support(
-        "PodGroup.scheduling.x-k8s.io", ("gang_scheduler",), "`minMember`, `scheduleTimeoutSeconds`", "`minResources`"
+    *(
+        Support(f"PodGroup.{group}", ("gang_scheduler",), "`minMember`, `scheduleTimeoutSeconds`", "`minResources`")
+        for group in ("scheduling.x-k8s.io", "scheduling.sigs.k8s.io")
     ),
     Support(
         "ElasticQuota.scheduling.sigs.k8s.io",
@@ -287,9 +296,10 @@ SUPPORT = (
         "ResourceClaim.resource.k8s.io",
         ("gang_scheduler", "cluster_gateway"),
         "devices that are chosen with the binding and given back when the last pod has ended: counts, `All`, `firstAvailable`, "
-        "CEL selectors, `matchAttribute` and `distinctAttribute`, tolerations, `adminAccess`, shared claims; opaque `config` is "
+        "CEL selectors, `matchAttribute` and `distinctAttribute`, tolerations, `adminAccess`, shared claims, `capacity` of devices "
+        "that several claims share; opaque `config` is "
         "handed on",
-        "consumable capacity, binding conditions, `config` of classes; nobody is evicted for devices of claims; node agents of "
+        "binding conditions, `config` of classes; nobody is evicted for devices of claims; node agents of "
         "this product prepare no devices of drivers",
     ),
     Support("ResourceClaimTemplate.resource.k8s.io", ("cluster_gateway",), "a claim for each pod, gone with its end"),
@@ -297,7 +307,8 @@ SUPPORT = (
     Support(
         "ResourceSlice.resource.k8s.io",
         ("gang_scheduler",),
-        "pools and generations, attributes, capacity, taints, shared counters, devices of one node, of some or of all",
+        "pools and generations, attributes, capacity (`allowMultipleAllocations`, "
+        "`requestPolicy`), `bindsToNode`, taints, shared counters, devices of one node, of some or of all",
     ),
     Support(
         "Device.scheduling.koordinator.sh",

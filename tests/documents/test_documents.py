@@ -108,8 +108,11 @@ def test_every_actor_in_the_document_names_the_kind_in_its_code() -> None:
 
 def _names(service: str, kind: str) -> bool:
     own = [file.read_text() for file in (ROOT / "services" / service / "src").glob("**/*.py")]
-    shared = ROOT / "libs" / "kube" / "src" / "kube" / "volumes.py"
-    texts = [*own, *([shared.read_text()] if any("from kube.volumes import" in text for text in own) else [])]
+    shared = [ROOT / "libs" / "kube" / "src" / "kube" / f"{name}.py" for name in ("volumes", "runtime_classes")]
+    texts = [
+        *own,
+        *(file.read_text() for file in shared if any(f"from kube.{file.stem} import" in text for text in own)),
+    ]
     short, _, group = kind.partition(".")
     return any(f'"{kind}"' in text or (group and f'"{short}' in text and group in text) for text in texts) or (
         short in ("TrainingRuntime", "ClusterTrainingRuntime")

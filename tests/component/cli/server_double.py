@@ -86,8 +86,12 @@ class ServerDouble(api_pb2_grpc.TidegateServiceServicer):
     def ApplyStream(self, request_iterator: Any, context: Any) -> Iterator[Any]:
         for request in request_iterator:
             self._begin("ApplyStream", request, context)
-            results = [self._applied(json.loads(manifest), request.apply) for manifest in request.apply.manifests]
-            yield api_pb2.ApplyStreamResponse(applied=api_pb2.ApplyResponse(results=results, revision=self.revision))
+            first, *others = map(self._answer, (request.apply, *request.more))
+            yield api_pb2.ApplyStreamResponse(applied=first, more=others)
+
+    def _answer(self, request: Any) -> Any:
+        results = [self._applied(json.loads(manifest), request) for manifest in request.manifests]
+        return api_pb2.ApplyResponse(results=results, revision=self.revision)
 
     def _applied(self, manifest: Manifest, request: Any) -> Any:
         key = key_of(manifest)

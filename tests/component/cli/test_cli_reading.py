@@ -228,6 +228,30 @@ def test_wait_ends_with_1_when_the_time_is_over_or_the_object_is_gone(
     assert "was deleted before it came to phase=Running" in ended.err
 
 
+@pytest.mark.parametrize(
+    ("phase", "goal", "code"),
+    [
+        ("Completed", "Running", 1),
+        ("Failed", "Running", 1),
+        ("Completed", "Failed", 1),
+        ("Completed", "completed", 0),
+        ("Terminated", "Pending", 1),
+    ],
+)
+def test_wait_ends_at_once_when_the_phase_cannot_come_any_more(
+    tidegate: Any, server: Any, job: Manifest, phase: str, goal: str, code: int
+) -> None:
+    """Whether the job has ended before, or ends while it is waited for."""
+    ended = {**job, "status": {"state": {"phase": phase}}}
+    server.put({**job, "status": {"state": {"phase": "Inqueue"}}})
+    server.soon(0.2, server.put, ended)
+    for _ in range(2):
+        done = tidegate("wait", "job/ring", f"--for=phase={goal}", "--timeout", "60s")
+        assert done.code == code
+        if code:
+            assert f"has ended: it is {phase} and does not come to phase={goal} any more" in done.err
+
+
 def test_logs_of_a_pod_are_its_bytes_and_those_of_a_job_stand_behind_pod_names(
     tidegate: Any, server: Any, pod: Make, job: Manifest
 ) -> None:

@@ -42,6 +42,8 @@ def namespace(**labels: str) -> Store:
         ([ask(count="2")], "must be a whole number"),
         ([ask(allocationMode="All", count=2)], "goes with ExactCount only"),
         ([ask(adminAccess=True)], "resource.kubernetes.io/admin-access=true"),
+        ([ask(capacity={"requests": {"memory": "much"}})], "must be a quantity"),
+        ([ask(capacity={"requests": "much"})], "capacity.requests"),
     ],
 )
 def test_a_claim_that_cannot_be_met_or_may_not_be_made_is_refused(kind: str, requests: list[Any], said: str) -> None:

@@ -231,6 +231,47 @@ def test_an_elastic_quota_hangs_under_one_that_is_a_parent(gate: Any) -> None:
     assert list(gate.wrong(quota("dept", 10, 10))) == [f'metadata.labels["{QUOTA}is-parent"]']
 
 
+def test_an_elastic_quota_limits_what_its_parent_limits(gate: Any) -> None:
+    """What one of them left out would be unlimited there."""
+    gate.apply(quota("dept", 10, 10, holds=True))
+    team = quota("team", 1, 5, "dept")
+    team["spec"]["max"]["memory"] = "1Gi"
+    assert list(gate.wrong(team)) == ["spec.max.memory"]
+    team["spec"] = {"min": {}, "max": {}}
+    assert list(gate.wrong(team)) == ["spec.max.cpu"]
+
+
+@pytest.mark.parametrize(
+    ("weight", "said"), [('{"cpu": -1}', "must not be negative"), ("[1]", "JSON map"), ("heavy", "JSON map")]
+)
+def test_a_shared_weight_is_amounts_that_are_not_negative(gate: Any, weight: str, said: str) -> None:
+    made = quota("team", 1, 5)
+    made["metadata"]["annotations"] = {QUOTA + "shared-weight": weight}
+    assert said in next(iter(gate.wrong(made).values()))
+    made["metadata"]["annotations"] = {QUOTA + "shared-weight": '{"cpu": 3}'}
+    assert not gate.wrong(made)
+
+
+def test_a_namespace_belongs_to_one_elastic_quota(gate: Any) -> None:
+    first, second = quota("first", 1, 5), quota("second", 1, 5)
+    first["metadata"]["annotations"] = {QUOTA + "namespaces": '["lab", "shop"]'}
+    gate.apply(first)
+    assert not gate.wrong(first)
+    second["metadata"]["annotations"] = {QUOTA + "namespaces": '["yard", "lab"]'}
+    assert "lab belongs to quota first" in next(iter(gate.wrong(second).values()))
+    second["metadata"]["annotations"] = {QUOTA + "namespaces": "lab"}
+    assert "JSON list" in next(iter(gate.wrong(second).values()))
+
+
+@pytest.mark.parametrize("kind", ["ClusterQueue", "Cohort", "LocalQueue"])
+def test_a_weight_of_fair_sharing_is_not_negative(gate: Any, kind: str) -> None:
+    target = {"clusterQueue": "q"} if kind == "LocalQueue" else {}
+    assert list(gate.wrong(thing(kind, "a", spec={**target, "fairSharing": {"weight": -1}}))) == [
+        "spec.fairSharing.weight"
+    ]
+    assert not gate.wrong(thing(kind, "a", spec={**target, "fairSharing": {"weight": "0.5"}}))
+
+
 def test_cohorts_make_a_tree(gate: Any) -> None:
     gate.apply(thing("Cohort", "a", spec={}))
     gate.apply(thing("Cohort", "b", spec={"parentName": "a"}))

@@ -84,6 +84,10 @@ def test_an_elastic_job_ranges_from_its_workers_to_its_workers(gate: Any) -> Non
         (torch("1job"), "metadata.name"),
         (torch("j" * 60), "metadata.name"),
         (job("PyTorchJob", {}), "spec.pytorchReplicaSpecs"),
+        (
+            job("PyTorchJob", {"Worker": {"template": {"spec": {"containers": [{"name": "pytorch"}]}}}}),
+            "spec.pytorchReplicaSpecs.Worker.template.spec.containers[0].image",
+        ),
         (job("PyTorchJob", {"Worker": replica("pytorch", -1)}), "spec.pytorchReplicaSpecs.Worker.replicas"),
         (
             job("PyTorchJob", {"Worker": replica("pytorch", restartPolicy="Maybe")}),

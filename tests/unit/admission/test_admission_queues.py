@@ -24,7 +24,7 @@ def job(queue_name: str | None = None, namespace: str = "default") -> dict[str, 
 
 def test_a_new_queue_is_open_below_the_root_with_weight_one(gate: Any) -> None:
     stored = gate.apply(queue("q", weight=0))
-    assert stored["spec"] == {"weight": 1, "reclaimable": True, "parent": "root"}
+    assert stored["spec"] == {"weight": 1, "reclaimable": True, "dequeueStrategy": "traverse", "parent": "root"}
     assert stored["status"] == {"state": "Open"}
 
 
@@ -76,6 +76,14 @@ def test_a_parent_cannot_shrink_below_its_children(gate: Any) -> None:
     assert set(wrong) == {"spec.capability.cpu", "spec.deserved.cpu"}
 
 
+def test_a_grandparent_cannot_shrink_below_who_is_limited_by_it_alone(gate: Any) -> None:
+    gate.apply(queue("top", capability={"cpu": 8, "memory": "8Gi"}))
+    gate.apply(queue("middle", "top", capability={"memory": "4Gi"}))
+    gate.apply(queue("leaf", "middle", capability={"cpu": 7, "memory": "4Gi"}))
+    assert list(gate.wrong(queue("top", capability={"cpu": 6, "memory": "8Gi"}))) == ["spec.capability.cpu"]
+    assert not gate.wrong(queue("top", capability={"cpu": 7, "memory": "4Gi"}))
+
+
 def test_an_update_of_a_child_does_not_count_it_twice(gate: Any) -> None:
     gate.apply(queue("dept", deserved={"cpu": 6}))
     gate.apply(queue("team", "dept", deserved={"cpu": 4}))
@@ -102,7 +110,9 @@ def test_the_tree_is_at_most_five_queues_deep(gate: Any) -> None:
 
 
 def test_a_queue_with_running_pods_cannot_become_a_parent(gate: Any) -> None:
-    gate.apply(queue("busy"), allocated={"pods": "3"})
+    gate.apply(queue("busy"), allocated={"cpu": "3"})
+    gate.apply(queue("idle"), allocated={"cpu": "0"})
+    assert not gate.wrong(queue("team", "idle"))
     assert "running pods" in gate.wrong(queue("team", "busy"))["spec.parent"]
 
 

@@ -32,9 +32,11 @@ def test_a_reservation_that_says_when_it_ends_has_no_span(gate: Any) -> None:
     assert "ttl" not in gate.apply(thing("Reservation", spec))["spec"]
 
 
-def test_who_wants_to_reserve_what_others_use_is_warned(gate: Any) -> None:
-    gate.apply(thing("Reservation", {"template": POD, "owners": OWNERS, "preAllocation": True}))
-    assert "preAllocation" in gate.warnings[0]
+def test_a_reservation_may_be_for_room_that_others_use(gate: Any) -> None:
+    policy = {"mode": "Cluster", "enableMultiple": True}
+    spec = {"template": POD, "owners": OWNERS, "preAllocation": True, "preAllocationPolicy": policy}
+    assert gate.apply(thing("Reservation", spec))["spec"]["preAllocationPolicy"] == policy
+    assert gate.warnings == ()
 
 
 @pytest.mark.parametrize(
@@ -42,6 +44,11 @@ def test_who_wants_to_reserve_what_others_use_is_warned(gate: Any) -> None:
     [
         ("Reservation", {"owners": OWNERS}, "spec.template.spec.containers"),
         ("Reservation", {"template": POD}, "spec.owners"),
+        (
+            "Reservation",
+            {"template": POD, "owners": OWNERS, "preAllocationPolicy": {"mode": "All"}},
+            "spec.preAllocationPolicy.mode",
+        ),
         ("Reservation", {"template": POD, "owners": [{}]}, "spec.owners[0]"),
         ("Reservation", {"template": POD, "owners": OWNERS, "ttl": "soon"}, "spec.ttl"),
         ("Reservation", {"template": POD, "owners": OWNERS, "expires": "soon"}, "spec.expires"),

@@ -284,12 +284,12 @@ def test_who_waits_for_a_gateway_that_does_not_come_back_is_told_so(desk: Any) -
 
 
 def test_what_the_gateway_cannot_store_fails_alone(desk: Any) -> None:
-    store = desk.gateway.local.cluster.create
+    store = desk.gateway.local.cluster.create_all
 
-    def picky(key: Key, *parts: Any) -> Any:
-        if key.name == "cursed":
+    def picky(keys: list[Key], *parts: Any) -> Any:
+        if any(key.name == "cursed" for key in keys):
             raise ValueError("no room for this one")
-        return store(key, *parts)
+        return store(keys, *parts)
 
     desk.gateway.local.cluster = _Picky(desk.gateway.local.cluster, picky)
     tasks = [desk.ask(Change(config(name))) for name in ("a", "cursed", "b")]
@@ -302,9 +302,9 @@ def test_what_the_gateway_cannot_store_fails_alone(desk: Any) -> None:
 class _Picky:
     """A cluster of which one method is another."""
 
-    def __init__(self, cluster: Any, create: Any) -> None:
+    def __init__(self, cluster: Any, create_all: Any) -> None:
         object.__setattr__(self, "_cluster", cluster)
-        object.__setattr__(self, "create", create)
+        object.__setattr__(self, "create_all", create_all)
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._cluster, name)

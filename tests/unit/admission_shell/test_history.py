@@ -1,10 +1,12 @@
 """What was decided and what came of it, from logs that are read side by side."""
 
+from collections.abc import AsyncIterator
 from typing import Any
 
 import pytest
 
 from admission.history import History
+from admission.view import View
 from kube import Decision, Edit, Key, Outcome
 from tidegate import subjects
 from tidegate.codec.decisions import CommitHead, encode_commit
@@ -106,3 +108,29 @@ def test_members_that_are_written_at_once_are_told_one_by_one(told: Told) -> Non
     assert [one.about.name for one in told.history.writes.newest("", None, 2)] == ["a", "c"]
     assert told.history.writes.newest("team", None, 9) == []
     assert told.history.writes.newest("", None, 9, lambda key: key.name == "c")[0].message == "ada created Job c"
+
+
+def test_what_somebody_has_read_already_is_noted_once_and_not_read_again(told: Told) -> None:
+    """The log is read for the past; what the view of the facts is told of from then on comes from there."""
+    log = told.desk.bus.log(subjects.FACTS)
+    read, readers = log.read, list[int]()
+
+    async def counted(after: int) -> AsyncIterator[Any]:
+        readers.append(after)
+        try:
+            async for entries in read(after):
+                yield entries
+        finally:
+            readers.remove(after)
+
+    def write(name: str) -> None:
+        made = Edit(Key(JOB.kind, "default", name), "u", {}, {}, {}, fresh=True, actor="ada")
+        told.put(subjects.FACTS, encode(FactSet(6, (made,))))
+
+    log.read = counted
+    write("past")
+    told.follow(told.history.follow_outcomes(), View(told.desk.bus, told.history.hear).run())
+    for name in ("first", "second", "third"):
+        write(name)
+        assert len(readers) == 1
+    assert [one.about.name for one in told.history.writes.newest("", None, 9)] == ["past", "first", "second", "third"]

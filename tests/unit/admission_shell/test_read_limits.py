@@ -12,6 +12,7 @@ from admission.happening import Happening
 from admission.history import History
 from admission.rpc import Servicer
 from admission.users import User, Users
+from admission.view import View
 from kube import Key
 from tidegate import subjects
 from tidegate.api.v1 import api_pb2
@@ -151,3 +152,17 @@ def test_of_what_has_no_namespace_only_what_tells_of_others_is_kept_back(desk: A
 def test_who_one_is_says_what_may_be_read(desk: Any, servicer: Servicer) -> None:
     answers = [desk.do(servicer.WhoAmI(api_pb2.WhoAmIRequest(), Call(token))) for token in ("ta", "tb")]
     assert [list(one.reads) for one in answers] == [["shared", "research"], ["*"]]
+
+
+def test_who_asks_a_server_that_has_just_started_is_answered_when_it_has_read_everything(
+    desk: Any, servicer: Servicer
+) -> None:
+    """Until then it would say that there is nothing."""
+    fresh = View(desk.bus)
+    young = Servicer(desk.bus, fresh, desk.applier, Users([BOB]), History(desk.bus, ()))
+    name = api_pb2.ObjectName(kind="cm", namespace="research", name="x")
+    asked = desk.begin(young.Get(api_pb2.GetRequest(name=name), Call("tb")))
+    assert not asked.done()
+    desk.tasks.append(desk.loop.create_task(fresh.run()))
+    desk.loop.settle()
+    assert where([asked.result().manifest]) == ["research"]

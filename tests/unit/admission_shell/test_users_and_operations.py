@@ -24,10 +24,25 @@ def test_a_missing_file_is_made_with_an_admin_that_only_its_owner_can_read(tmp_p
 
 def test_a_user_writes_only_in_the_namespaces_named(tmp_path: Path) -> None:
     file = tmp_path / "users.yaml"
-    file.write_text("- {name: ann, token: t1, namespaces: [team-a, team-b]}\n- {name: bob, token: t2}\n")
+    file.write_text(
+        "- {name: ann, token: t1, namespaces: [team-a, team-b]}\n- {name: bob, token: t2, namespaces: ['*']}\n"
+    )
     ann, bob = (Users.load(file).authenticate(f"Bearer {token}") for token in ("t1", "t2"))
     assert [ann.may_write(space) for space in ("team-a", "team-b", "other", "")] == [True, True, False, False]
     assert bob.may_write("other") and bob.may_write("")
+
+
+def test_a_user_without_namespaces_writes_nowhere_and_reads_everything(tmp_path: Path) -> None:
+    """What was left out must not give more than what could have been written."""
+    file = tmp_path / "users.yaml"
+    file.write_text("- {name: eve, token: t1}\n- {name: bob, token: t2, namespaces: []}\n")
+    for token in ("t1", "t2"):
+        user = Users.load(file).authenticate(f"Bearer {token}")
+        assert not user.may_write("default") and not user.may_write("") and user.reads_all
+        with pytest.raises(
+            Denied, match=r"may not write in namespace default; allowed: nothing, .* \[\"\*\"\] stands for all"
+        ):
+            user.check_write("default")
 
 
 @pytest.mark.parametrize("name", ["gang_scheduler", "cluster_gateway", "node/n1", ""])

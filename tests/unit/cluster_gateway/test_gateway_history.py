@@ -63,6 +63,29 @@ def test_a_snapshot_that_is_asked_for_never_holds_what_is_not_stored_yet(make_ri
     assert sequence == rig.do(log.last()) and "c" in names
 
 
+def test_nobody_waits_while_a_snapshot_is_made_and_it_holds_what_was_when_it_was_due(make_rig: Any) -> None:
+    rig = make_rig(snapshot_entries=5)
+    log = rig.bus.log(subjects.FACTS)
+    put, held = log.put_snapshot, rig.loop.create_future()
+
+    async def slow(sequence: int, content: bytes) -> None:
+        await held
+        await put(sequence, content)
+
+    log.put_snapshot = slow
+    for number in range(12):
+        rig.write(config(f"c{number}"))
+        assert rig.gateway.local.store.get(Key("ConfigMap", "default", f"c{number}")).revision == rig.revision
+    assert rig.do(log.snapshot()) is None
+    held.set_result(None)
+    rig.loop.settle()
+    sequence, content = rig.do(log.snapshot(12))
+    snapshot = fact_pb2.Snapshot.FromString(content)
+    names = {change.name for part in snapshot.parts for change in part.changes}
+    assert snapshot.revision == sequence == 5
+    assert names & {f"c{number}" for number in range(12)} == {f"c{number}" for number in range(sequence - 1)}
+
+
 def test_a_gateway_that_has_not_begun_keeps_no_snapshot(make_rig: Any) -> None:
     rig = make_rig()
     rig.kill()

@@ -119,7 +119,7 @@ def test_a_snapshot_of_several_parts_is_whole(monkeypatch: object) -> None:
     snapshot = fact_pb2.Snapshot.FromString(facts.encode_snapshot(items, 9, 1, {}))
     loaded = Store()
     facts.fold_snapshot(loaded, snapshot)
-    assert len(snapshot.parts) == 3
+    assert len(snapshot.parts) == 9
     assert contents(loaded) == {item.key: (item.metadata, {}, {}, 3, 2) for item in items}
 
 

@@ -2,6 +2,8 @@
 
 from typing import Any
 
+import pytest
+
 KOORDINATOR = "gang.scheduling.koordinator.sh/"
 
 
@@ -158,6 +160,26 @@ def test_pods_name_their_gang_in_annotations(toy: Any) -> None:
     toy.settle()
     assert toy.bound() == []
     toy.node("n2", cpu=2)
+    toy.settle()
+    assert toy.bound() == ["w-0", "w-1", "w-2"]
+
+
+@pytest.mark.parametrize(
+    ("group", "label"),
+    [
+        ("scheduling.x-k8s.io", "scheduling.x-k8s.io/pod-group"),
+        ("scheduling.sigs.k8s.io", "pod-group.scheduling.sigs.k8s.io"),
+    ],
+)
+def test_pods_name_a_group_of_the_scheduler_plugins_by_label(toy: Any, group: str, label: str) -> None:
+    toy.put(
+        {"apiVersion": f"{group}/v1alpha1", "kind": "PodGroup", "metadata": {"name": "g"}, "spec": {"minMember": 3}}
+    )
+    toy.node("n1", cpu=2)
+    toy.pods("w", 3, cpu=1, labels={label: "g"})
+    toy.settle()
+    assert toy.bound() == []
+    toy.node("n2", cpu=1)
     toy.settle()
     assert toy.bound() == ["w-0", "w-1", "w-2"]
 

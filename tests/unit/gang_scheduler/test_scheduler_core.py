@@ -123,7 +123,11 @@ def test_a_group_that_waited_shows_that_it_runs(toy: Any) -> None:
     toy.pods("g", 2, group="g", cpu=1)
     toy.settle()
     (condition,) = toy.status("g")["conditions"]
-    assert (condition["type"], condition["status"], condition["reason"]) == ("Unschedulable", "True", "NeverFits")
+    assert (condition["type"], condition["status"], condition["reason"]) == (
+        "Unschedulable",
+        "True",
+        "NotEnoughResources",
+    )
     toy.node("m", cpu=1)
     toy.settle()
     states = {item["type"]: item["status"] for item in toy.status("g")["conditions"]}

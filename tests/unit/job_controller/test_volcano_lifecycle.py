@@ -147,3 +147,17 @@ def test_a_gang_does_not_wait_for_pods_that_wait_for_the_gang(cluster: Any, job:
     spec = cluster.get(f"PodGroup/j-{cluster.get('Job/j').uid}").spec
     assert (spec["minMember"], spec["minTaskMember"], spec["minResources"]) == (2, {"a": 2, "b": 0}, {"cpu": "2"})
     assert set(cluster.pods()) == {"j-a-0", "j-a-1", "j-b-0"}
+
+
+def test_the_minimum_counts_the_most_important_tasks_and_the_overhead_of_runtime_classes(
+    cluster: Any, job: Job
+) -> None:
+    """Of two tasks one pod has to start: the one whose class is higher, with what its runtime needs."""
+    cluster.apply(
+        "apiVersion: scheduling.k8s.io/v1\nkind: PriorityClass\nmetadata: {name: high}\nvalue: 1000",
+        "apiVersion: node.k8s.io/v1\nkind: RuntimeClass\nmetadata: {name: vm}\noverhead: {podFixed: {cpu: 500m}}",
+    )
+    important = job(tasks="{name: a, replicas: 1}; {name: b, replicas: 1}", minAvailable=1)
+    head, _, tail = important.rpartition("containers:")
+    cluster.apply(f"{head}priorityClassName: high, runtimeClassName: vm, containers:{tail}")
+    assert cluster.get(f"PodGroup/j-{cluster.get('Job/j').uid}").spec["minResources"] == {"cpu": "1500m"}

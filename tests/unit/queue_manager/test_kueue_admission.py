@@ -258,3 +258,29 @@ def test_a_held_queue_keeps_what_runs_and_a_drained_one_does_not(play: Any, one_
 - apply: [{held.replace("stopPolicy: Hold", "stopPolicy: None")}]
 - expect: {{count: [{{labels: {{job-name: j}}, running: 3}}]}}
 """)
+
+
+CLASS = """
+apiVersion: node.k8s.io/v1
+kind: RuntimeClass
+metadata: {name: vm}
+handler: vm
+overhead: {podFixed: {cpu: 500m}}
+"""
+
+
+@pytest.mark.parametrize("manifest", [JOB, TRAIN, OWN], ids=["Job", "PyTorchJob", "Workload"])
+def test_the_overhead_of_a_runtime_class_is_part_of_the_quota_that_a_job_needs(
+    play: Any, one_line: Any, manifest: str
+) -> None:
+    """Three pods of one CPU need 4.5 with their overhead, and the queue has four; two pods need three."""
+    named = one_line(manifest).replace("containers:", "runtimeClassName: vm, containers:")
+    used, waiting = (3, 0) if manifest == OWN else (0, 1)
+    play(f"""
+- apply: [{one_line(CLASS)}]
+- apply: [{named}]
+- expect:
+    object:
+      - {{ref: LocalQueue/q, path: 'status.flavorsReservation[0].resources[0].total', equals: "{used}"}}
+      - {{ref: LocalQueue/q, path: status.pendingWorkloads, equals: {waiting}}}
+""")

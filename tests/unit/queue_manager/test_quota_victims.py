@@ -99,14 +99,14 @@ def test_who_found_nobody_to_send_away_looks_again_when_others_borrow_more(clust
     cluster = cluster_of(QueuePolicy(queueing="cohort", fair=True))
     for name in "ab":
         put_queue(cluster, name, 3, "team", preemption={"reclaimWithinCohort": "Any"})
-    put_pod(cluster, "within", 3, "b")
-    run(cluster, "within")
+    put_pod(cluster, "base", 3, "b")
+    run(cluster, "base")
     put_pod(cluster, "wide", 4, "a")
     cluster.settle()
     assert revoked(cluster) == {}
     put_pod(cluster, "more", 2, "b")
     run(cluster, "more")
-    assert revoked(cluster) == {"within": "InCohortReclamation"}
+    assert revoked(cluster) == {"base": "InCohortReclamation"}
     cluster.restart()
     assert {decision.name for decision in cluster.settle()} <= {"EntitlementsComputed", "QuotaUseReported"}
 
@@ -258,3 +258,16 @@ def assert_within_quota(cluster: Any) -> None:
 
 def _nonzero(usage: dict[str, dict[Any, int]]) -> dict[str, dict[Any, int]]:
     return {name: {place: amount for place, amount in used.items() if amount} for name, used in usage.items()}
+
+
+def test_of_equals_the_first_by_name_goes(cluster_of: Any) -> None:
+    """So it is in Kueue, whose example of four borrowers of one instant this is: one of each queue, and the smaller ones."""
+    cluster = cluster_of(QueuePolicy(queueing="cohort", fair=True))
+    for name in "abc":
+        put_queue(cluster, name, 3, "team", preemption={"reclaimWithinCohort": "Any"})
+    for name, amount in (("b1", 2), ("b2", "2500m"), ("c1", 2), ("c2", "2500m")):
+        put_pod(cluster, name, amount, name[0])
+        run(cluster, name)
+    put_pod(cluster, "new", "3500m", "a")
+    cluster.settle()
+    assert set(revoked(cluster)) == {"b1", "c1"}

@@ -17,6 +17,7 @@ class Folded:
     at_ms: int
     events: list[Event]
     outcomes: list[Outcome]
+    message: fact_pb2.ChangeSet
 
 
 @dataclass(slots=True)
@@ -39,7 +40,7 @@ class FactFold:
         events = facts.fold(self.store, message, entry.sequence, self.interest)
         self.at_ms = message.at_ms
         self.positions.update(message.positions)
-        return Folded(entry.sequence, message.at_ms, events, list(facts.outcomes(message)))
+        return Folded(entry.sequence, message.at_ms, events, list(facts.outcomes(message)), message)
 
     def start_from(self, content: bytes) -> list[Event]:
         """Fill the empty fold from a snapshot."""

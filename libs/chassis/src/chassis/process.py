@@ -13,9 +13,10 @@ from prometheus_client import start_http_server
 
 from bus.jetstream import JetStreamBus
 from chassis import logs
-from chassis.allocator import expect_large_state
+from chassis.allocator import keep_freed_memory
 from chassis.clock import Clock, SteadyClock
 from chassis.endings import end
+from chassis.garbage import search_in_steps, search_when_quiet
 from chassis.measures import Measures
 from chassis.role import Workplace
 from chassis.rpc_server import Add, RpcServer
@@ -62,7 +63,8 @@ def run(service: str, settings_class: type[S], build: Callable[[S, Context], Awa
         settings = read(settings_class, sys.argv[1:], os.environ)
     except SettingsError as error:
         raise SystemExit(f"{service}: {error}") from None
-    expect_large_state()
+    search_in_steps()
+    keep_freed_memory()
     logs.configure(service, settings.log_level)
     log.info("settings", extra={"settings": shown(settings)})
     try:
@@ -116,7 +118,7 @@ async def _unless(stop: asyncio.Event, work: Coroutine[object, object, R]) -> R:
 
 async def _work(stop: asyncio.Event, parts: Parts, readiness: Coroutine[object, object, None]) -> None:
     """Run every part until one of them fails, or the process is told to stop; then end them all."""
-    endless = {**parts.tasks, "readiness": readiness}
+    endless = {**parts.tasks, "readiness": readiness, "garbage": search_when_quiet()}
     tasks = [asyncio.create_task(_endless(name, work), name=name) for name, work in endless.items()]
     stopping = asyncio.create_task(_until(stop, parts), name="signals")
     try:

@@ -6,6 +6,7 @@ from kube.keys import Key, Manifest, kind_id
 from kube.kinds import KINDS, KindInfo, UnknownKind, api_version_of, find_kind, is_namespaced, key_of
 from kube.merge import merge, merge_conditions
 from kube.objects import Object, from_manifest
+from kube.runs import Events, are_alike, runs
 from kube.store import Event, Store
 from kube.times import parse_duration, parse_time, rfc3339, rfc3339_micro
 
@@ -14,6 +15,7 @@ __all__ = [
     "Decision",
     "Edit",
     "Event",
+    "Events",
     "Key",
     "KindInfo",
     "Manifest",
@@ -24,6 +26,7 @@ __all__ = [
     "UnknownKind",
     "Verb",
     "api_version_of",
+    "are_alike",
     "find_kind",
     "from_manifest",
     "is_namespaced",
@@ -35,4 +38,5 @@ __all__ = [
     "parse_time",
     "rfc3339",
     "rfc3339_micro",
+    "runs",
 ]

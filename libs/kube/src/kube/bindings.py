@@ -1,11 +1,29 @@
 """The bodies of bound pods: a template's body with the node laid over it as spec.nodeName."""
 
+from typing import Any
+
 from kube.keys import Manifest
+
+
+class BoundBody(dict[str, Any]):
+    """The body of a bound pod; ``template`` is the body that it had before, shared by all pods of one template."""
+
+    __slots__ = ("template",)
+    template: Manifest
 
 
 def with_node(body: Manifest, node: str) -> Manifest:
     """A pod's body with spec.nodeName set; all other parts are shared with ``body``."""
-    return {**body, "spec": {**(body.get("spec") or {}), "nodeName": node}}
+    template = template_of(body)
+    bound = BoundBody(template)
+    bound["spec"] = {**(template.get("spec") or {}), "nodeName": node}
+    bound.template = template
+    return bound
+
+
+def template_of(body: Manifest) -> Manifest:
+    """A pod's body as it was before the pod was bound; pods whose templates are one differ in nothing but their nodes."""
+    return body.template if type(body) is BoundBody else body
 
 
 def without_node(body: Manifest) -> tuple[Manifest, str]:

@@ -22,6 +22,13 @@ class KindInfo:
         return f"{self.kind}.{self.group}" if self.group else self.kind
 
     @property
+    def is_builtin(self) -> bool:
+        """Whether every Kubernetes cluster has the kind; the others come by a CustomResourceDefinition."""
+        if "." not in self.group:
+            return True
+        return self.group in _BUILTIN_GROUPS
+
+    @property
     def api_version(self) -> str:
         return f"{self.group}/{self.version}" if self.group else self.version
 
@@ -29,6 +36,11 @@ class KindInfo:
 class UnknownKind(ValueError):
     """A kind that Tidegate does not serve."""
 
+
+_BUILTIN_GROUPS = frozenset(
+    f"{name}.k8s.io" for name in ("scheduling", "networking", "storage", "node", "resource", "rbac.authorization")
+)
+"""Groups of Kubernetes itself with a dot in their name."""
 
 _TABLE = """
 Pod v1 pods po
@@ -80,6 +92,7 @@ TrainingRuntime trainer.kubeflow.org/v1alpha1 trainingruntimes
 ClusterTrainingRuntime trainer.kubeflow.org/v1alpha1 clustertrainingruntimes - -
 JobSet jobset.x-k8s.io/v1alpha2 jobsets
 PodGroup scheduling.x-k8s.io/v1alpha1 podgroups
+PodGroup scheduling.sigs.k8s.io/v1alpha1 podgroups
 ElasticQuota scheduling.sigs.k8s.io/v1alpha1 elasticquotas eq
 Reservation scheduling.koordinator.sh/v1alpha1 reservations - -
 Device scheduling.koordinator.sh/v1alpha1 devices - -

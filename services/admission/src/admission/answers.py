@@ -2,6 +2,7 @@
 
 import asyncio
 from collections import Counter
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 import orjson
@@ -36,17 +37,20 @@ def key_text(key: Key) -> str:
 
 def applied(result: Result) -> api_pb2.ApplyResult:
     """What became of one object of a request."""
-    return api_pb2.ApplyResult(
-        name=object_name(result.key),
-        outcome=result.outcome,
-        errors=[
-            api_pb2.FieldError(path=error.path, value="" if error.value is None else str(error.value), rule=error.rule)
-            for error in result.errors
-        ],
-        warnings=result.warnings,
-        message=result.message,
-        uid=result.uid,
+    answer = api_pb2.ApplyResult(
+        name=object_name(result.key), outcome=result.outcome, message=result.message, uid=result.uid
     )
+    answer.warnings.extend(result.warnings)
+    for error in result.errors:
+        answer.errors.add(path=error.path, value="" if error.value is None else str(error.value), rule=error.rule)
+    return answer
+
+
+def fill_response(answer: api_pb2.ApplyResponse, results: Iterable[Result], revision: int) -> api_pb2.ApplyResponse:
+    """``answer`` with what became of one request; ``revision`` holds all of it."""
+    answer.results.extend(map(applied, results))
+    answer.revision = revision
+    return answer
 
 
 def happened(item: Happening) -> api_pb2.Event:

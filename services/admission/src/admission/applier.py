@@ -6,11 +6,12 @@ import uuid
 from collections import deque
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from admission.domain.admit import KEPT_METADATA, admit, admit_delete, read_key
 from admission.domain.core_kinds import SECRET_IS_FIXED
 from admission.domain.errors import FieldError, Rejected
-from admission.domain.overlay import Overlay
+from admission.domain.overlay import Marks, Overlay
 from admission.domain.templates import Templates
 from admission.domain.updating import updated
 from admission.view import View
@@ -40,11 +41,15 @@ class NotStored(Exception):
     """The cluster gateway refuses what was asked; the text says why. Nothing of it was done."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Change:
-    """One thing that a user wants: an object stored (``manifest``), or the object of ``delete`` gone."""
+    """One thing that a user wants: an object stored (``manifest``), or the object of ``delete`` gone.
+
+    Never changed; not frozen, for many are made. With a ``name`` the one in the manifest counts for nothing.
+    """
 
     manifest: Manifest | None = None
+    name: str = ""
     delete: Key | None = None
     grace_seconds: int | None = None
     create_only: bool = False
@@ -85,13 +90,18 @@ class Applier:
         self._bus, self._view, self._tracer = bus, view, tracer or NoTracer()
         self._waiting: deque[Job] = deque()
         self._wake = asyncio.Event()
+        self._templates, self._marks = Templates(view.changed_at), Marks(view.changed_at)
 
     async def apply(self, actor: str, changes: Sequence[Change]) -> tuple[list[Result], int]:
         """The results, in order, and a revision that holds all of it. Raises Unavailable."""
+        return await self.begin(actor, changes)
+
+    def begin(self, actor: str, changes: Sequence[Change]) -> "asyncio.Future[tuple[list[Result], int]]":
+        """What apply will return, to be waited for."""
         done: asyncio.Future[tuple[list[Result], int]] = asyncio.get_running_loop().create_future()
         self._waiting.append(Job(actor, changes, done))
         self._wake.set()
-        return await done
+        return done
 
     def dry_run(self, changes: Sequence[Change]) -> list[Result]:
         """What apply would answer, without writing anything."""
@@ -174,20 +184,31 @@ class Applier:
 
     def _prepare(self, jobs: list[Job]) -> WriteDraft:
         """Check everything against the present state and what came before it in the batch."""
-        world, draft, templates = Overlay(self._view.store), WriteDraft(), Templates()
+        draft = Draft(Overlay(self._view.store, self._marks), self._view.revision, WriteDraft(), self._templates)
         for job in jobs:
-            job.results = [_prepare(change, world, draft, templates, job.meant) for change in job.changes]
-        return draft
+            job.results = [_prepare(change, draft, job.meant) for change in job.changes]
+        return draft.written
 
 
-def _prepare(change: Change, world: Overlay, draft: WriteDraft, templates: Templates, meant: dict[Key, str]) -> Result:
+class Draft(NamedTuple):
+    """What is gathered for one write: the world as it will be then, on top of that of ``revision``."""
+
+    world: Overlay
+    revision: int
+    written: WriteDraft
+    templates: Templates
+
+
+def _prepare(change: Change, draft: Draft, meant: dict[Key, str]) -> Result:
     key = change.delete or Key("", "", "")
     try:
         if change.delete is not None:
-            return _prepare_delete(change, change.delete, world, draft, meant)
-        manifest = _named(change.manifest or {})
+            return _prepare_delete(change, change.delete, draft, meant)
+        if change.name and (result := _prepare_likeness(change, draft)) is not None:
+            return result
+        manifest = _named(change)
         key = read_key(manifest)
-        return _prepare_write(key, manifest, change, world, draft, templates)
+        return _prepare_write(key, manifest, change, draft)
     except Rejected as rejected:
         return Result(key, "refused", rejected.errors, message=str(rejected))
     except Exception as error:  # what one asks for must not fail those that came with it
@@ -195,7 +216,8 @@ def _prepare(change: Change, world: Overlay, draft: WriteDraft, templates: Templ
         return Result(key, "refused", message=f"{key} cannot be checked: {type(error).__name__}: {error}")
 
 
-def _prepare_delete(change: Change, key: Key, world: Overlay, draft: WriteDraft, meant: dict[Key, str]) -> Result:
+def _prepare_delete(change: Change, key: Key, draft: Draft, meant: dict[Key, str]) -> Result:
+    world = draft.world
     old = world.get(key)
     uid = meant.get(key) or ("" if old is None else old.uid)
     if uid and (old is None or old.uid != uid):  # gone since the first try; what has its name now is not meant
@@ -205,27 +227,38 @@ def _prepare_delete(change: Change, key: Key, world: Overlay, draft: WriteDraft,
     admit_delete(old, world)
     if uid:
         meant[key] = uid
-    draft.delete(key, uid, change.grace_seconds)
+    draft.written.delete(key, uid, change.grace_seconds)
     world.remove(key)
     return Result(key, "deleted")
 
 
-def _prepare_write(
-    key: Key, manifest: Manifest, change: Change, world: Overlay, draft: WriteDraft, templates: Templates
-) -> Result:
+def _prepare_likeness(change: Change, draft: Draft) -> Result | None:
+    """The result for a new object that is like one that was admitted, but for its name; None where it is not."""
+    if (found := draft.templates.like(change.manifest or {}, change.name, draft.world)) is None:
+        return None
+    new, warnings = found
+    return None if draft.world.get(new.key) is not None else _created(new, warnings, draft)
+
+
+def _created(new: Object, warnings: tuple[str, ...], draft: Draft) -> Result:
+    draft.written.store(new, draft.world.base_revision(new.key))
+    draft.world.put(new)
+    return Result(new.key, "created", warnings=warnings)
+
+
+def _prepare_write(key: Key, manifest: Manifest, change: Change, draft: Draft) -> Result:
+    world = draft.world
     old = world.get(key)
     if old is None:
-        new, warnings = templates.admitted(key, manifest, world)
-        draft.store(new, world.base_revision(key))
-        world.put(new)
-        return Result(key, "created", warnings=warnings)
+        new, warnings = draft.templates.admitted(key, manifest, world, draft.revision, origin=change.manifest)
+        return _created(new, warnings, draft)
     if change.create_only:
         raise Rejected(str(key), (FieldError("metadata.name", key.name, "exists already"),))
     admitted = admit(manifest if change.replace else updated(manifest, old), old, world)
     new = from_manifest(admitted.manifest, uid=old.uid)
     if new.body == old.body and _same_metadata(new, old):
         return Result(key, "unchanged", warnings=admitted.warnings)
-    place = draft.store(new, world.base_revision(key))
+    place = draft.written.store(new, world.base_revision(key))
     world.put(new)
     return Result(key, "configured", warnings=admitted.warnings, write=place)
 
@@ -246,9 +279,12 @@ def _same_metadata(new: Object, old: Object) -> bool:
     return all((new.metadata.get(name) or None) == (old.metadata.get(name) or None) for name in names)
 
 
-def _named(manifest: Manifest) -> Manifest:
-    """A manifest with a name: one with generateName gets a fresh one."""
+def _named(change: Change) -> Manifest:
+    """The manifest with its name: one with generateName gets a fresh one."""
+    manifest = change.manifest or {}
     metadata = manifest.get("metadata") or {}
+    if change.name:
+        return {**manifest, "metadata": {**metadata, "name": change.name}}
     if isinstance(metadata, dict) and not metadata.get("name") and metadata.get("generateName"):
         return {**manifest, "metadata": {**metadata, "name": f"{metadata['generateName']}{uuid.uuid4().hex[:5]}"}}
     return manifest

@@ -1,13 +1,16 @@
 """What was decided and done of late, from the logs of the deciding services and the outcomes in the facts."""
 
+import asyncio
 import logging
 import re
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import aclosing, contextmanager
 
 from admission.happening import Happening
 from admission.writes import Writes
 from bus import Bus, Entry
+from chassis.fact_fold import Folded
 from kube import Key, Outcome
 from tidegate import subjects
 from tidegate.codec.decisions import decision_heads
@@ -29,6 +32,8 @@ class History:
         self._kept: deque[Happening] = deque(maxlen=KEPT)
         self._open: dict[str, Happening] = {}
         self._early: dict[str, tuple[Outcome, int]] = {}
+        self._heard: deque[Folded] = deque()
+        self._come = asyncio.Event()
         self.writes = Writes()
 
     async def follow(self, service: str) -> None:
@@ -36,21 +41,32 @@ class History:
         log = self._bus.log(subjects.decisions(service))
         async for entries in log.read(max(await log.last() - KEPT // 10, await log.first() - 1)):
             for entry in entries:
-                self._read(self._note_commit, service, entry)
+                with _passing_over(service, entry.sequence):
+                    self._note_commit(service, entry)
+
+    def hear(self, folded: Folded) -> None:
+        """Take in a change set that somebody has read; they come in the order of the log."""
+        self._heard.append(folded)
+        self._come.set()
 
     async def follow_outcomes(self) -> None:
-        """Read what came of decisions, for ever."""
+        """Note what came of decisions: what is in the log until the first that is heard, then what is heard, for ever."""
         log = self._bus.log(subjects.FACTS)
-        async for entries in log.read(max(await log.last() - KEPT // 10, await log.first() - 1)):
-            for entry in entries:
-                self._read(self._note_outcomes, subjects.FACTS, entry)
-
-    def _read(self, note: Callable[[str, Entry], None], source: str, entry: Entry) -> None:
-        """Take in one entry. One that cannot be read is passed over: whoever acts on it has parked it."""
-        try:
-            note(source, entry)
-        except Exception as error:
-            _log.warning("message_skipped", extra={"source": f"{source}/{entry.sequence}", "detail": repr(error)})
+        position = max(await log.last() - KEPT // 10, await log.first() - 1)
+        async with aclosing(log.read(position)) as reader:
+            while not self._heard or self._heard[0].revision > position + 1:
+                for entry in await anext(reader):
+                    position = entry.sequence
+                    with _passing_over(subjects.FACTS, position):
+                        self._note_entry(entry)
+        while True:
+            while self._heard:
+                folded = self._heard.popleft()
+                with _passing_over(subjects.FACTS, folded.revision):
+                    if folded.revision > position:
+                        self._note_facts(folded.message, folded.outcomes, folded.revision)
+            self._come.clear()
+            await self._come.wait()
 
     def _note_commit(self, service: str, entry: Entry) -> None:
         commit = decision_pb2.Commit.FromString(entry.payload)
@@ -71,16 +87,19 @@ class History:
             else:
                 _settle(happening, *early)
 
-    def _note_outcomes(self, _: str, entry: Entry) -> None:
+    def _note_entry(self, entry: Entry) -> None:
         message = fact_pb2.ChangeSet.FromString(entry.payload)
-        self.writes.note(message, entry.sequence)
-        for outcome in outcomes(message):
+        self._note_facts(message, outcomes(message), entry.sequence)
+
+    def _note_facts(self, message: fact_pb2.ChangeSet, found: Iterable[Outcome], revision: int) -> None:
+        self.writes.note(message, revision)
+        for outcome in found:
             happening = self._open.pop(outcome.decision_id, None)
             if happening is not None:
-                _settle(happening, outcome, entry.sequence)
+                _settle(happening, outcome, revision)
                 continue
             # The logs are read side by side: an outcome may come before its decision.
-            self._early[outcome.decision_id] = (outcome, entry.sequence)
+            self._early[outcome.decision_id] = (outcome, revision)
             if len(self._early) > KEPT:
                 del self._early[next(iter(self._early))]
 
@@ -102,6 +121,15 @@ class History:
         name = re.compile(rf"(?<![\w.-]){re.escape(f'{pod.namespace}/{pod.name}')} \(")
         found = (item for item in reversed(self._kept) if item.name in _EVICTING and name.search(item.message))
         return next(found, None)
+
+
+@contextmanager
+def _passing_over(source: str, sequence: int) -> Iterator[None]:
+    """Take in one entry. One that cannot be read is passed over: whoever acts on it has parked it."""
+    try:
+        yield
+    except Exception as error:
+        _log.warning("message_skipped", extra={"source": f"{source}/{sequence}", "detail": repr(error)})
 
 
 def _settle(happening: Happening, outcome: Outcome, revision: int) -> None:

@@ -7,20 +7,21 @@ from typing import Any, TypeVar
 import grpc
 import orjson
 
-from admission.answers import MyStatus, applied, departed, happened, key_text
+from admission.answers import MyStatus, applied, departed, fill_response, happened, key_text
 from admission.applier import Applier, Change, NotStored, Result, Unavailable
 from admission.container_logs import ContainerLogs, NoLogs
 from admission.history import History
+from admission.manifests import BadManifest, ManifestReader
 from admission.operations import NotPossible, key_of_name, scale, suspend
 from admission.questions import Questions
 from admission.reads import BadToken, Filter, Reads
+from admission.request_stream import Results, answers
 from admission.snapshots import SnapshotDesk
 from admission.users import Denied, User, Users, places
 from admission.view import GoneRevision, View
 from bus import Bus
 from chassis.clock import Clock, SystemClock
 from kube import Key, Manifest, Object, UnknownKind, find_kind
-from kube.limits import MOST_OBJECT_BYTES
 from kube.selectors import SelectorError
 from tidegate.api.v1 import api_pb2, api_pb2_grpc
 
@@ -28,10 +29,6 @@ R = TypeVar("R")
 VERSION = "0.1.0"
 PIECE = 1 << 20
 """Bytes of a snapshot in one message."""
-
-
-class BadManifest(ValueError):
-    """What was sent is no manifest."""
 
 
 _CODES: dict[type[Exception], grpc.StatusCode] = {
@@ -56,7 +53,10 @@ class Servicer(api_pb2_grpc.TidegateServiceServicer):
         self, bus: Bus, view: View, applier: Applier, users: Users, history: History, clock: Clock | None = None
     ) -> None:
         self._bus, self._view, self._applier, self._users, self._history = bus, view, applier, users, history
-        self._reads = Reads(view)
+        self._reads, self._manifests = Reads(view), ManifestReader()
+        self._allowed: tuple[User | None, Manifest | None] = None, None
+        """Who was found to be allowed what last: many manifests are like the one before."""
+
         self._logs = ContainerLogs(bus, view)
         self._snapshots = SnapshotDesk(bus, view, clock or SystemClock(), VERSION)
 
@@ -68,19 +68,28 @@ class Servicer(api_pb2_grpc.TidegateServiceServicer):
     ) -> AsyncIterator[api_pb2.ApplyStreamResponse]:
         user = await self._user(context)
         try:
-            async for response in pipelined(request_iterator, lambda request: self._apply(user, request.apply)):
-                yield api_pb2.ApplyStreamResponse(applied=response)
+            async for answer in answers(request_iterator, lambda request: self._begin(user, request)):
+                yield answer
         except tuple(_CODES) as error:
             await context.abort(_code(error), _text(error))
 
     async def _apply(self, user: User, request: api_pb2.ApplyRequest) -> api_pb2.ApplyResponse:
-        changes = [Change(read_manifest(manifest), create_only=request.create_only) for manifest in request.manifests]
-        for change in changes:
-            _check_may_write(user, change.manifest or {})
-        if request.dry_run:
-            return api_pb2.ApplyResponse(results=map(applied, self._applier.dry_run(changes)))
-        results, revision = await self._applier.apply(user.name, changes)
-        return api_pb2.ApplyResponse(results=map(applied, results), revision=revision)
+        return fill_response(api_pb2.ApplyResponse(), *await self._begin(user, request))
+
+    def _begin(self, user: User, request: api_pb2.ApplyRequest) -> "asyncio.Future[Results]":
+        """The results of one request, to be waited for, and a revision that holds them; 0 for a dry run."""
+        read, changes = self._manifests.read, []
+        for content in request.manifests:
+            manifest, name = read(content)
+            if user is not self._allowed[0] or manifest is not self._allowed[1]:
+                _check_may_write(user, manifest)
+                self._allowed = user, manifest
+            changes.append(Change(manifest, name, create_only=request.create_only))
+        if not request.dry_run:
+            return self._applier.begin(user.name, changes)
+        tried: asyncio.Future[Results] = asyncio.get_running_loop().create_future()
+        tried.set_result((self._applier.dry_run(changes), 0))
+        return tried
 
     async def Delete(self, request: api_pb2.DeleteRequest, context: Any) -> api_pb2.DeleteResponse:
         async def delete(user: User) -> api_pb2.DeleteResponse:
@@ -239,6 +248,8 @@ class Servicer(api_pb2_grpc.TidegateServiceServicer):
         return await self._guarded(context, who)
 
     async def _user(self, context: Any) -> User:
+        """Who calls; nobody is answered before all is read that there is."""
+        await self._view.ready.wait()
         metadata = dict(context.invocation_metadata() or ())
         try:
             return self._users.authenticate(str(metadata.get("authorization", "")))
@@ -262,42 +273,6 @@ class Servicer(api_pb2_grpc.TidegateServiceServicer):
         if found is None:
             raise LookupError(f"{key} not found")
         return found
-
-
-async def pipelined(
-    requests: AsyncIterator[api_pb2.ApplyStreamRequest],
-    answer: Callable[[api_pb2.ApplyStreamRequest], Awaitable[api_pb2.ApplyResponse]],
-) -> AsyncIterator[api_pb2.ApplyResponse]:
-    """The answers in the order of the requests, many under way at a time."""
-    waiting: asyncio.Queue[asyncio.Task[api_pb2.ApplyResponse] | None] = asyncio.Queue(1024)
-
-    async def take() -> None:
-        try:
-            async for request in requests:
-                await waiting.put(asyncio.ensure_future(answer(request)))
-        finally:
-            await waiting.put(None)
-
-    taking = asyncio.ensure_future(take())
-    try:
-        while (task := await waiting.get()) is not None:
-            yield await task
-        await taking
-    finally:
-        taking.cancel()
-
-
-def read_manifest(content: bytes) -> Manifest:
-    """A manifest from JSON; raises BadManifest."""
-    if len(content) > MOST_OBJECT_BYTES:
-        raise BadManifest(f"a manifest has {len(content):,} bytes; an object may have at most {MOST_OBJECT_BYTES:,}")
-    try:
-        manifest = orjson.loads(content)
-    except orjson.JSONDecodeError as error:
-        raise BadManifest(f"a manifest is no JSON: {error}") from None
-    if not isinstance(manifest, dict):
-        raise BadManifest("a manifest is a JSON object")
-    return manifest
 
 
 def _text(error: Exception) -> str:

@@ -60,7 +60,8 @@ class User:
         """Raises Denied unless the user may write in ``namespace``."""
         if not self.may_write(namespace):
             where = f"in namespace {namespace}" if namespace else "objects without a namespace"
-            raise Denied(f"user {self.name} may not write {where}; allowed: {', '.join(self.namespaces)}")
+            allowed = ", ".join(self.namespaces) or 'nothing, for users.yaml gives no namespaces; ["*"] stands for all'
+            raise Denied(f"user {self.name} may not write {where}; allowed: {allowed}")
 
     def check_read(self, key: Key) -> None:
         """Raises Denied unless the user may see the object of ``key``; of all those of a kind where it has no name."""
@@ -78,7 +79,10 @@ _OF_ALL = frozenset(["NodeMetric.slo.koordinator.sh"])
 
 
 class Users:
-    """The users of a file (YAML: a list of ``{name, token, namespaces, reads}``); a missing file is made with one ``admin``."""
+    """The users of a file (YAML: a list of ``{name, token, namespaces, reads}``); a missing file is made with one ``admin``.
+
+    Who is given no ``namespaces`` writes nowhere; who is given no ``reads`` reads everything.
+    """
 
     def __init__(self, users: Iterable[User]) -> None:
         self._users = tuple(users)
@@ -94,7 +98,8 @@ class Users:
                 User(
                     str(entry["name"]),
                     str(entry["token"]),
-                    *(_listed(name, entry.get(name, [EVERYWHERE])) for name in ("namespaces", "reads")),
+                    _listed("namespaces", entry.get("namespaces", [])),
+                    _listed("reads", entry.get("reads", [EVERYWHERE])),
                 )
                 for entry in entries
             ]

@@ -3,7 +3,7 @@
 import asyncio
 import logging
 from collections import deque
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import aclosing
 from itertools import takewhile
 
@@ -26,15 +26,16 @@ class GoneRevision(Exception):
 
 
 class View:
-    """The state as of ``revision``, and the changes that led to it."""
+    """The state as of ``revision``, and the changes that led to it. ``told`` hears every change set that is folded."""
 
-    def __init__(self, bus: Bus) -> None:
-        self._bus, self._log = bus, bus.log(subjects.FACTS)
+    def __init__(self, bus: Bus, told: Callable[[Folded], None] = lambda _: None) -> None:
+        self._bus, self._log, self._told = bus, bus.log(subjects.FACTS), told
         self._fold = FactFold()
         self._changes: deque[tuple[int, list[Event]]] = deque(maxlen=KEPT_CHANGES)
         self._kept_from = 0
         """The revision behind which all changes are kept."""
         self._grown = asyncio.Event()
+        self._changed_at: dict[str, int] = {}
         self._replaying = asyncio.Semaphore(MOST_REPLAYS)
         self.ready = asyncio.Event()
 
@@ -49,6 +50,10 @@ class View:
     @property
     def positions(self) -> dict[str, int]:
         return self._fold.positions
+
+    def changed_at(self, kind: str) -> int:
+        """A revision since which no object of ``kind`` has changed."""
+        return self._changed_at.get(kind, 0)
 
     def standing(self) -> FactFold:
         """How far the facts have been read, without the state itself."""
@@ -79,9 +84,11 @@ class View:
             await self._bus.park(Parked(entry.at_ms, "admission", where, text, entry.payload))
         else:
             if folded is not None:
+                self._changed_at.update(dict.fromkeys(folded.message.kinds, folded.revision))
                 if len(self._changes) == self._changes.maxlen:
                     self._kept_from = self._changes[0][0]
                 self._changes.append((folded.revision, folded.events))
+                self._told(folded)
 
     async def reach(self, revision: int) -> None:
         """Return once the state holds ``revision``."""

@@ -7,7 +7,8 @@ from tidegate_cli.documents import Document
 
 _FIRST = (
     ("Namespace",),
-    ("PriorityClass.scheduling.k8s.io", "WorkloadPriorityClass.kueue.x-k8s.io", "StorageClass.storage.k8s.io"),
+    ("PriorityClass.scheduling.k8s.io", "RuntimeClass.node.k8s.io"),
+    ("WorkloadPriorityClass.kueue.x-k8s.io", "StorageClass.storage.k8s.io"),
     ("DeviceClass.resource.k8s.io", "ResourceFlavor.kueue.x-k8s.io", "Topology.kueue.x-k8s.io", "Node", "HyperNode.topology.volcano.sh"),
     ("Cohort.kueue.x-k8s.io", "AdmissionCheck.kueue.x-k8s.io"),
     ("Queue.scheduling.volcano.sh", "ClusterQueue.kueue.x-k8s.io", "ElasticQuota.scheduling.sigs.k8s.io"),

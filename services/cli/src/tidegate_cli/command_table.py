@@ -29,6 +29,7 @@ Try
   sim tidegate_cli.commands.sim Run scenario files in virtual time.
 Help
   api-resources tidegate_cli.commands.api_resources List the kinds that Tidegate serves.
+  crds tidegate_cli.commands.crds Print the definitions that a Kubernetes cluster needs.
   whoami tidegate_cli.commands.status Show who you are and where you may write.
   version tidegate_cli.commands.status Show the versions of client and server.
   completion tidegate_cli.commands.completion Print the completion script of a shell.

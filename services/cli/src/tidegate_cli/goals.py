@@ -22,6 +22,10 @@ class Aim(StrEnum):
     DELETE = "delete"
 
 
+ENDED = frozenset(["completed", "complete", "succeeded", "succeed", "failed", "terminated"])
+"""Phases that are the last of pods and of jobs of all kinds."""
+
+
 @dataclass(frozen=True, slots=True)
 class Goal:
     """A state of an object: ``what`` (a condition's type, a phase, a path) is to be ``value``."""
@@ -46,6 +50,11 @@ class Goal:
             case Aim.FIELD:
                 found = dig(manifest, self.what)
                 return text(found) == self.value if self.value else found is not None
+
+    def is_past(self, manifest: Manifest) -> bool:
+        """Whether an object has ended without being in the phase: it comes to no other one any more."""
+        now = phase(manifest).lower()
+        return self.aim is Aim.PHASE and now in ENDED and now != self.what.lower()
 
     def __str__(self) -> str:
         if self.aim in (Aim.CREATE, Aim.DELETE):

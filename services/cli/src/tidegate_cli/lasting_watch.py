@@ -11,6 +11,8 @@ if TYPE_CHECKING:
 PAUSE_SECONDS = 1.0
 TRIES = 20
 """How often in a row it is taken up again before it is given up."""
+FIRST_TRIES = 5
+"""The same before anything was seen."""
 RESTARTED = "restarted"
 """The type of the change that says: what was seen so far does not count, all that there is comes again."""
 
@@ -47,7 +49,7 @@ def lasting_watch(client: "SyncClient", scope: Scope, deadline: float | None = N
             yield Change(RESTARTED, {}, 0)
         except Unavailable:
             tries += 1
-            if not revision or tries > TRIES:
+            if tries > (TRIES if revision else FIRST_TRIES):
                 raise
             time.sleep(PAUSE_SECONDS)
 

@@ -1,8 +1,9 @@
 """Writes the log of facts: one change set after the other, each behind the last, and a snapshot now and then."""
 
+import asyncio
 import time
 import uuid
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Coroutine, Iterable, Mapping, Sequence
 
 from bus import Bus
 from chassis.clock import Clock
@@ -54,10 +55,21 @@ class FactWriter:
         """Whether a reader that starts has too much to read behind the newest snapshot."""
         return self.last - self._snapshot_at >= self._settings.snapshot_entries
 
-    async def snapshot(self, objects: Collection[Object], positions: Mapping[str, int]) -> None:
-        """Keep the whole state as of the last change set, and drop history that is older than anybody needs."""
-        content = facts.encode_snapshot(list(objects), self.last, self._clock.now(), dict(positions))
-        await self._log.put_snapshot(self.last, content)
+    def snapshot(self, objects: Collection[Object], positions: Mapping[str, int]) -> Coroutine[None, None, None]:
+        """Keeps the whole state as of the last change set, and drops history that is older than anybody needs.
+
+        What is kept is as it is at this call, whatever is written before the work is done.
+        """
         self._snapshot_at = self.last
-        if self.last > self._settings.history_entries:
-            await self._log.trim(self.last - self._settings.history_entries)
+        return self._keep(
+            self.last, facts.snapshot_pieces(list(objects), self.last, self._clock.now(), dict(positions))
+        )
+
+    async def _keep(self, sequence: int, pieces: Iterable[bytes]) -> None:
+        content = []
+        for piece in pieces:
+            content.append(piece)
+            await asyncio.sleep(0)
+        await self._log.put_snapshot(sequence, b"".join(content))
+        if sequence > self._settings.history_entries:
+            await self._log.trim(sequence - self._settings.history_entries)

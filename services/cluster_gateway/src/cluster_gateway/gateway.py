@@ -6,7 +6,7 @@ rebuilt from the log: a gateway that is killed at any moment has promised nothin
 
 import asyncio
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Coroutine
 
 from bus import Bus, StaleWriter, Subscription
 from chassis.alarm import Alarm, ticks
@@ -67,6 +67,7 @@ class Gateway:
         self._positions: dict[str, int] = {}
         self._epochs: dict[str, int] = {}
         self._tasks: list[asyncio.Task[None]] = []
+        self._keeping: asyncio.Task[None] | None = None
         self._serving: list[Subscription] = []
         self._alarm = Alarm(self._inbox.wake)
         self._seen: dict[str, int] = {}
@@ -140,9 +141,14 @@ class Gateway:
                 for entry in entries:
                     self._inbox.put(Decided(service, entry))
 
-        task = asyncio.create_task(follow(), name=f"gateway reads {service}")
+        self._beside(follow(), f"gateway reads {service}")
+
+    def _beside(self, work: Coroutine[None, None, None], doing: str) -> asyncio.Task[None]:
+        """What goes on beside the turns; where it fails the gateway does."""
+        task = asyncio.create_task(work, name=doing)
         task.add_done_callback(lambda _: self._inbox.wake())
         self._tasks.append(task)
+        return task
 
     async def _on_write(self, payload: bytes) -> bytes:
         request = gateway_pb2.WriteRequest.FromString(payload)
@@ -173,6 +179,7 @@ class Gateway:
         for task in self._tasks:
             if task.done():
                 task.result()
+        self._tasks = [task for task in self._tasks if not task.done()]
         batch = self._batch = Batch()
         self.local.begin(self._clock.now(), self._facts.last + 1)
         while self.local.edits < self._settings.most_edits and len(batch.replies) < MOST_REQUESTS:
@@ -244,17 +251,18 @@ class Gateway:
         for assignment in self.local.changed_assignments():
             message = assignment_message(assignment, self._facts.last)
             await self._bus.set_value(subjects.assignment(assignment.node), message)
-        if self._facts.snapshot_due:
-            await self._keep_snapshot()
+        if self._facts.snapshot_due and (self._keeping is None or self._keeping.done()):
+            self._keeping = self._beside(self._snapshot(), "gateway keeps a snapshot")
 
     async def snapshot(self) -> None:
         """Keep the whole state as of the last change set, and drop history that is older than anybody needs."""
         async with self._turn:
-            if self.ready.is_set():
-                await self._keep_snapshot()
+            keeping = self._snapshot() if self.ready.is_set() else None
+        if keeping is not None:
+            await keeping
 
-    async def _keep_snapshot(self) -> None:
-        await self._facts.snapshot(self.local.store.objects.values(), self._positions)
+    def _snapshot(self) -> Coroutine[None, None, None]:
+        return self._facts.snapshot(self.local.store.objects.values(), self._positions)
 
     def _arm(self) -> None:
         delays = [due - self._clock.now()] if (due := self.local.deadline()) is not None else []

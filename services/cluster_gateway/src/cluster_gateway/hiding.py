@@ -4,35 +4,37 @@ import base64
 import binascii
 import logging
 from collections import Counter
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
-from itertools import islice
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 
 from cluster_gateway.domain.cluster import Cluster
+from cluster_gateway.domain.hidden import HIDDEN, without_copy
 from cluster_gateway.domain.writing import KEPT, Parts, Write
 from cluster_gateway.secrets import GENERATE, SSH_KEYPAIR, Secrets, SecretsNotKept, private_key_name, ssh_keypair
-from kube import Event, Key, Manifest, Object, Store
+from kube import Event, Key, Object, Store, runs
 
 _log = logging.getLogger(__name__)
-
-HIDDEN = ""
-"""What stands in the facts for a value of a Secret."""
-
-LAST_APPLIED = "kubectl.kubernetes.io/last-applied-configuration"
-"""An annotation in which kubectl keeps a whole manifest, values included."""
-
 
 _VALUES = ("data", "stringData")
 
 
 @dataclass(frozen=True, slots=True)
 class LeftAlone:
-    """Writes of Secrets that are not done, by their places: whoever writes a Secret sees no values to compare."""
+    """Secrets that are not written, by their places: whoever writes a Secret sees no values to compare."""
 
     unchanged: dict[int, None] = field(default_factory=dict)
     """All is so already."""
     immutable: dict[int, None] = field(default_factory=dict)
     """They would change values that may not change."""
+
+    def others(self, writes: Iterable[Write]) -> Iterator[Write]:
+        """What of ``writes`` is to be done."""
+        left, first = {**self.unchanged, **self.immutable}, 0
+        for write in writes:
+            keys = [key for place, key in enumerate(write.keys, first) if place not in left] if left else write.keys
+            first += len(write.keys)
+            if keys:
+                yield replace(write, keys=keys)
 
 
 class Hiding:
@@ -47,7 +49,7 @@ class Hiding:
 
     def seal(self, cluster: Cluster, first: int) -> None:
         """Hide what the events of ``cluster`` from place ``first`` on brought. Raises SecretsNotKept; nothing was done then."""
-        secrets = [event for event in islice(cluster.events, first, None) if event.key.kind == "Secret"]
+        secrets = [event for event in cluster.events[first:] if event.key.kind == "Secret"]
         if secrets:
             self.hide(cluster, secrets)
             self._hidden += secrets
@@ -55,7 +57,9 @@ class Hiding:
     def hide(self, cluster: Cluster, events: Sequence[Event]) -> None:
         """Keep the values that ``events`` brought, and leave only the names of their keys in the objects."""
         done = {id(event) for event in self._hidden}
-        secrets = [event for event in events if event.key.kind == "Secret" and id(event) not in done]
+        secrets = [
+            event for run in runs(events) if run[0].key.kind == "Secret" for event in run if id(event) not in done
+        ]
         if not secrets:
             return
         made = {event.key for event in secrets if event.old is None}
@@ -80,14 +84,15 @@ class Hiding:
     def left_alone(self, store: Store, writes: Sequence[Write]) -> LeftAlone:
         """Which of ``writes`` are not to be done. A Secret that is written twice at once is written."""
         left = LeftAlone()
-        counts = Counter(write.key for write in writes if write.key.kind == "Secret")
-        for index, write in enumerate(writes if counts else ()):
-            there = store.get(write.key) if counts[write.key] == 1 else None
-            if there is None or write.parts is None:
+        counts = Counter(key for write in writes if write.keys[0].kind == "Secret" for key in write.keys)
+        wanted = ((key, write.parts) for write in writes for key in write.keys) if counts else ()
+        for index, (key, parts) in enumerate(wanted):
+            there = store.get(key) if counts[key] == 1 else None
+            if there is None or parts is None:
                 continue
             known = self._secrets.get(there.key) or {}
-            same = _values(there.changed(body=write.parts.body), known) == known
-            if same and _same_parts(there, write.parts):
+            same = _values(there.changed(body=parts.body), known) == known
+            if same and _same_parts(there, parts):
                 left.unchanged[index] = None
             elif not same and there.body.get("immutable"):
                 left.immutable[index] = None
@@ -123,7 +128,7 @@ def _blank(cluster: Cluster, secret: Object, data: Mapping[str, bytes]) -> None:
     body = {name: part for name, part in secret.body.items() if name != "stringData"}
     if data or body.get("data"):
         body["data"] = dict.fromkeys(sorted(data), HIDDEN)
-    cluster.replace(secret, _without_copy(secret.metadata), body)
+    cluster.replace(secret, without_copy(secret.metadata), body)
 
 
 def _values(secret: Object, known: Mapping[str, bytes]) -> dict[str, bytes]:
@@ -146,18 +151,11 @@ def _decoded(text: str) -> bytes:
         return text.encode()
 
 
-def _without_copy(metadata: Manifest) -> Manifest:
-    annotations = metadata.get("annotations") or {}
-    if LAST_APPLIED not in annotations:
-        return metadata
-    return {**metadata, "annotations": {name: text for name, text in annotations.items() if name != LAST_APPLIED}}
-
-
 def _same_parts(secret: Object, parts: Parts) -> bool:
     """Whether all that a user decides is the same, but for the values."""
     bodies = [{name: part for name, part in one.items() if name not in _VALUES} for one in (secret.body, parts.body)]
     before, after = (
         {name: part for name, part in one.items() if name not in KEPT}
-        for one in (secret.metadata, _without_copy(parts.metadata))
+        for one in (secret.metadata, without_copy(parts.metadata))
     )
     return bodies[0] == bodies[1] and before == after

@@ -17,11 +17,12 @@ from cluster_gateway.domain.controllers import Controllers
 from cluster_gateway.domain.node_life import NodeLife
 from cluster_gateway.domain.reports import node_state, node_usage, pod_gone, pod_status
 from cluster_gateway.domain.simulated_nodes import SimulatedNodes
-from cluster_gateway.domain.writing import Conflict, Parts, Write, check, store
+from cluster_gateway.domain.writing import Conflict, check, store
 from cluster_gateway.hiding import Hiding
 from cluster_gateway.secrets import Secrets, SecretsNotKept
 from cluster_gateway.settings import GatewaySettings
-from kube import Edit, Event, Key, Outcome, Store
+from cluster_gateway.write_message import write_of
+from kube import Edit, Event, Events, Key, Object, Outcome, Store, runs
 from tidegate.codec.blobs import BlobReader
 from tidegate.codec.decisions import decode_commit, key_of_ref
 from tidegate.decision.v1 import decision_pb2
@@ -63,7 +64,9 @@ class LocalCluster:
         self._fresh: list[str] = []
         self._done: dict[str, None] = {}
         self.begin(now, revision)
-        self._fold([Event(None, item) for item in loaded.objects.values()])
+        events = Events()
+        events.add_all(Event(None, item) for item in loaded.objects.values())
+        self._fold(events)
         self._simulated.begin(now)
         if now:
             bootstrap(self.cluster)
@@ -78,14 +81,13 @@ class LocalCluster:
             return gateway_pb2.WriteReply()
         try:
             blobs = BlobReader(request.blobs)
-            writes = [write for item in request.writes for write in _writes(item, blobs)]
+            writes = [write_of(item, blobs) for item in request.writes]
             for write in writes:
                 check(self.cluster, write)
             left = self._hiding.left_alone(self.store, writes)
             with self.cluster.whole():
-                for index, write in enumerate(writes):
-                    if index not in left.unchanged and index not in left.immutable:
-                        store(self.cluster, write, request.actor)
+                for write in left.others(writes):
+                    store(self.cluster, write, request.actor)
         except Conflict as conflict:
             return gateway_pb2.WriteReply(error=str(conflict), conflict_revision=conflict.revision)
         except SecretsNotKept as error:
@@ -217,32 +219,28 @@ class LocalCluster:
         self._controllers.fold(events, self.cluster.now)
         self._addresses.fold(events)
         self._assignments.fold(events)
-        for event in events:
-            if event.key.kind == "Node" and event.old is None:
-                self._fresh.append(event.key.name)
-            if event.key.kind == "Pod":
-                if event.old is not None and (event.new is None or event.new.uid != event.old.uid):
-                    self._uids.pop(event.old.uid, None)
-                if event.new is not None:
-                    self._uids[event.new.uid] = event.key
+        for run in runs(events):
+            kind, old, new = run[0].key.kind, run[0].old, run[0].new
+            if kind == "Node" and old is None:
+                self._fresh += [event.key.name for event in run]
+            if kind == "Pod" and (old is None or new is None or old.uid != new.uid):
+                for event in run if old is not None else ():
+                    self._uids.pop(event.old.uid if event.old is not None else "", None)
+                self._uids.update((event.new.uid, event.key) for event in run if event.new is not None)
 
     def _give_addresses(self, events: Sequence[Event]) -> None:
-        for event in events:
-            pod = event.new
-            if event.key.kind != "Pod" or pod is None or (event.old is not None and event.old.body is pod.body):
+        for run in runs(events):
+            pod = run[0].new
+            if run[0].key.kind != "Pod" or pod is None or (run[0].old is not None and run[0].old.body is pod.body):
                 continue
             if not pod.spec.get("nodeName") or pod.status.get("podIP"):
                 continue
-            current = self.store.get(pod.key)
-            if current is not None and not self._simulated.is_simulated(pod.spec["nodeName"]):
-                address = self._addresses.give(pod.uid)
-                self.cluster.set_status(current, {"podIP": address, "podIPs": [{"ip": address}]})
+            for event in run:
+                if not self._simulated.is_simulated(str(event.object.spec["nodeName"])):
+                    self._give_address(event.object)
 
-
-def _writes(item: gateway_pb2.Write, blobs: BlobReader) -> list[Write]:
-    """What is to be done with one object, or with each of several."""
-    grace = item.grace_seconds if item.HasField("grace_seconds") else None
-    parts = None if item.delete else Parts(*map(blobs.get, (item.metadata, item.body, item.status)))
-    expected = None if item.force else item.expected_revision
-    kind, namespace, uid = item.kind, item.namespace, item.uid
-    return [Write(Key(kind, namespace, name), parts, expected, grace, uid) for name in item.names or (item.name,)]
+    def _give_address(self, pod: Object) -> None:
+        current = self.store.get(pod.key)
+        if current is not None:
+            address = self._addresses.give(pod.uid)
+            self.cluster.set_status(current, {"podIP": address, "podIPs": [{"ip": address}]})

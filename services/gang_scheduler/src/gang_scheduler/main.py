@@ -2,17 +2,20 @@
 
 from chassis import Decider
 from chassis.process import Context, Parts, run
-from gang_scheduler.domain.core import SchedulerCore
+from gang_scheduler.domain.core import SERVED, SchedulerCore
 from gang_scheduler.domain.nodes.load_policy import LoadPolicy
+from gang_scheduler.kernels import BackgroundKernels
 from gang_scheduler.role import ROLE
 from gang_scheduler.settings import Settings
 
 
 async def build(settings: Settings, context: Context) -> Parts:
     """The parts of the service."""
+    kernels = BackgroundKernels()
     decider = Decider(
         ROLE,
         lambda: SchedulerCore(
+            schedulers=settings.schedulers() or SERVED,
             placement=settings.placement,
             preemption=settings.preemption,
             reclaim=settings.reclaim,
@@ -20,6 +23,7 @@ async def build(settings: Settings, context: Context) -> Parts:
             gang_eviction=settings.gang_eviction,
             strict_fifo=settings.strict_fifo,
             load=LoadPolicy.of(settings.load_arguments()),
+            kernels=kernels,
         ),
         context.workplace(settings.holder),
     )

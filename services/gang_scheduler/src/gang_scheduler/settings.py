@@ -17,8 +17,15 @@ class Settings(ServiceSettings):
     backfill: bool = True
     gang_eviction: str = "whole"
     strict_fifo: bool = False
+    scheduler_names: str = ""
+    """Whose pods are placed, by their ``schedulerName``, as ``tidegate,volcano``; empty for all names that manifests of the
+    field have."""
     load_aware: str = "true"
     """``false``, or as JSON the arguments of Koordinator's load-aware scheduling that are not the usual ones."""
+
+    def schedulers(self) -> frozenset[str]:
+        """``scheduler_names``, read."""
+        return frozenset(name for name in map(str.strip, self.scheduler_names.split(",")) if name)
 
     def load_arguments(self) -> Any:
         """``load_aware``, read; raises ValueError when it is no JSON."""

@@ -75,7 +75,7 @@ class Town:
             "metadata": {"name": name, "namespace": "default", **metadata},
             "spec": spec,
         }
-        store(self.cluster, Write(key_of(manifest), Parts(metadata, {"spec": spec}, {})), "user")
+        store(self.cluster, Write((key_of(manifest),), Parts(metadata, {"spec": spec}, {})), "user")
         self.react()
         return self.read(kind, name)
 
@@ -108,7 +108,7 @@ class Town:
 
     def _start(self, pod: Object) -> None:
         if not pod.spec.get("nodeName"):
-            pod = self.cluster.bind(pod, node_of(pod) or "n", pod.metadata)
+            [pod] = self.cluster.bind([(pod, node_of(pod) or "n", pod.metadata)])
         self.cluster.set_status(pod, running_status(["c"], True, rfc3339(self.cluster.now)))
 
     def start(self, *names: str) -> None:

@@ -33,6 +33,24 @@ def test_a_deployment_makes_a_set_that_makes_pods(town: Any, template: Any) -> N
     assert town.condition("Deployment", "web", "Progressing")["reason"] == "NewReplicaSetAvailable"
 
 
+def test_pods_of_a_workload_that_asks_for_a_minimum_are_a_gang(town: Any, template: Any) -> None:
+    """One for each set: pods of two versions do not wait for each other."""
+    minimum = {"annotations": {"scheduling.volcano.sh/group-min-member": "3"}}
+    town.apply("Deployment", "web", {"replicas": 3, "selector": SELECTOR, "template": template("busybox:1")}, **minimum)
+    [replica_set] = sets(town)
+    told = {"name": f"podgroup-{replica_set.uid}", "min-available": "3"}
+    gangs = [pod.annotations for pod in town.live()]
+    assert gangs == [{f"gang.scheduling.koordinator.sh/{name}": text for name, text in told.items()}] * 3
+
+
+def test_pods_of_a_template_that_names_a_group_are_in_that_one(town: Any, template: Any) -> None:
+    given = template("busybox:1")
+    given["metadata"]["annotations"] = {"scheduling.k8s.io/group-name": "own"}
+    minimum = {"annotations": {"scheduling.volcano.sh/group-min-member": "3"}}
+    town.apply("Deployment", "web", {"replicas": 2, "selector": SELECTOR, "template": given}, **minimum)
+    assert [pod.annotations for pod in town.live()] == [{"scheduling.k8s.io/group-name": "own"}] * 2
+
+
 def test_the_same_history_makes_the_same_names(template: Any, town: Any) -> None:
     deploy(town, template)
     other = type(town)()

@@ -12,7 +12,7 @@ CLAIM, VOLUME, CLASS = "PersistentVolumeClaim", "PersistentVolume", "StorageClas
 
 
 def put(town: Any, key: Key, body: Manifest, **metadata: Any) -> None:
-    store(town.cluster, Write(key, Parts(metadata, body, {})), "user")
+    store(town.cluster, Write((key,), Parts(metadata, body, {})), "user")
     town.react()
 
 

@@ -113,8 +113,10 @@ def test_a_tensorflow_job_of_one_pod_is_not_distributed(cluster: Any) -> None:
 def test_dynamic_tensorflow_workers_see_the_servers_and_themselves(cluster: Any) -> None:
     cluster.apply(job("TFJob", {"PS": 2, "Worker": 2}, enableDynamicWorker=True))
     servers = ["j-ps-0.default.svc:2222", "j-ps-1.default.svc:2222"]
+    seen = {"ps": servers, "worker": {"1": "j-worker-1.default.svc:2222"}}
     assert tf_config(cluster, "j-worker-1") == {
-        "cluster": {"ps": servers, "worker": {"1": "j-worker-1.default.svc:2222"}},
+        "cluster": seen,
+        "sparseCluster": seen,
         "task": {"type": "worker", "index": 1},
     }
     assert tf_config(cluster, "j-ps-1")["cluster"] == {"ps": ["j-ps-1.default.svc:2222"]}

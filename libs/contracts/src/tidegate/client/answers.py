@@ -47,16 +47,29 @@ _ERRORS: dict[grpc.StatusCode, type[ClientError]] = {
 _CONNECTING = re.compile(
     r"failed to connect|dns resolution|connection refused|connection reset|socket closed|goaway", re.I
 )
+_NOT_SENT = re.compile(r"failed to connect|dns resolution|connection refused", re.I)
 _CAUSE = re.compile(
     r"connection refused|connection reset|no route to host|timed? ?out|network is unreachable|dns", re.I
 )
+
+
+def is_away(error: grpc.RpcError) -> bool:
+    """Whether there was no server, or none any more: what a server itself cannot reach is another matter."""
+    call: Any = error
+    return bool(call.code() == grpc.StatusCode.UNAVAILABLE and _CONNECTING.search(str(call.details() or "")))
+
+
+def was_not_sent(error: grpc.RpcError) -> bool:
+    """Whether the request certainly reached no server."""
+    call: Any = error
+    return is_away(error) and bool(_NOT_SENT.search(str(call.details() or "")))
 
 
 def client_error(error: grpc.RpcError, server: str) -> ClientError:
     """The error to raise instead of gRPC's own."""
     call: Any = error
     code, text = call.code(), str(call.details() or "")
-    if code == grpc.StatusCode.UNAVAILABLE and _CONNECTING.search(text):
+    if is_away(error):
         cause = _CAUSE.search(text)
         return Unavailable(f"no Tidegate answers at {server}" + (f": {cause[0].lower()}" if cause else ""))
     if code == grpc.StatusCode.DEADLINE_EXCEEDED:

@@ -23,10 +23,11 @@ T = TypeVar("T")
 
 
 class Question(NamedTuple):
-    """One request, to a method of TidegateService."""
+    """One request, to a method of TidegateService. A ``repeatable`` one may be asked twice and be done once."""
 
     method: str
     request: Message
+    repeatable: bool = True
 
 
 Call = Generator[Question, Any, T]
@@ -55,7 +56,8 @@ def apply(
     results: list[Applied] = []
     for part in requests.batches(manifests):
         request = requests.apply_request(part, dry_run=dry_run, replace=replace, create_only=create_only)
-        answer: api_pb2.ApplyResponse = yield Question("Apply", request)
+        repeatable = dry_run or not (create_only or requests.make_names(part))
+        answer: api_pb2.ApplyResponse = yield Question("Apply", request, repeatable)
         results += answers.applied(answer.results, answer.revision)
     return results
 
@@ -63,7 +65,8 @@ def apply(
 def delete(keys: Iterable[Key], *, grace_seconds: int | None = None, dry_run: bool = False) -> Call[list[Applied]]:
     """Delete objects, each in the time that it asks for or within ``grace_seconds``."""
     request = requests.delete_request(keys, grace_seconds, dry_run)
-    answer: api_pb2.DeleteResponse = yield Question("Delete", request)
+    # Asked again, it might mean one that was made anew under the same name.
+    answer: api_pb2.DeleteResponse = yield Question("Delete", request, repeatable=dry_run)
     return answers.applied(answer.results, answer.revision)
 
 
@@ -200,16 +203,6 @@ def status() -> Call[SystemStatus]:
 def whoami() -> Call[User]:
     """Who the caller is."""
     return answers.user((yield Question("WhoAmI", api_pb2.WhoAmIRequest())))
-
-
-def apply_question(manifests: Sequence[Manifest]) -> api_pb2.ApplyStreamRequest:
-    """One part of an open stream of objects to apply."""
-    return api_pb2.ApplyStreamRequest(apply=requests.apply_request(manifests))
-
-
-def apply_results(answer: api_pb2.ApplyStreamResponse) -> list[Applied]:
-    """The results of one part."""
-    return answers.applied(answer.applied.results, answer.applied.revision)
 
 
 def _data(answer: Any) -> bytes:

@@ -1,5 +1,6 @@
 """The client for asyncio."""
 
+import asyncio
 from collections.abc import AsyncIterable, AsyncIterator, Callable, Coroutine, Sequence
 from typing import Any, Concatenate, ParamSpec, Self, TypeVar
 
@@ -11,7 +12,9 @@ from tidegate.api.v1 import api_pb2_grpc
 from tidegate.client import answers, calls, requests
 from tidegate.client.calls import Call, Question, Stream
 from tidegate.client.endpoint import Endpoint
+from tidegate.client.gathering import gathered, stream_answers
 from tidegate.client.methods import like
+from tidegate.client.patience import PATIENCE_SECONDS, PAUSE_SECONDS, Patience
 from tidegate.client.results import Applied
 
 P = ParamSpec("P")
@@ -38,9 +41,12 @@ class Client:
     `tidegate.client.calls` says what each method takes and returns. Every method raises ClientError.
     """
 
-    def __init__(self, endpoint: Endpoint, *, timeout_seconds: float = 30.0) -> None:
+    def __init__(
+        self, endpoint: Endpoint, *, timeout_seconds: float = 30.0, patience_seconds: float = PATIENCE_SECONDS
+    ) -> None:
+        """``patience_seconds`` is how long a server may be away."""
         self.endpoint = endpoint
-        self._timeout = timeout_seconds
+        self._timeout, self._patience = timeout_seconds, patience_seconds
         self._metadata = requests.metadata(endpoint)
         self._channel = grpc.aio.insecure_channel(endpoint.server, options=requests.CHANNEL_OPTIONS)
         self._stub = api_pb2_grpc.TidegateServiceStub(self._channel)
@@ -74,10 +80,14 @@ class Client:
         """All that decisions depend on, now or when one was made, as the content of a snapshot file; raises NotFound."""
         return b"".join([piece async for piece in self._open(calls.snapshot(decision_id))])
 
-    def apply_stream(self, parts: AsyncIterable[Sequence[Manifest]]) -> AsyncIterator[Sequence[Applied]]:
-        """The results of each part, in order, while further parts are sent."""
-        questions = (calls.apply_question(part) async for part in parts)
-        return self._read(self._stub.ApplyStream(questions, metadata=self._metadata), calls.apply_results)
+    async def apply_stream(self, parts: AsyncIterable[Sequence[Manifest]]) -> AsyncIterator[Sequence[Applied]]:
+        """The results of each part, in order, while further parts are sent; parts that wait are sent together."""
+        call = self._stub.ApplyStream(
+            gathered(requests.apply_request(part) async for part in parts), metadata=self._metadata
+        )
+        async for answer in self._read(call, stream_answers):
+            for one in answer:
+                yield answers.applied(one.results, one.revision)
 
     async def _talk(self, call: Call[T]) -> T:
         """Ask what the call asks, until it has its result."""
@@ -92,10 +102,14 @@ class Client:
 
     async def _ask(self, question: Question) -> Any:
         method = getattr(self._stub, question.method)
-        try:
-            return await method(question.request, timeout=self._timeout, metadata=self._metadata)
-        except grpc.RpcError as error:
-            raise answers.client_error(error, self.endpoint.server) from None
+        patience = Patience(self._patience, repeatable=question.repeatable)
+        while True:
+            try:
+                return await method(question.request, timeout=self._timeout, metadata=self._metadata)
+            except grpc.RpcError as error:
+                if not patience.lasts(error):
+                    raise answers.client_error(error, self.endpoint.server) from None
+            await asyncio.sleep(PAUSE_SECONDS)
 
     def _open(self, stream: Stream[T]) -> AsyncIterator[T]:
         method = getattr(self._stub, stream.question.method)

@@ -43,6 +43,11 @@ def apply_request(
     )
 
 
+def make_names(manifests: Iterable[Manifest]) -> bool:
+    """Whether the server is to make the name of one of them: applied again, it would be another one."""
+    return any(not (manifest.get("metadata") or {}).get("name") for manifest in manifests)
+
+
 def batches(manifests: Sequence[Manifest]) -> Iterator[Sequence[Manifest]]:
     """``manifests`` in order, in parts that a message may hold; one part where they are few."""
     start, size = 0, 0

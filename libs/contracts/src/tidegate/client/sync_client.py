@@ -1,5 +1,6 @@
 """The client for programs that wait for each answer."""
 
+import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, Concatenate, ParamSpec, Self, TypeVar
 
@@ -10,7 +11,9 @@ from tidegate.api.v1 import api_pb2_grpc
 from tidegate.client import answers, calls, requests
 from tidegate.client.calls import Call, Question, Stream
 from tidegate.client.endpoint import Endpoint
+from tidegate.client.gathering import stream_answers, stream_message
 from tidegate.client.methods import like
+from tidegate.client.patience import PATIENCE_SECONDS, PAUSE_SECONDS, Patience
 from tidegate.client.results import Applied
 
 P = ParamSpec("P")
@@ -37,9 +40,12 @@ class SyncClient:
     `tidegate.client.calls` says what each method takes and returns. Every method raises ClientError.
     """
 
-    def __init__(self, endpoint: Endpoint, *, timeout_seconds: float = 30.0) -> None:
+    def __init__(
+        self, endpoint: Endpoint, *, timeout_seconds: float = 30.0, patience_seconds: float = PATIENCE_SECONDS
+    ) -> None:
+        """``patience_seconds`` is how long a server may be away."""
         self.endpoint = endpoint
-        self._timeout = timeout_seconds
+        self._timeout, self._patience = timeout_seconds, patience_seconds
         self._metadata = requests.metadata(endpoint)
         self._channel = grpc.insecure_channel(endpoint.server, options=requests.CHANNEL_OPTIONS)
         self._stub = api_pb2_grpc.TidegateServiceStub(self._channel)
@@ -76,8 +82,11 @@ class SyncClient:
 
     def apply_stream(self, parts: Iterable[Sequence[Manifest]]) -> Iterator[Sequence[Applied]]:
         """The results of each part, in order, while further parts are sent."""
-        call = self._stub.ApplyStream(map(calls.apply_question, parts), metadata=self._metadata)
-        return self._read(call, calls.apply_results)
+        messages = (stream_message(requests.apply_request(part)) for part in parts)
+        call = self._stub.ApplyStream(messages, metadata=self._metadata)
+        for answer in self._read(call, stream_answers):
+            for one in answer:
+                yield answers.applied(one.results, one.revision)
 
     def _talk(self, call: Call[T]) -> T:
         """Ask what the call asks, until it has its result."""
@@ -92,10 +101,14 @@ class SyncClient:
 
     def _ask(self, question: Question) -> Any:
         method = getattr(self._stub, question.method)
-        try:
-            return method(question.request, timeout=self._timeout, metadata=self._metadata)
-        except grpc.RpcError as error:
-            raise answers.client_error(error, self.endpoint.server) from None
+        patience = Patience(self._patience, repeatable=question.repeatable)
+        while True:
+            try:
+                return method(question.request, timeout=self._timeout, metadata=self._metadata)
+            except grpc.RpcError as error:
+                if not patience.lasts(error):
+                    raise answers.client_error(error, self.endpoint.server) from None
+            time.sleep(PAUSE_SECONDS)
 
     def _open(self, stream: Stream[T]) -> Iterator[T]:
         method = getattr(self._stub, stream.question.method)

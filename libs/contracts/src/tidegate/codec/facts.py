@@ -1,10 +1,10 @@
 """Change sets between the log and the store."""
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import groupby
+from itertools import groupby, islice
 
-from kube import Edit, Event, Key, Manifest, Object, Outcome, Store
+from kube import Edit, Event, Events, Key, Manifest, Object, Outcome, Store, are_alike
 from kube.bindings import BoundBodies, with_node, without_node
 from tidegate.codec.blobs import BlobReader, BlobWriter
 from tidegate.codec.garbage import keep_all, no_collection
@@ -13,8 +13,8 @@ from tidegate.fact.v1 import fact_pb2
 MANY = 10_000
 """From so many objects on, what was loaded is better not looked through for garbage ever again."""
 
-SNAPSHOT_PART = 2000
-"""Objects in one part of a snapshot: parts that share a template share its blob only inside one part."""
+SNAPSHOT_PART = 500
+"""Objects in one part of a snapshot: a few milliseconds of work. Objects share the blob of a template only inside one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,30 +87,57 @@ Interest = Callable[[str, Manifest], bool]
 """(kind, metadata of a new object) → whether a reader keeps it at all."""
 
 
-def fold(store: Store, message: fact_pb2.ChangeSet, revision: int, interest: Interest | None = None) -> list[Event]:
+def fold(store: Store, message: fact_pb2.ChangeSet, revision: int, interest: Interest | None = None) -> Events:
     """Lay a change set over ``store``; what changed, in the order of the set. Folding it twice changes nothing more.
 
     With ``interest`` objects that are born uninteresting are never stored, and what happens to them is passed over.
     """
     blobs = BlobReader(message.blobs)
     kinds = list(message.kinds)
-    events: list[Event] = []
+    events = Events()
     for change in message.changes:
         kind = kinds[change.kind]
+        if change.fresh and interest and not interest(kind, blobs.get(change.metadata)):
+            continue
         keys = [Key(kind, change.namespace, name) for name in change.names or (change.name,)]
         if change.removed:
-            events += [gone for key in keys if (gone := store.remove(key)) is not None]
-        elif not interest or not change.fresh or interest(kind, blobs.get(change.metadata)):
-            events += _lay(store, change, keys, blobs, revision, all_kept=interest is None)
+            events.add_all(gone for key in keys if (gone := store.remove(key)) is not None)
+        elif change.fresh:
+            _lay_fresh(store, change, keys, blobs, revision, events)
+        else:
+            _lay_over(store, change, keys, blobs, revision, events, all_kept=interest is None)
     return events
 
 
-def _lay(
-    store: Store, change: fact_pb2.Change, keys: Sequence[Key], blobs: BlobReader, revision: int, *, all_kept: bool
-) -> list[Event]:
+def _lay_fresh(
+    store: Store, change: fact_pb2.Change, keys: Sequence[Key], blobs: BlobReader, revision: int, events: Events
+) -> None:
+    """Store the objects of ``keys``, which are new."""
+    part, revision, spec_revision = blobs.get, change.revision or revision, change.spec_revision or revision
+    metadata, body, status = part(change.metadata), part(change.body), part(change.status)
+    uids, nodes = change.uids or (change.uid,), change.nodes or (change.node,) * len(keys)
+    bound = BoundBodies()
+    versions = [
+        Object(key, uid, metadata, bound.on(body, node) if node else body, status, revision, spec_revision)
+        for key, uid, node in zip(keys, uids, nodes, strict=True)
+    ]
+    happened = store.put_all(keys[0].kind, versions)
+    (events.add_run if all(event.old is None for event in happened) else events.add_all)(happened)
+
+
+def _lay_over(
+    store: Store,
+    change: fact_pb2.Change,
+    keys: Sequence[Key],
+    blobs: BlobReader,
+    revision: int,
+    events: Events,
+    *,
+    all_kept: bool,
+) -> None:
     """Store the new version of each of ``keys``: what changed is laid over what was, and what they share stays shared.
 
-    Objects that are not there and not fresh are passed over, unless all are kept.
+    Objects that are not there are passed over, unless all are kept.
     """
     part, revision, spec_revision = blobs.get, change.revision or revision, change.spec_revision or revision
     metadata, body, status = (
@@ -119,14 +146,17 @@ def _lay(
     uids, nodes = change.uids or (change.uid,), change.nodes or (change.node,) * len(keys)
     only_status = not (change.metadata or change.body or change.node or change.nodes)
     bound = BoundBodies()
+    there = store.of_kind(keys[0].kind)
+    known: list[Object] = []
     versions: list[Object] = []
     for key, uid, node in zip(keys, uids, nodes, strict=True):
-        old = None if change.fresh else store.get(key)
+        old = there.get(key)
         if old is None:
-            if change.fresh or all_kept:
+            if all_kept:
                 whole = bound.on(body or {}, node) if node else body
                 versions.append(Object(key, uid, metadata, whole, status, revision, spec_revision))
             continue
+        known.append(old)
         new_body = old.body if body is None else body
         versions.append(
             Object(
@@ -139,7 +169,9 @@ def _lay(
                 old.spec_revision if only_status else spec_revision,
             )
         )
-    return [store.put(version) for version in versions]
+    happened = store.put_all(keys[0].kind, versions)
+    alike = len(known) == len(versions) > 0 and are_alike(known) and [item.uid for item in known] == list(uids)
+    (events.add_run if alike else events.add_all)(happened)
 
 
 def outcomes(message: fact_pb2.ChangeSet) -> Iterable[Outcome]:
@@ -153,18 +185,26 @@ def outcomes(message: fact_pb2.ChangeSet) -> Iterable[Outcome]:
 def encode_snapshot(objects: Iterable[Object], revision: int, at_ms: int, positions: Mapping[str, int]) -> bytes:
     """The whole state as one message."""
     with no_collection():
-        return _encode_snapshot(objects, revision, at_ms, positions)
+        return b"".join(snapshot_pieces(objects, revision, at_ms, positions))
 
 
-def _encode_snapshot(objects: Iterable[Object], revision: int, at_ms: int, positions: Mapping[str, int]) -> bytes:
-    message = fact_pb2.Snapshot(revision=revision, at_ms=at_ms)
-    message.positions.update(positions)
-    part, blobs, kinds = fact_pb2.ChangeSet(), BlobWriter([]), dict[str, int]()
-    for count, item in enumerate(objects):
-        if count % SNAPSHOT_PART == 0:
-            part.kinds.extend(kinds)
-            part = message.parts.add(at_ms=at_ms)
-            blobs, kinds = BlobWriter(part.blobs), {}
+def snapshot_pieces(
+    objects: Iterable[Object], revision: int, at_ms: int, positions: Mapping[str, int]
+) -> Iterator[bytes]:
+    """The whole state as one message, in pieces to be joined; each takes little time."""
+    head = fact_pb2.Snapshot(revision=revision, at_ms=at_ms)
+    head.positions.update(positions)
+    yield head.SerializeToString()
+    rest = iter(objects)
+    while part := list(islice(rest, SNAPSHOT_PART)):
+        # Messages that are joined are one message, with the parts of both.
+        yield fact_pb2.Snapshot(parts=[_snapshot_part(part, at_ms)]).SerializeToString()
+
+
+def _snapshot_part(objects: Iterable[Object], at_ms: int) -> fact_pb2.ChangeSet:
+    part, kinds = fact_pb2.ChangeSet(at_ms=at_ms), dict[str, int]()
+    blobs = BlobWriter(part.blobs)
+    for item in objects:
         body, node = without_node(item.body) if item.key.kind == "Pod" else (item.body, "")
         part.changes.add(
             kind=kinds.setdefault(item.key.kind, len(kinds)),
@@ -180,7 +220,7 @@ def _encode_snapshot(objects: Iterable[Object], revision: int, at_ms: int, posit
             spec_revision=item.spec_revision,
         )
     part.kinds.extend(kinds)
-    return message.SerializeToString()
+    return part
 
 
 def fold_snapshot(store: Store, snapshot: fact_pb2.Snapshot, interest: Interest | None = None) -> list[Event]:

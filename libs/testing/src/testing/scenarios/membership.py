@@ -13,8 +13,11 @@ GANG_NAME = "gang.scheduling.koordinator.sh/name"
 GANG_MINIMUM = "gang.scheduling.koordinator.sh/min-available"
 TASK = "volcano.sh/task-spec"
 
-_GROUP_NAMES = (GROUP_NAME, "scheduling.volcano.sh/group-name", GANG_NAME, "pod-group.scheduling.sigs.k8s.io")
-_GROUP_KINDS = ("PodGroup.scheduling.volcano.sh", "PodGroup.scheduling.x-k8s.io")
+_GROUP_NAMES = (
+    *(GROUP_NAME, "scheduling.volcano.sh/group-name", GANG_NAME),
+    *("pod-group.scheduling.sigs.k8s.io/name", "pod-group.scheduling.sigs.k8s.io", "scheduling.x-k8s.io/pod-group"),
+)
+_GROUP_KINDS = ("PodGroup.scheduling.volcano.sh", "PodGroup.scheduling.x-k8s.io", "PodGroup.scheduling.sigs.k8s.io")
 _JOB_LABELS = ("volcano.sh/job-name", "training.kubeflow.org/job-name", "jobset.sigs.k8s.io/jobset-name")
 _JOB_GROUPS = ("batch.volcano.sh", "kubeflow.org", "trainer.kubeflow.org")
 

@@ -77,6 +77,7 @@ def check_cluster_queue(review: Review) -> Iterable[FieldError]:
     yield from _check_groups(spec.get("resourceGroups") or [], cohort=spec.get("cohortName") or spec.get("cohort"))
     yield from one_of("spec.queueingStrategy", spec["queueingStrategy"], ("BestEffortFIFO", "StrictFIFO"))
     yield from one_of("spec.stopPolicy", spec["stopPolicy"], STOP_POLICIES)
+    yield from _check_weight(spec)
     yield from check_selector("spec.namespaceSelector", spec.get("namespaceSelector"))
     preemption = spec["preemption"]
     for name, allowed in PREEMPTION.items():
@@ -136,10 +137,17 @@ def _check_quota(path: str, quota: Mapping[str, Any], *, cohort: str | None) -> 
         yield FieldError(f"{path}.lendingLimit", quota["lendingLimit"], rule)
 
 
+def _check_weight(spec: Manifest) -> Iterable[FieldError]:
+    weight = (spec.get("fairSharing") or {}).get("weight")
+    if weight is not None:
+        yield from check_amount("spec.fairSharing.weight", weight)
+
+
 def check_cohort(review: Review) -> Iterable[FieldError]:
     """Cohorts make a tree."""
     spec, name = review.spec, review.key.name
     parent = spec.get("parentName")
+    yield from _check_weight(spec)
     yield from _check_groups(spec.get("resourceGroups") or [], cohort=parent)
     seen: set[str] = set()
     while parent and parent not in seen:
@@ -163,6 +171,7 @@ def check_local_queue(review: Review) -> Iterable[FieldError]:
     if not spec.get("clusterQueue"):
         yield FieldError("spec.clusterQueue", None, "is required; name the ClusterQueue that this one leads to")
     yield from one_of("spec.stopPolicy", spec["stopPolicy"], STOP_POLICIES)
+    yield from _check_weight(spec)
     if review.old is not None:
         before = review.before("spec", "clusterQueue")
         yield from fixed(

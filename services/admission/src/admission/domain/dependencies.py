@@ -20,7 +20,7 @@ def check_dependencies(paths: Mapping[str, str], needs: Mapping[str, Sequence[st
     circle = find_circle(needs)
     if circle:
         chain = " → ".join([*circle, circle[0]])
-        yield FieldError(paths[circle[0]], circle[0], f"the dependencies go round in a circle ({chain}); break it")
+        yield FieldError(paths[circle[0]], circle[0], f"the dependencies make a cycle ({chain}); break it")
 
 
 def find_circle(needs: Mapping[str, Sequence[str]]) -> list[str]:

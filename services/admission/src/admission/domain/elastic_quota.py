@@ -7,6 +7,7 @@ from admission.domain.quantities import at_most, check_amounts, sound_amounts
 from admission.domain.shapes import AMOUNTS, closed, entry
 from admission.domain.world import Review, World
 from kube import Manifest, Object
+from kube.words import counted
 from resources import Amounts, add, subtract
 
 QUOTA_SPEC = closed(min=AMOUNTS, max=AMOUNTS)
@@ -81,6 +82,7 @@ def _check_under(review: Review, holder: Object) -> Iterable[FieldError]:
     tree = holder.labels.get(TREE, "")
     if review.labels.get(TREE, tree) != tree:
         yield FieldError(f'metadata.labels["{TREE}"]', review.labels[TREE], f"must be that of the parent ({tree!r})")
+    yield from _same_resources(review.spec, holder)
     if review.labels.get(FORCE) == "true":
         return
     taken: Amounts = {}
@@ -92,6 +94,16 @@ def _check_under(review: Review, holder: Object) -> Iterable[FieldError]:
     own = {name: amount for name, amount in _minimum(review.spec).items() if amount > 0}
     listed = ", ".join(other.name for other in others) or "no others"
     yield from at_most("spec.min", own, left, f"what the min of the parent {holder.name} leaves besides {listed}")
+
+
+def _same_resources(spec: Manifest, holder: Object) -> Iterable[FieldError]:
+    """A quota and its parent speak of the same resources: what one of them left out would be unlimited there."""
+    own, above = set(spec.get("max") or {}), set(holder.spec.get("max") or {})
+    for name in sorted(own ^ above):
+        rule = (
+            f"{name} is in the max of {'the quota' if name in own else holder.name} alone; give it to both or to none"
+        )
+        yield FieldError(entry("spec.max", name), (spec.get("max") or {}).get(name), rule)
 
 
 def _check_is_parent(review: Review) -> Iterable[FieldError]:
@@ -128,7 +140,7 @@ def check_quota_delete(old: Object, world: World) -> Iterable[FieldError]:
         yield FieldError("metadata.name", old.name, f"quota {old.name} has child quotas ({listed}); delete them first")
     if pods:
         first = pods[0]
-        rule = f"quota {old.name} has {len(pods)} pods in it ({first.namespace}/{first.name} is one); delete them first"
+        rule = f"quota {old.name} has {counted(len(pods), 'pod')} in it ({first.namespace}/{first.name} is one); delete them first"
         yield FieldError("metadata.name", old.name, rule)
 
 

@@ -96,6 +96,10 @@ def _check_replica(
     if framework.container not in given:
         rule = f"needs a container named {framework.container}; rename the one that trains"
         yield FieldError(f"{path}.template.spec.containers", ", ".join(given) or None, rule)
+    for index, container in enumerate(containers):
+        if not container.get("image"):
+            where = f"{path}.template.spec.containers[{index}].image"
+            yield FieldError(where, None, "is required; any name will do where nodes run processes")
     last = f"{review.key.name}-{kind.lower()}-{max(count - 1, 0)}"
     if len(last) > NAME_MAX:
         yield FieldError(

@@ -39,6 +39,7 @@ POD_SPEC = fields(
     nodeName=TEXT,
     schedulerName=TEXT,
     priorityClassName=TEXT,
+    runtimeClassName=TEXT,
     priority=WHOLE,
     preemptionPolicy=TEXT,
     hostNetwork=TRUTH,

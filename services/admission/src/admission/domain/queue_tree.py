@@ -30,10 +30,11 @@ GROUP_KIND = "PodGroup.scheduling.volcano.sh"
 
 
 def default_queue(review: Review) -> None:
-    """Weight 1, reclaimable, below the root, and open when it is new."""
+    """Weight 1, reclaimable, below the root, nobody held up by its head, and open when it is new."""
     spec = review.spec
     spec["weight"] = spec.get("weight") or 1
     spec.setdefault("reclaimable", True)
+    spec.setdefault("dequeueStrategy", "traverse")
     if review.key.name != ROOT:
         spec["parent"] = spec.get("parent") or ROOT
     if review.creating:
@@ -98,6 +99,7 @@ def check_queue_share(review: Review) -> Iterable[FieldError]:
         siblings = [queue for queue in children_of(world, parent) if queue.name != name]
         yield from _within_parent(find_queue(world, parent), siblings, spec)
     yield from _children_within(name, spec, children_of(world, name))
+    yield from _below_within(world, name, name, _capability(spec))
 
 
 def ancestors(world: World, name: str) -> Iterator[Object]:
@@ -150,16 +152,23 @@ def _children_within(name: str, spec: Manifest, children: list[Object]) -> Itera
             yield FieldError(
                 f"{path}.{resource}", own[resource], f"the children of {name} have {short[resource]} in all"
             )
-    capability = _capability(spec)
-    for child in children:
-        where = f"the new capability of {name}; its child {child.name} has more"
-        yield from at_most("spec.capability", _capability(child.spec), capability, where)
+
+
+def _below_within(world: World, name: str, top: str, limit: Amounts) -> Iterable[FieldError]:
+    """Whoever is below ``name`` and has ``top`` as the nearest that limits a resource stays inside ``limit``."""
+    for child in children_of(world, name) if limit else []:
+        own = _capability(child.spec)
+        yield from at_most(
+            "spec.capability", own, limit, f"the new capability of {top}; {child.name} below it has more"
+        )
+        rest = {resource: amount for resource, amount in limit.items() if resource not in own}
+        yield from _below_within(world, child.name, top, rest)
 
 
 def _runs_pods(world: World, name: str) -> bool:
     queue = find_queue(world, name)
     allocated = sound_amounts((queue.status.get("allocated") if queue else None) or {})
-    return allocated.get("pods", 0) > 0 or any(
+    return any(amount > 0 for amount in allocated.values()) or any(
         group.spec.get("queue") == name and group.status.get("phase") == "Running"
         for group in world.of_kind(GROUP_KIND).values()
     )

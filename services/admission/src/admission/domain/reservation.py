@@ -36,12 +36,14 @@ RESERVATION_SPEC = fields(
     ttl=TEXT,
     expires=TEXT,
     preAllocation=TRUTH,
+    preAllocationPolicy=fields(mode=TEXT, enableMultiple=TRUTH),
     allocateOnce=TRUTH,
     allocatePolicy=TEXT,
     unschedulable=TRUTH,
     taints=ListOf(fields(key=TEXT, value=TEXT, effect=TEXT)),
 )
 POLICIES = ("Default", "Aligned", "Restricted")
+MODES = ("Default", "Cluster")
 OWNER_PARTS = ("object", "controller", "labelSelector")
 DEFAULT_TTL = "24h"
 
@@ -71,18 +73,14 @@ def check_reservation(review: Review) -> Iterable[FieldError]:
             yield FieldError(f"spec.owners[{index}]", owner, f"must name one of {', '.join(OWNER_PARTS)}")
         yield from check_selector(f"spec.owners[{index}].labelSelector", owner.get("labelSelector"))
     yield from one_of("spec.allocatePolicy", spec.get("allocatePolicy") or POLICIES[0], POLICIES)
+    mode = (spec.get("preAllocationPolicy") or {}).get("mode")
+    yield from one_of("spec.preAllocationPolicy.mode", mode or MODES[0], MODES)
     if spec.get("ttl"):
         yield from check_duration("spec.ttl", spec["ttl"])
     yield from _check_expiry(spec.get("expires"))
     for index, taint in enumerate(spec.get("taints") or []):
         yield from names.qualified_name(f"spec.taints[{index}].key", taint.get("key") or "")
         yield from one_of(f"spec.taints[{index}].effect", taint.get("effect") or "", EFFECTS)
-
-
-def warn_reservation(review: Review) -> Iterable[str]:
-    """What is taken and has no effect."""
-    if review.spec.get("preAllocation"):
-        yield "spec.preAllocation has no effect: the reservation waits until its room is free"
 
 
 def _check_template(pod: Any) -> Iterable[FieldError]:

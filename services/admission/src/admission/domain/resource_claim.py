@@ -4,6 +4,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from admission.domain.errors import FieldError
+from admission.domain.quantities import check_amounts
 from admission.domain.world import Review
 from kube import Key
 
@@ -63,6 +64,11 @@ def _check_ask(where: str, ask: Any, review: Review) -> Iterable[FieldError]:
         yield FieldError(f"{where}.count", count, "must be a whole number, and goes with ExactCount only")
     elif isinstance(count, int) and not 0 < count <= MOST_DEVICES:
         yield FieldError(f"{where}.count", count, f"must be from 1 to {MOST_DEVICES}, the most that a claim may have")
+    amounts = capacity.get("requests") if isinstance(capacity := ask.get("capacity") or {}, Mapping) else capacity
+    if isinstance(amounts, Mapping | None):
+        yield from check_amounts(f"{where}.capacity.requests", amounts)
+    else:
+        yield FieldError(f"{where}.capacity.requests", amounts, "must be a mapping of capacities to quantities")
     if ask.get("adminAccess") and not _may_watch(review):
         rule = f"only in a namespace with the label {ADMIN_LABEL}=true: it reaches devices that others use"
         yield FieldError(f"{where}.adminAccess", True, rule)

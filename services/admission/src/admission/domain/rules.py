@@ -25,9 +25,11 @@ from admission.domain import (
     qos_class,
     queue_hierarchy,
     queue_tree,
+    quota_annotations,
     reservation,
     resource_claim,
     run_policy,
+    runtime_class,
     topology,
     train_job,
     training_runtime,
@@ -166,8 +168,20 @@ KUBEFLOW = {
 CORE = {
     "Pod": Rules(
         _top(POD_SPEC),
-        (pod.default_pod, colocation_profile.apply_profiles, pod.default_pod, pod.default_pod_priority),
-        (pod.check_pod, qos_class.check_qos, qos_class.check_qos_kept, pod.check_pod_update),
+        (
+            pod.default_pod,
+            colocation_profile.apply_profiles,
+            pod.default_pod,
+            pod.default_pod_priority,
+            runtime_class.complete_pod,
+        ),
+        (
+            pod.check_pod,
+            runtime_class.check_pod_class,
+            qos_class.check_qos,
+            qos_class.check_qos_kept,
+            pod.check_pod_update,
+        ),
     ),
     "Deployment.apps": Rules(
         _top(workloads.WORKLOAD_SPEC), (workloads.default_deployment,), (workloads.check_workload,)
@@ -209,6 +223,11 @@ CORE = {
     "PriorityClass.scheduling.k8s.io": Rules(
         _flat(priority.PRIORITY_CLASS), (priority.default_priority_class,), (priority.check_priority_class,)
     ),
+    "RuntimeClass.node.k8s.io": Rules(
+        _flat(runtime_class.RUNTIME_CLASS),
+        (runtime_class.default_runtime_class,),
+        (runtime_class.check_runtime_class,),
+    ),
 }
 
 QUOTAS = {
@@ -217,19 +236,25 @@ QUOTAS = {
     ),
     "ElasticQuota.scheduling.sigs.k8s.io": Rules(
         _top(elastic_quota.QUOTA_SPEC),
-        checks=(elastic_quota.check_quota_amounts, elastic_quota.check_quota_place),
+        checks=(
+            elastic_quota.check_quota_amounts,
+            elastic_quota.check_quota_place,
+            quota_annotations.check_quota_annotations,
+        ),
         deletes=(elastic_quota.check_quota_delete,),
     ),
     "Reservation.scheduling.koordinator.sh": Rules(
         _top(reservation.RESERVATION_SPEC),
         (reservation.default_reservation,),
         (reservation.check_reservation,),
-        (reservation.warn_reservation,),
     ),
-    "PodGroup.scheduling.x-k8s.io": Rules(
-        _top(pod_group.COSCHEDULING_SPEC),
-        (pod_group.default_coscheduling_group,),
-        (pod_group.check_coscheduling_group,),
+    **dict.fromkeys(
+        ("PodGroup.scheduling.x-k8s.io", "PodGroup.scheduling.sigs.k8s.io"),
+        Rules(
+            _top(pod_group.COSCHEDULING_SPEC),
+            (pod_group.default_coscheduling_group,),
+            (pod_group.check_coscheduling_group,),
+        ),
     ),
     "ClusterQueue.kueue.x-k8s.io": Rules(
         _top(cluster_queue.CLUSTER_QUEUE_SPEC),

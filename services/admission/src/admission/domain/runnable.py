@@ -26,10 +26,10 @@ def warn_unrunnable(review: Review) -> Iterable[str]:
     if review.key.kind not in _RUNNING or review.old is not None or _COMMANDING_PLUGINS & _plugins(review):
         return
     silent = [path for path, container in _containers("spec", review.spec) if not container.get("command")]
-    node = _process_node(review) if silent else None
-    if node is not None:
+    nodes = review.world.annotated("Node", _PROCESSES) if silent else ()
+    if nodes:
         yield (
-            f"{silent[0]}.command is not set: node {node} runs processes of its machine and no images, so the pod would "
+            f"{silent[0]}.command is not set: node {nodes[0]} runs processes of its machine and no images, so the pod would "
             "end or wait there with ImageNotRunnable; name the command"
         )
 
@@ -37,11 +37,6 @@ def warn_unrunnable(review: Review) -> Iterable[str]:
 def _plugins(review: Review) -> frozenset[str]:
     plugins = review.spec.get("plugins")
     return frozenset(plugins) if isinstance(plugins, dict) else frozenset()
-
-
-def _process_node(review: Review) -> str | None:
-    nodes = review.world.of_kind("Node")
-    return min((key.name for key, node in nodes.items() if _PROCESSES in node.annotations), default=None)
 
 
 def _containers(path: str, part: Any) -> Iterator[tuple[str, dict[str, Any]]]:

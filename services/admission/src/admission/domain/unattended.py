@@ -5,7 +5,6 @@ from kube import KINDS
 _GROUPS = ("serving.kserve.io", "keda.sh", "autoscaling", "tidegate.dev")
 _KINDS = (
     "NetworkPolicy.networking.k8s.io",
-    "RuntimeClass.node.k8s.io",
     "Experiment.kubeflow.org",
     "Trial.kubeflow.org",
     "Suggestion.kubeflow.org",

@@ -1,6 +1,6 @@
 """What a rule of admission may look at: the object under review, its present version and the other objects."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -15,6 +15,9 @@ class World(Protocol):
 
     def of_kind(self, kind: str, /) -> Mapping[Key, Object]:
         """All objects of the kind with group, by key."""
+
+    def annotated(self, kind: str, annotation: str, /) -> Sequence[str]:
+        """The names of the objects of ``kind`` that have ``annotation``, sorted."""
 
 
 @dataclass(frozen=True, slots=True)

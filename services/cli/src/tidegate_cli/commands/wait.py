@@ -41,7 +41,9 @@ class GoalOption(click.ParamType[Goal]):
 @click.option("--timeout", type=SECONDS, default="30s", show_default=True, metavar="TIME", help="As 90s or 5m.")
 @with_session
 def wait(session: Session, words: tuple[str, ...], selector: str, everything: bool, goal: Goal, timeout: float) -> None:
-    """Wait until all objects meant are in a state. Ends with 1 when the time is over first.
+    """Wait until all objects meant are in a state. Ends with 1 when the time is over first, or the state cannot come.
+
+    A phase is met by that phase alone: a job that has Completed was Running, and is not any more.
 
     \b
     Examples:
@@ -94,6 +96,9 @@ def _reached(client: "SyncClient", key: Key, goal: Goal, deadline: float) -> boo
             if seen is None and goal.aim is not Aim.CREATE:
                 gone = "was deleted before it came to" if was else "is not there to come to"
                 complain(f"{name} {gone} {goal}")
+                return False
+            if seen is not None and goal.is_past(seen):
+                complain(f"{name} has ended: it is {phase(seen)} and does not come to {goal} any more")
                 return False
     except TimedOut:
         pass

@@ -45,6 +45,19 @@ _FOLDER = click.option(
 @click.option("--trace", type=click.Choice(["off", "file"]), default="off", help="Write traces to the data folder.")
 @click.option("--metrics", is_flag=True, help="Every service serves Prometheus metrics on a port of its own.")
 @click.option("--log-level", type=click.Choice(["DEBUG", "INFO", "WARNING", "ERROR"]), default="INFO")
+@click.option(
+    "--kubeconfig",
+    type=click.Path(path_type=Path, exists=True, dir_okay=False),
+    help="Drive the Kubernetes cluster of this file, instead of a cluster of our own on this machine.",
+)
+@click.option("--context", default="", help="The context of the kubeconfig  [default: its current one]")
+@click.option("--scheduler-names", default="", help="Whose pods are scheduled, such as tidegate,volcano.")
+@click.option(
+    "--webhook-url",
+    default="",
+    metavar="https://HOST:PORT",
+    help="Where the API server of --kubeconfig reaches this machine, to have manifests admitted here.",
+)
 def up(detach: bool, **options: object) -> None:
     """Start the whole system on this machine: the message bus, every service, and this machine as a node.
 
@@ -52,9 +65,12 @@ def up(detach: bool, **options: object) -> None:
     tidegate up                      in the foreground, until Ctrl-C
     tidegate up --detach             in the background
     tidegate up -d --sim-nodes 100   with a hundred simulated nodes beside this machine
+    tidegate up --kubeconfig FILE    driving a Kubernetes cluster
     """
     settings = UpSettings(**options)  # type: ignore[arg-type]
     settings = UpSettings(**{**_fields(settings), "data_dir": settings.data_dir.resolve()})  # type: ignore[arg-type]
+    if settings.webhook_url and (settings.local or not settings.webhook_url.startswith("https://")):
+        raise click.BadParameter("is https://HOST:PORT, and needs --kubeconfig", param_hint="--webhook-url")
     if endpoint.read(settings.data_dir) is not None:
         raise click.ClickException(f"a system runs in {settings.data_dir} already; `tidegate down` stops it")
     if detach:
@@ -113,7 +129,7 @@ def _detach(settings: UpSettings) -> None:
 
 def _flag(name: str, value: object) -> list[str]:
     flag = f"--{name.replace('_', '-')}"
-    if value is None:
+    if value in (None, ""):
         return []
     if name == "local_node":
         return [flag] if value else ["--no-local-node"]

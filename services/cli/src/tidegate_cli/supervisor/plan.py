@@ -6,6 +6,7 @@ import sys
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import NamedTuple
+from urllib.parse import urlsplit
 
 from bus.server import ServerSettings, command
 
@@ -17,7 +18,10 @@ STOP_ORDER = (*CONTROL, "node_agent", "cluster_gateway", "nats")
 
 @dataclass(frozen=True, slots=True)
 class UpSettings:
-    """What `tidegate up` was asked for. ``port`` 0 takes the usual one, or a free one where that is taken."""
+    """What `tidegate up` was asked for. ``port`` 0 takes the usual one, or a free one where that is taken.
+
+    With a ``kubeconfig`` the services drive the cluster that it names (in ``context``), and no pod runs on this machine.
+    """
 
     data_dir: Path
     port: int = 0
@@ -31,6 +35,15 @@ class UpSettings:
     trace: str = "off"
     metrics: bool = False
     log_level: str = "INFO"
+    kubeconfig: Path | None = None
+    context: str = ""
+    scheduler_names: str = ""
+    webhook_url: str = ""
+
+    @property
+    def local(self) -> bool:
+        """Whether the cluster is kept here, and not by an API server."""
+        return self.kubeconfig is None
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,6 +93,18 @@ def service_program(name: str, settings: UpSettings, nats_port: int, token: str,
 
 
 def _own_flags(name: str, settings: UpSettings) -> dict[str, str]:
+    if name == "cluster_gateway" and settings.kubeconfig is not None:
+        return {"driver": "kubernetes", "kubeconfig": str(settings.kubeconfig), "kube-context": settings.context}
+    if name == "admission" and settings.webhook_url:
+        return {
+            "kubeconfig": str(settings.kubeconfig),
+            "kube-context": settings.context,
+            "webhook-url": settings.webhook_url,
+            "webhook-host": "0.0.0.0",
+            "webhook-port": str(urlsplit(settings.webhook_url).port or 443),
+        }
+    if name == "gang_scheduler" and (names := settings.scheduler_names or ("" if settings.local else "tidegate")):
+        return {"scheduler-names": names}
     if name == "cluster_gateway":
         return {
             "sim-nodes": str(settings.sim_nodes),

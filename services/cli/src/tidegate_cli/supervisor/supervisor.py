@@ -93,7 +93,7 @@ class Supervisor:
         ports = {name: Ports(others.pop(), others.pop()) for name in START_ORDER}
         ports["admission"] = ports["admission"]._replace(health=api_port)
         for name in START_ORDER:
-            if name != "node_agent" or self._settings.local_node:
+            if name != "node_agent" or (self._settings.local_node and self._settings.local):
                 program = service_program(name, self._settings, nats_port, token, ports[name])
                 self._keep(Child(program, self._logs, self._tell, self._clock))
         for name, child in self._children.items():

@@ -5,7 +5,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from itertools import chain
 
-from kube import Event
+from kube import Event, runs
 
 FIRST = int(ipaddress.IPv4Address("127.64.0.1"))
 LAST = int(ipaddress.IPv4Address("127.127.255.254"))
@@ -21,14 +21,17 @@ class Addresses:
 
     def fold(self, events: Iterable[Event]) -> None:
         """Learn of pods that have an address, and of pods that are gone."""
-        for event in events:
-            if event.key.kind != "Pod":
+        for run in runs(events):
+            old, new = run[0].old, run[0].new
+            if run[0].key.kind != "Pod":
                 continue
-            if event.old is not None and (event.new is None or event.new.uid != event.old.uid):
-                self._free(event.old.uid)
-            address = _own_address(event.new.status.get("podIP")) if event.new is not None else None
-            if event.new is not None and address is not None:
-                self._take(event.new.uid, address)
+            if old is not None and (new is None or new.uid != old.uid):
+                for event in run:
+                    self._free(event.old.uid if event.old is not None else "")
+            address = _own_address(new.status.get("podIP")) if new is not None else None
+            if address is not None:
+                for event in run:
+                    self._take(event.object.uid, address)
 
     def give(self, uid: str) -> str:
         """The address of a pod, a new one if it has none yet."""

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 
 from cluster_gateway.domain.host_names import host_entries
-from kube import Event, Key, Manifest, Object, Store
+from kube import Event, Key, Manifest, Object, Store, runs
 from kube.volumes import VOLUME, claims_of
 
 PROCESSES = "process://"
@@ -32,14 +32,16 @@ class Assignments:
 
     def fold(self, events: Iterable[Event]) -> None:
         """Note what happened to pods, and to what they name."""
-        for event in events:
-            kind = event.key.kind
-            if kind == "Pod":
-                self._fold_pod(event)
+        for run in runs(events):
+            kind, namespace, _ = run[0].key
+            if kind == "Pod" and self._agents:
+                for event in run:
+                    self._fold_pod(event)
             elif kind in ("ConfigMap", "Service"):
-                self._touch_namespace(event.key.namespace)
+                self._touch_namespace(namespace)
             elif kind == "Node":
-                self._fold_node(event.key.name, event.new)
+                for event in run:
+                    self._fold_node(event.key.name, event.new)
 
     def take(self) -> list[str]:
         """The nodes whose assignment changed since the last call."""

@@ -5,7 +5,7 @@ from kube import Key, Manifest
 
 _NAMESPACES = ("default", "kube-system")
 _PRIORITIES = {"system-cluster-critical": 2_000_000_000, "system-node-critical": 2_000_001_000}
-_QUEUES: dict[str, Manifest] = {
+QUEUES: dict[str, Manifest] = {
     "root": {"weight": 1, "reclaimable": False},
     "default": {"weight": 1, "reclaimable": True, "parent": "root"},
 }
@@ -18,7 +18,7 @@ def bootstrap(cluster: Cluster) -> None:
         _ensure(cluster, Key("Namespace", "", namespace), {}, {"phase": "Active"})
     for name, value in _PRIORITIES.items():
         _ensure(cluster, Key("PriorityClass.scheduling.k8s.io", "", name), {"value": value}, {})
-    for name, spec in _QUEUES.items():
+    for name, spec in QUEUES.items():
         _ensure(cluster, Key("Queue.scheduling.volcano.sh", "", name), {"spec": spec}, {"state": "Open"})
 
 

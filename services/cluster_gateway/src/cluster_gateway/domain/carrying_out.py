@@ -1,6 +1,8 @@
 """Carrying out a decision: whole, or not at all with the reason."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
+from itertools import groupby
+from operator import attrgetter
 
 from cluster_gateway.domain.cluster import Cluster
 from cluster_gateway.domain.ownership import field_refusal, refusal
@@ -13,17 +15,22 @@ def carry_out(cluster: Cluster, service: str, decision_id: str, decision: Decisi
     """Apply ``decision`` if all that it touches is as it was at ``decided_on``; what came of it."""
     cluster.actor = service
     try:
-        reasons = _objections(cluster, service, decision, decided_on)
+        reasons = objections(cluster, service, decision, decided_on)
         if not reasons:
             with cluster.whole():
-                for mutation in decision.mutations:
-                    _APPLY[mutation.verb](cluster, mutation, decision)
+                for verb, mutations in groupby(decision.mutations, _VERB):
+                    if verb is Verb.BIND:
+                        _bind_all(cluster, mutations)
+                        continue
+                    for mutation in mutations:
+                        _APPLY[verb](cluster, mutation, decision)
     except Exception as error:  # whatever a decision holds, it comes to its outcome, and those beside it to theirs
         reasons = {"": f"cannot be carried out: {type(error).__name__}: {error}"}
     return Outcome(decision_id, decision.name, decision.subject, not reasons, reasons)
 
 
-def _objections(cluster: Cluster, service: str, decision: Decision, decided_on: int) -> dict[str, str]:
+def objections(cluster: Cluster, service: str, decision: Decision, decided_on: int) -> dict[str, str]:
+    """Why a decision of ``service`` does not hold any more, by object; empty when it does."""
     reasons: dict[str, str] = {}
     if decision.subject_uid:
         subject = cluster.store.get(decision.subject)
@@ -31,18 +38,27 @@ def _objections(cluster: Cluster, service: str, decision: Decision, decided_on: 
             return {str(decision.subject): "is gone"}
         if subject.spec_revision > decided_on:
             return {str(decision.subject): f"changed at revision {subject.spec_revision}, decided on {decided_on}"}
+    refused: dict[tuple[Verb, str], str] = {}
+    nodes: dict[str, str] = {}
     for mutation in decision.mutations:
-        verb, kind = mutation.verb, mutation.key.kind
+        verb, kind = place = mutation.verb, mutation.key[0]
+        if place not in refused:
+            refused[place] = refusal(service, verb, kind)
         reason = (
-            refusal(service, verb, kind)
+            refused[place]
             or (field_refusal(service, verb, kind, mutation.patch) if verb in _BY_FIELD else "")
             or _CHECK[verb](cluster, mutation, decided_on)
         )
+        if verb is Verb.BIND and not reason:
+            if mutation.node not in nodes:
+                nodes[mutation.node] = _check_node(cluster, mutation.node, decided_on)
+            reason = nodes[mutation.node]
         if reason:
             reasons[str(mutation.key)] = reason
     return reasons
 
 
+_VERB = attrgetter("verb")
 _BY_FIELD = (Verb.PATCH, Verb.STATUS)
 
 
@@ -56,12 +72,13 @@ def _check_create(cluster: Cluster, mutation: Mutation, decided_on: int) -> str:
     if there is None:
         namespace = cluster.store.get(Key("Namespace", "", mutation.key.namespace))
         return "its namespace is being deleted" if namespace is not None and namespace.deleting else ""
-    if _owner_uid((mutation.manifest or {}).get("metadata") or {}) == _owner_uid(there.metadata):
+    if owner_uid((mutation.manifest or {}).get("metadata") or {}) == owner_uid(there.metadata):
         return "is still being deleted" if there.deleting else ""
     return "is there already and belongs to somebody else"
 
 
-def _owner_uid(metadata: Manifest) -> str:
+def owner_uid(metadata: Manifest) -> str:
+    """The uid of the owner that controls an object, else of its first owner; empty when it has none."""
     owners = metadata.get("ownerReferences") or [{}]
     return str(next((owner for owner in owners if owner.get("controller")), owners[0]).get("uid", ""))
 
@@ -90,17 +107,17 @@ def _check_bind(cluster: Cluster, mutation: Mutation, decided_on: int) -> str:
     pod = _present(cluster, mutation)
     if pod is None or pod.deleting:
         return "is gone" if pod is None else "is being deleted"
-    if pod.spec.get("nodeName"):
-        return f"is bound to {pod.spec['nodeName']} already"
-    if pod.spec_revision > decided_on:
-        return f"changed at revision {pod.spec_revision}, decided on {decided_on}"
-    node = cluster.store.get(Key("Node", "", mutation.node))
+    if node := pod.spec.get("nodeName"):
+        return f"is bound to {node} already"
+    return f"changed at revision {pod.spec_revision}, decided on {decided_on}" if pod.spec_revision > decided_on else ""
+
+
+def _check_node(cluster: Cluster, name: str, decided_on: int) -> str:
+    node = cluster.store.get(Key("Node", "", name))
     if node is None or node.deleting:
-        return f"node {mutation.node} is gone"
-    changed = cluster.node_revisions.get(mutation.node, node.revision)
-    return (
-        f"node {mutation.node} changed at revision {changed}, decided on {decided_on}" if changed > decided_on else ""
-    )
+        return f"node {name} is gone"
+    changed = cluster.node_revisions.get(name, node.revision)
+    return f"node {name} changed at revision {changed}, decided on {decided_on}" if changed > decided_on else ""
 
 
 _CHECK: dict[Verb, Callable[[Cluster, Mutation, int], str]] = {
@@ -160,15 +177,22 @@ def _delete(cluster: Cluster, mutation: Mutation, decision: Decision) -> None:
 
 
 def _bind(cluster: Cluster, mutation: Mutation, decision: Decision) -> None:
-    pod = _present(cluster, mutation)
-    if pod is None:
-        return
-    metadata = pod.metadata
-    if mutation.devices:
-        metadata = {**metadata, "annotations": {**pod.annotations, **annotations_of(mutation.devices)}}
-    bound = cluster.bind(pod, mutation.node, metadata)
-    if pod.status.get(NOMINATED):
-        cluster.set_status(bound, {NOMINATED: None})
+    _bind_all(cluster, (mutation,))
+
+
+def _bind_all(cluster: Cluster, mutations: Iterable[Mutation]) -> None:
+    bindings = [
+        (pod, mutation.node, _with_devices(pod, mutation.devices) if mutation.devices else pod.metadata)
+        for mutation in mutations
+        if (pod := _present(cluster, mutation)) is not None
+    ]
+    for bound in cluster.bind(bindings) if bindings else ():
+        if NOMINATED in bound.status:
+            cluster.set_status(bound, {NOMINATED: None})
+
+
+def _with_devices(pod: Object, devices: Manifest) -> Manifest:
+    return {**pod.metadata, "annotations": {**pod.annotations, **annotations_of(devices)}}
 
 
 def _evict(cluster: Cluster, mutation: Mutation, decision: Decision) -> None:

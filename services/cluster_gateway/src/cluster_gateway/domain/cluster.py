@@ -4,13 +4,14 @@ Everything that happens is noted twice: in the draft of the next change set, and
 inside the cluster (built-in controllers, simulated nodes, assignments).
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
 from cluster_gateway.domain.draft import Draft
-from kube import Event, Key, Manifest, Object, Store, merge, rfc3339
+from kube import Event, Events, Key, Manifest, Object, Store, are_alike, merge, rfc3339
 from kube.bindings import BoundBodies
+from kube.runtime_classes import completed
 
 DEFAULT_GRACE_SECONDS = 30
 MOST_GRACE_SECONDS = (1 << 31) - 1
@@ -29,7 +30,7 @@ class Cluster:
     revision: int = 0
     now: int = 0
     actor: str = ""
-    events: list[Event] = field(default_factory=list)
+    events: Events = field(default_factory=Events)
     node_revisions: dict[str, int] = field(default_factory=dict)
     """By node: the revision of the last change that can make a placement on it wrong."""
     authors: dict[Key, str] = field(default_factory=dict)
@@ -41,6 +42,7 @@ class Cluster:
 
     _bodies: BoundBodies = field(default_factory=BoundBodies)
     _stamped: dict[int, tuple[Manifest, Manifest]] = field(default_factory=dict)
+    _completed: dict[int, tuple[Manifest, Manifest]] = field(default_factory=dict)
     _scheduled: tuple[str, Manifest] = ("", {})
 
     def _scheduled_now(self) -> Manifest:
@@ -51,12 +53,13 @@ class Cluster:
             self._scheduled = (at, {"conditions": [condition]})
         return self._scheduled[1]
 
-    def take_events(self) -> list[Event]:
+    def take_events(self) -> Events:
         """What happened since the last call."""
-        events, self.events = self.events, []
+        events, self.events = self.events, Events()
         self._merged.clear()
         self._bodies.clear()
         self._stamped.clear()
+        self._completed.clear()
         return events
 
     @contextmanager
@@ -67,24 +70,31 @@ class Cluster:
             yield
             self.seal(self, events)
         except Exception:
-            for event in reversed(self.events[events:]):
+            for event in reversed(self.events.undo(events)):
                 undone = self.store.remove(event.key) if event.old is None else self.store.put(event.old)
                 if event.key.kind == "Node" and undone is not None:
                     self._note_node(undone)
-            del self.events[events:]
             self.draft.undo(edits)
             raise
+        self.draft.keep()
 
     def create(self, key: Key, metadata: Manifest, body: Manifest, status: Manifest) -> Object:
         """Store a new object; it gets its uid and creation time here."""
-        self._ensure_namespace(key)
-        item = Object(key, self.new_uid(), self._stamp(metadata), body, status, self.revision, self.revision)
-        self._note(self.store.put(item))
-        if key.kind == "Pod" and item.spec.get("nodeName"):
+        return self.create_all((key,), metadata, body, status)[0]
+
+    def create_all(self, keys: Sequence[Key], metadata: Manifest, body: Manifest, status: Manifest) -> Sequence[Object]:
+        """Store new objects of one kind and namespace that are alike."""
+        self._ensure_namespace(keys[0])
+        if keys[0].kind == "Pod":
+            body = self._with_runtime_class(body)
+        stamped, new_uid, revision = self._stamp(metadata), self.new_uid, self.revision
+        items = [Object(key, new_uid(), stamped, body, status, revision, revision) for key in keys]
+        self._note_all(self.store.put_all(keys[0].kind, items), alike=True)
+        if keys[0].kind == "Pod" and (node := items[0].spec.get("nodeName")):
             # Room on the node was taken without the scheduler: what it decided before does not hold there any more.
-            self.node_revisions[item.spec["nodeName"]] = self.revision
-        self.draft.created(item, self.actor)
-        return item
+            self.node_revisions[node] = revision
+        self.draft.created(items, self.actor)
+        return items
 
     def _stamp(self, metadata: Manifest) -> Manifest:
         """The metadata with what every new object has; those that share it go on sharing."""
@@ -92,6 +102,17 @@ class Cluster:
         if memo is None:
             stamped = {"creationTimestamp": rfc3339(self.now), "generation": 1, **metadata}
             memo = self._stamped[id(metadata)] = (stamped, metadata)
+        return memo[0]
+
+    def _with_runtime_class(self, body: Manifest) -> Manifest:
+        """The body of a pod with what its RuntimeClass adds; pods that share a body go on sharing. An objection is told later."""
+        spec = body.get("spec") or {}
+        if "runtimeClassName" not in spec:
+            return body
+        memo = self._completed.get(id(body))
+        if memo is None:
+            complete = completed(spec, self.store.get)
+            memo = self._completed[id(body)] = ({**body, "spec": complete} if complete is not spec else body, body)
         return memo[0]
 
     def replace(self, old: Object, metadata: Manifest, body: Manifest) -> Object:
@@ -105,33 +126,76 @@ class Cluster:
         self.draft.changed(new, self.actor, metadata=True, body=body != old.body)
         return new if not self._finalized(new) else self._gone(new)
 
+    def observed(self, new: Object, actor: str) -> None:
+        """Take in an object that somebody else keeps, as it is now. Parts that it shares with what was known are no edits."""
+        self.actor = actor
+        event = self.store.put(new)
+        self._note(event)
+        old = event.old
+        if old is None:
+            self.draft.created((new,), actor)
+        else:
+            self.draft.changed(
+                new,
+                actor,
+                metadata=new.metadata is not old.metadata,
+                body=new.body is not old.body,
+                status=new.status is not old.status,
+            )
+
+    def vanished(self, item: Object, actor: str) -> None:
+        """Forget an object that somebody else kept and has no more; what it owned is told of by itself."""
+        gone = self.store.remove(item.key)
+        if gone is not None:
+            self._note(gone)
+            self.draft.removed(item, actor)
+
+    def on_node(self, body: Manifest, node: str) -> Manifest:
+        """A pod's body with its node; pods of one ``body`` and node in one change set share it."""
+        return self._bodies.on(body, node)
+
     def set_status(self, old: Object, patch: Manifest) -> Object:
         """Lay a merge patch over the status. Objects that share a status and get the same patch share the result."""
         status = self._patched(old.status, patch)
-        if status == old.status or self.store.get(old.key) is None:
+        if status is old.status or self.store.get(old.key) is None:
             return old
         new = Object(old.key, old.uid, old.metadata, old.body, status, self.revision, old.spec_revision)
         self._note(self.store.put(new))
         self.draft.changed(new, self.actor, status=True)
         return new
 
+    def set_statuses(self, pods: Sequence[Object], patch: Manifest, actors: Iterable[str]) -> None:
+        """``set_status`` for pods that are there and that it changes; each was asked for by the actor in its place."""
+        patched, revision = self._patched, self.revision
+        versions = [
+            Object(old.key, old.uid, old.metadata, old.body, patched(old.status, patch), revision, old.spec_revision)
+            for old in pods
+        ]
+        happened = self.store.put_all("Pod", versions)
+        (self.events.add_run if are_alike(pods) else self.events.add_all)(happened)
+        self.draft.statuses(versions, actors)
+
     def _patched(self, status: Manifest, patch: Manifest) -> Manifest:
         memo = self._merged.get((id(status), id(patch)))
         if memo is None:
-            memo = self._merged[id(status), id(patch)] = (merge(status, patch), status, patch)
+            merged = merge(status, patch)
+            memo = self._merged[id(status), id(patch)] = (status if merged == status else merged, status, patch)
         return memo[0]
 
-    def bind(self, pod: Object, node: str, metadata: Manifest) -> Object:
-        """Give a pod its node, and tell so in its status; ``metadata`` is its own, with what the binding adds.
+    def bind(self, bindings: Sequence[tuple[Object, str, Manifest]]) -> Sequence[Object]:
+        """Give pods their nodes, and tell so in their statuses; each has its own metadata, with what the binding adds.
 
         Pods of one template that are bound to one node together share their body.
         """
-        body = self._bodies.on(pod.body, node)
-        status = self._patched(pod.status, self._scheduled_now())
-        new = Object(pod.key, pod.uid, metadata, body, status, self.revision, self.revision)
-        self._note(self.store.put(new))
-        self.draft.bound(new, node, self.actor, metadata=metadata is not pod.metadata)
-        return new
+        on, patched, now, revision = self._bodies.on, self._patched, self._scheduled_now(), self.revision
+        pods = [pod for pod, _, _ in bindings]
+        versions = [
+            Object(pod.key, pod.uid, metadata, on(pod.body, node), patched(pod.status, now), revision, revision)
+            for pod, node, metadata in bindings
+        ]
+        self._note_all(self.store.put_all("Pod", versions), alike=are_alike(pods) and are_alike(versions))
+        self.draft.bound(bindings, versions, self.actor)
+        return versions
 
     def delete(self, item: Object, grace_seconds: int | None = None) -> None:
         """Delete an object and what it owns; one that has to end first is only marked."""
@@ -212,13 +276,21 @@ class Cluster:
             self.create(Key("Namespace", "", key.namespace), {}, {}, {"phase": "Active"})
 
     def _note(self, event: Event) -> None:
-        self.events.append(event)
+        self.events.add(event)
         if event.new is None:
             self.authors.pop(event.key, None)
         elif event.old is None or event.new.spec_revision != event.old.spec_revision:
             self.authors[event.key] = self.actor
         if event.key.kind == "Node":
             self._note_node(event)
+
+    def _note_all(self, events: Sequence[Event], *, alike: bool) -> None:
+        """Objects of one kind came, or changed in more than their status; ``alike`` where they are one run."""
+        (self.events.add_run if alike else self.events.add_all)(events)
+        self.authors.update((event.key, self.actor) for event in events)
+        if events[0].key.kind == "Node":
+            for event in events:
+                self._note_node(event)
 
     def _note_node(self, event: Event) -> None:
         name = event.key.name

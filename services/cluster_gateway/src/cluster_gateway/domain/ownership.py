@@ -37,7 +37,7 @@ _MAY: dict[str, dict[Verb, tuple[str, ...]]] = {
         Verb.BIND: (_POD,),
         Verb.EVICT: (_POD,),
         Verb.STATUS: (_POD, _GROUP, _RESERVATION, _DEVICES),
-        Verb.PATCH: (_CLAIM,),
+        Verb.PATCH: (_CLAIM, _POD),
         Verb.DELETE: (_RESERVATION,),
     },
 }
@@ -64,6 +64,7 @@ _ONLY: dict[tuple[str, Verb, str], tuple[str, ...]] = {
         "metadata.annotations.volume.kubernetes.io/selected-node",
         "spec.volumeName",
     ),
+    ("gang_scheduler", Verb.PATCH, _POD): ("metadata.annotations.scheduling.koordinator.sh/reservation-allocated",),
     ("gang_scheduler", Verb.STATUS, _DEVICES): ("allocation", "reservedFor"),
     ("gang_scheduler", Verb.STATUS, _GROUP): (
         *(f"phase.{phase}" for phase in ("Inqueue", "Running", "Completed", "Unknown")),

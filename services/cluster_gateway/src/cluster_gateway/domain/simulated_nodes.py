@@ -5,12 +5,12 @@ override what holds for all. Without a duration a pod runs until somebody ends i
 """
 
 import heapq
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 from cluster_gateway.domain.cluster import Cluster
 from cluster_gateway.domain.reports import pod_gone, pod_status
-from kube import Event, Key, Manifest, Object, parse_duration, parse_time, rfc3339
+from kube import Event, Key, Manifest, Object, are_alike, parse_duration, parse_time, rfc3339, runs
 from kube.pods import PROBES, asked_probes
 
 SIMULATED = "tidegate.dev/simulated"
@@ -36,7 +36,8 @@ class SimulatedNodes:
 
     cluster: Cluster
     settings: SimulationSettings
-    _due: list[tuple[int, int, str, Key, str]] = field(default_factory=list)
+    _due: list[tuple[int, int, str, tuple[tuple[Key, str], ...]]] = field(default_factory=list)
+    """When, counted, what, and the keys and uids of the pods to which it happens."""
     _count: int = 0
     _running: dict[tuple[str, str], Manifest] = field(default_factory=dict)
     _bound: dict[str, dict[Key, None]] = field(default_factory=dict)
@@ -54,25 +55,29 @@ class SimulatedNodes:
 
     def fold(self, events: Iterable[Event], now: int) -> None:
         """Note what follows from what happened."""
-        for event in events:
-            if event.key.kind == "Pod":
-                self._note_binding(event)
-                if event.new is not None:
-                    self._plan_pod(event.old, event.new, now)
-            elif event.key.kind == "Node":
-                self._simulated.pop(event.key.name, None)
-                if event.old is None or event.new is None:
-                    self._resume_all(event.key.name, now)
+        for run in runs(events):
+            kind = run[0].key.kind
+            if kind == "Pod":
+                self._note_bindings(run)
+                self._plan_pods(run, now)
+            elif kind == "Node":
+                for event in run:
+                    self._simulated.pop(event.key.name, None)
+                    if event.old is None or event.new is None:
+                        self._resume_all(event.key.name, now)
 
     def act(self, now: int) -> bool:
         """Do all that is due; whether there was anything."""
         acted = False
         while self._due and self._due[0][0] <= now:
-            _, _, what, key, uid = heapq.heappop(self._due)
-            pod = self.cluster.store.get(key)
-            if pod is not None and pod.uid == uid:
-                self._do(what, pod, now)
-                acted = True
+            _, _, what, members = heapq.heappop(self._due)
+            pods = [pod for key, uid in members if (pod := self.cluster.store.get(key)) is not None and pod.uid == uid]
+            if what == "start" and are_alike(pods):
+                self._start(pods, now)
+            else:
+                for pod in pods:
+                    self._do(what, pod.key, now)
+            acted = acted or bool(pods)
         return acted
 
     def deadline(self) -> int | None:
@@ -87,21 +92,25 @@ class SimulatedNodes:
             self._simulated[node] = known
         return known
 
-    def _note_binding(self, event: Event) -> None:
-        if event.old is not None and event.new is not None and event.old.body is event.new.body:
+    def _note_bindings(self, run: Sequence[Event]) -> None:
+        old, new = run[0].old, run[0].new
+        if old is not None and new is not None and old.body is new.body:
             return
-        old, new = (item.spec.get("nodeName") if item else None for item in (event.old, event.new))
-        if old and old != new:
-            self._bound.get(old, {}).pop(event.key, None)
-        if new and self.cluster.store.get(event.key) is not None:
-            self._bound.setdefault(new, {})[event.key] = None
+        if not any(item.spec.get("nodeName") for item in (old, new) if item is not None):
+            return
+        for event in run:
+            before, after = (item.spec.get("nodeName") if item else None for item in (event.old, event.new))
+            if before and before != after:
+                self._bound.get(before, {}).pop(event.key, None)
+            if after and self.cluster.store.get(event.key) is not None:
+                self._bound.setdefault(after, {})[event.key] = None
 
     def _resume_all(self, node: str, now: int) -> None:
         """Plan what comes next for the pods of ``node`` as they stand; what is planned twice happens once."""
         pods = (self.cluster.store.objects[key] for key in self._bound.get(node, ()))
         if self.cluster.store.get(Key("Node", "", node)) is None:
             for pod in pods:
-                self._plan(now + LOST_NODE_MS, "lost", pod)
+                self._plan(now + LOST_NODE_MS, "lost", [pod])
         elif self.is_simulated(node):
             for pod in pods:
                 self._resume(pod, now)
@@ -110,41 +119,64 @@ class SimulatedNodes:
         if pod.deleting:
             deleted = _moment(pod.metadata.get("deletionTimestamp"), now)
             deleted -= 1000 * int(pod.metadata.get("deletionGracePeriodSeconds") or 0)
-            self._plan(deleted + self._milliseconds(pod, "termination", self.settings.termination_ms), "gone", pod)
+            self._plan(deleted + self._milliseconds(pod, "termination", self.settings.termination_ms), "gone", [pod])
         if pod.status.get("phase") == "Pending" and self.settings.pod_start_ms is not None:
             bound = _moment(_bound_at(pod) or pod.created, now)
-            self._plan(bound + self._milliseconds(pod, "start", self.settings.pod_start_ms), "start", pod)
+            self._plan(bound + self._milliseconds(pod, "start", self.settings.pod_start_ms), "start", [pod])
         if pod.status.get("phase") == "Running" and "simulate/duration" in pod.annotations:
             started = _moment(pod.status.get("startTime"), now)
-            self._plan(started + self._milliseconds(pod, "duration", 0), "succeed", pod)
+            self._plan(started + self._milliseconds(pod, "duration", 0), "succeed", [pod])
 
-    def _plan(self, at: int, what: str, pod: Object) -> None:
+    def _plan(self, at: int, what: str, pods: Sequence[Object]) -> None:
         self._count += 1
-        heapq.heappush(self._due, (at, self._count, what, pod.key, pod.uid))
+        heapq.heappush(self._due, (at, self._count, what, tuple((pod.key, pod.uid) for pod in pods)))
 
-    def _plan_pod(self, old: Object | None, pod: Object, now: int) -> None:
-        node = pod.spec.get("nodeName")
-        if not node or not self.is_simulated(node):
+    def _plan_pods(self, run: Sequence[Event], now: int) -> None:
+        plans = list(self._next_steps(run[0]))
+        if not plans:
             return
-        known = old if old is not None and old.uid == pod.uid else None
-        if pod.deleting and not (known and known.deleting):
-            self._plan(now + self._milliseconds(pod, "termination", self.settings.termination_ms), "gone", pod)
-        phase, before = pod.status.get("phase"), known.status.get("phase") if known else None
-        if phase == "Pending" and not (known and known.spec.get("nodeName")):
-            start = self.settings.pod_start_ms
-            if start is not None:
-                self._plan(now + self._milliseconds(pod, "start", start), "start", pod)
-        if phase == "Running" and before != "Running" and "simulate/duration" in pod.annotations:
-            self._plan(now + self._milliseconds(pod, "duration", 0), "succeed", pod)
+        pods = [event.new for event in run if event.new is not None]
+        simulated = [pod for pod in pods if self.is_simulated(str(pod.spec["nodeName"]))]
+        for delay, what in plans if simulated else ():
+            self._plan(now + delay, what, simulated)
 
-    def _do(self, what: str, pod: Object, now: int) -> None:
+    def _next_steps(self, event: Event) -> Iterator[tuple[int, str]]:
+        """In how many milliseconds what happens to a pod because of what it became, if its node is a simulated one."""
+        pod = event.new
+        if pod is None or not pod.spec.get("nodeName"):
+            return
+        known = event.old if event.old is not None and event.old.uid == pod.uid else None
+        if pod.deleting and not (known and known.deleting):
+            yield self._milliseconds(pod, "termination", self.settings.termination_ms), "gone"
+        phase, before = pod.status.get("phase"), known.status.get("phase") if known else None
+        start = self.settings.pod_start_ms
+        if phase == "Pending" and not (known and known.spec.get("nodeName")) and start is not None:
+            yield self._milliseconds(pod, "start", start), "start"
+        if phase == "Running" and before != "Running" and "simulate/duration" in pod.annotations:
+            yield self._milliseconds(pod, "duration", 0), "succeed"
+
+    def _start(self, pods: Sequence[Object], now: int) -> None:
+        """Pods that are alike start."""
+        if pods[0].status.get("phase") != "Pending" or pods[0].deleting:
+            return
+        names = [str(pod.spec["nodeName"]) for pod in pods]
+        there = {name for name in set(names) if self.cluster.store.get(Key("Node", "", name)) is not None}
+        starting = [(pod, f"node/{name}") for pod, name in zip(pods, names, strict=True) if name in there]
+        if starting:
+            status = self._running_status(pods[0], now)
+            self.cluster.set_statuses([pod for pod, _ in starting], status, [actor for _, actor in starting])
+
+    def _do(self, what: str, key: Key, now: int) -> None:
+        pod = self.cluster.store.get(key)
+        if pod is None:
+            return
         node, phase = str(pod.spec.get("nodeName")), pod.status.get("phase")
         if self.cluster.store.get(Key("Node", "", node)) is None:
             if what == "lost":
                 self.cluster.actor = "cluster_gateway"
                 self.cluster.gone(pod)
-        elif what == "start" and phase == "Pending" and not pod.deleting:
-            pod_status(self.cluster, node, pod.key, pod.uid, self._running_status(pod, now))
+        elif what == "start":
+            self._start((pod,), now)
         elif what == "succeed" and phase == "Running" and not pod.deleting:
             pod_status(self.cluster, node, pod.key, pod.uid, ended_status(pod, "Succeeded", 0, "Completed", now))
         elif what == "gone":

@@ -1,5 +1,6 @@
 """What users write: objects that admission has checked, stored if they are still what the writer saw."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from cluster_gateway.domain.cluster import Cluster
@@ -26,15 +27,15 @@ class Parts:
     status: Manifest
 
 
-@dataclass(slots=True)
+@dataclass(frozen=True, slots=True)
 class Write:
-    """One object to be stored (``parts``) or deleted (None). Never changed; not frozen, for many are made.
+    """Objects of one kind and namespace to be stored, all with the same ``parts``, or to be deleted (None).
 
     ``expected`` is the revision that the writer saw, 0 for an object that must not exist, None for whatever is there. To be
     deleted is the object of ``uid`` ("" for whatever is there): a request that is sent again finds a later one of the name.
     """
 
-    key: Key
+    keys: Sequence[Key]
     parts: Parts | None
     expected: int | None = None
     grace_seconds: int | None = None
@@ -42,30 +43,40 @@ class Write:
 
 
 def check(cluster: Cluster, write: Write) -> None:
-    """Raise Conflict when the object is not as the writer saw it."""
-    there = cluster.store.get(write.key)
+    """Raise Conflict when an object is not as the writer saw it."""
     if write.expected is None:
         return
-    if there is None and write.expected:
-        raise Conflict(write.key, cluster.revision - 1, "was deleted meanwhile")
-    if there is not None and there.spec_revision > write.expected:
-        text = "exists already" if not write.expected else "was changed meanwhile"
-        raise Conflict(write.key, there.spec_revision, text)
+    for key in write.keys:
+        there = cluster.store.get(key)
+        if there is None and write.expected:
+            raise Conflict(key, cluster.revision - 1, "was deleted meanwhile")
+        if there is not None and there.spec_revision > write.expected:
+            text = "exists already" if not write.expected else "was changed meanwhile"
+            raise Conflict(key, there.spec_revision, text)
 
 
 def store(cluster: Cluster, write: Write, actor: str) -> None:
     """Do what was checked."""
     cluster.actor = actor
-    there, parts = cluster.store.get(write.key), write.parts
-    if parts is None:
-        if there is not None and write.uid in ("", there.uid):
-            cluster.delete(there, write.grace_seconds)
-    elif there is None:
-        metadata = parts.metadata if KEPT.isdisjoint(parts.metadata) else _own(parts.metadata)
-        cluster.create(write.key, metadata, parts.body, parts.status or first_status(write.key.kind, parts.body))
-    else:
-        kept = {name: there.metadata[name] for name in sorted(KEPT) if name in there.metadata}
-        cluster.replace(there, {**_own(parts.metadata), **kept}, _with_binding(there, parts.body))
+    get, parts = cluster.store.get, write.parts
+    if parts is not None and not any(map(get, write.keys)) and len(set(write.keys)) == len(write.keys):
+        _create(cluster, write.keys, parts)
+        return
+    for key in write.keys:
+        there = get(key)
+        if parts is None:
+            if there is not None and write.uid in ("", there.uid):
+                cluster.delete(there, write.grace_seconds)
+        elif there is None:
+            _create(cluster, (key,), parts)
+        else:
+            kept = {name: there.metadata[name] for name in sorted(KEPT) if name in there.metadata}
+            cluster.replace(there, {**_own(parts.metadata), **kept}, _with_binding(there, parts.body))
+
+
+def _create(cluster: Cluster, keys: Sequence[Key], parts: Parts) -> None:
+    metadata = parts.metadata if KEPT.isdisjoint(parts.metadata) else _own(parts.metadata)
+    cluster.create_all(keys, metadata, parts.body, parts.status or first_status(keys[0].kind, parts.body))
 
 
 def _own(metadata: Manifest) -> Manifest:

@@ -29,6 +29,7 @@ def rebuilt(cluster: Cluster) -> Cluster:
     copy.classes.update(cluster.classes)
     copy.room.ledger.created.update(cluster.room.ledger.created)
     copy.room.neighbours.namespaces.update(cluster.room.neighbours.namespaces)
+    copy.runtime_classes.by_name.update(cluster.runtime_classes.by_name)
     copy.namespace_annotations.update(cluster.namespace_annotations)
     objects = [
         *cluster.descriptions.values(),
@@ -43,7 +44,8 @@ def rebuilt(cluster: Cluster) -> Cluster:
     copy.fold(Event(None, record.pod) for record in cluster.pods.values())
     for found in cluster.room.reserved.by_name.values():
         if found.assumed:
-            copy.room.reserved.assume(found.name, found.node)
+            over = [copy.pods[key] for key in found.owners] if found.ahead else []
+            copy.room.reserved.assume(found.name, found.node, over)
     for record in cluster.pods.values():
         if record.assumed:
             copy.pods[record.key].given = record.given

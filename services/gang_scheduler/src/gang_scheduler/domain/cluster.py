@@ -1,6 +1,6 @@
 """The cluster as facts tell it, kept in the form in which decisions are made."""
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
 from functools import partial
@@ -11,7 +11,7 @@ from gang_scheduler.domain.dra.requests import CLAIM as RESOURCE_CLAIM
 from gang_scheduler.domain.dra.requests import CLASS
 from gang_scheduler.domain.dra.slices import SLICE
 from gang_scheduler.domain.evictions.disruption_budgets import BUDGET, DisruptionBudgets
-from gang_scheduler.domain.gangs.gang_terms import ADMISSION, SIGS_GROUP, VOLCANO_GROUP, GroupId
+from gang_scheduler.domain.gangs.gang_terms import ADMISSION, SIGS_GROUPS, VOLCANO_GROUP, GroupId
 from gang_scheduler.domain.gangs.groups import Group
 from gang_scheduler.domain.nodes.node_books import NodeBooks
 from gang_scheduler.domain.nodes.node_metric import METRIC
@@ -20,7 +20,8 @@ from gang_scheduler.domain.pods.pod_record import FINISHED, PodRecord
 from gang_scheduler.domain.queues.entitlement import Entitlement
 from gang_scheduler.domain.reservations.reservation_terms import RESERVATION, terms_of_reservation
 from gang_scheduler.domain.topology.hyper_nodes import HYPER_NODE
-from kube import Event, Key, Manifest, Object
+from kube import Event, Key, Manifest, Object, runs
+from kube.runtime_classes import RUNTIME_CLASS
 from kube.volumes import CLAIM, STORAGE_CLASS, VOLUME
 
 
@@ -45,6 +46,7 @@ class Cluster(NodeBooks):
             **dict.fromkeys(DESCRIPTIONS, self.fold_description),
             "Namespace": self._fold_namespace,
             "PriorityClass.scheduling.k8s.io": self._fold_priority_class,
+            RUNTIME_CLASS: self.fold_runtime_class,
             "Queue.scheduling.volcano.sh": self._fold_queue,
             RESOURCE_CLAIM: self.fold_claim,
             SLICE: self._fold_devices,
@@ -52,26 +54,27 @@ class Cluster(NodeBooks):
             HYPER_NODE: self.room.hyper_nodes.fold,
             BUDGET: self.budgets.fold,
             VOLCANO_GROUP: self._fold_pod_group,
-            SIGS_GROUP: self._fold_pod_group,
+            **dict.fromkeys(SIGS_GROUPS, self._fold_pod_group),
             RESERVATION: self._fold_reservation,
             **dict.fromkeys((CLAIM, VOLUME, STORAGE_CLASS), self._fold_volume),
         }
 
     def fold(self, events: Iterable[Event], now: int = 0) -> None:
         """Take in one change set, as of ``now``. What pods refer to is read before the pods, what tells of them after."""
-        pods: list[Event] = []
+        pods: list[Sequence[Event]] = []
         metrics: list[Event] = []
-        for event in events:
-            kind = event.key.kind
+        for run in runs(events):
+            kind = run[0].key.kind
             if kind == "Pod":
-                pods.append(event)
+                pods.append(run)
             elif kind == METRIC:
-                metrics.append(event)
+                metrics += run
             elif kind in self._folds:
-                self._folds[kind](event)
-        for event in pods:
-            self.run_times.fold(event, now)
-            self.fold_pod(event)
+                for event in run:
+                    self._folds[kind](event)
+        for run in pods:
+            self.run_times.fold(run, now)
+            self.fold_pods(run)
         for event in metrics:
             self.fold_metric(event)
 

@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import asdict
 
-from kube import Decision, Event, Key, Manifest, Outcome
+from kube import Decision, Event, Key, Manifest, Outcome, runs
 from queue_manager.domain.cohorts.account import WORKLOAD
 from queue_manager.domain.cohorts.cluster_queue import PRIORITY
 from queue_manager.domain.cohorts.cohort_answer import cohort_answer
@@ -70,7 +70,6 @@ class QueueCore:
         self._commands: dict[Key, Command] = {}
         self._unsettled: dict[str, None] = {}
         self._folds: dict[str, Callable[[Event], None]] = {
-            "Pod": self._fold_pod,
             "Namespace": self._fold_namespace,
             "Node": self._fold_node,
             PRIORITY: self._fold_priority,
@@ -85,8 +84,14 @@ class QueueCore:
     def fold(self, events: Sequence[Event], now: int) -> None:
         """Take in what one change set changed."""
         self._cohorts.begin(now)
-        for event in events:
-            self._folds.get(event.key.kind, self._cohorts.fold_other)(event)
+        for run in runs(events):
+            if run[0].key.kind == "Pod":
+                self._demand.fold_pods(run)
+                self._cohorts.fold_pods(run)
+                continue
+            fold = self._folds.get(run[0].key.kind, self._cohorts.fold_other)
+            for event in run:
+                fold(event)
 
     def hear(self, service: str, decision: Decision) -> None:
         """Take in what this service told last itself: no other's decisions matter here."""
@@ -168,10 +173,6 @@ class QueueCore:
     def check(self) -> list[str]:
         """The invariants that do not hold."""
         return [*self._tree.check(), *self._demand.check(), *self._waiting.check(), *self._cohorts.check()]
-
-    def _fold_pod(self, event: Event) -> None:
-        self._demand.fold_pod(event)
-        self._cohorts.fold_pod(event)
 
     def _fold_group(self, event: Event) -> None:
         self._waiting.fold_group(event)

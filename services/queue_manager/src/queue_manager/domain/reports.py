@@ -7,11 +7,14 @@ and the same instant it is brought up to date at once, as time that stands still
 from collections.abc import Callable, Iterable
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
-from typing import NamedTuple, Protocol
+from typing import Generic, NamedTuple, Protocol, TypeVar
 
 from kube import Key, Mutation
 
 _INTERVAL_MS = 1000
+
+Name = TypeVar("Name", str, Key)
+"""What reports of one kind are named by."""
 
 
 class Report(Protocol):
@@ -34,14 +37,14 @@ class Written(NamedTuple):
 
 
 @dataclass(slots=True)
-class Reports:
+class Reports(Generic[Name]):
     """When reports of one kind are written. ``dirty`` names what they are old about."""
 
-    dirty: dict[str, None] = field(default_factory=dict)
+    dirty: dict[Name, None] = field(default_factory=dict)
     due: int | None = None
     """When write() should be called again; None when every report is up to date."""
 
-    _sent: dict[str, None] = field(default_factory=dict)
+    _sent: dict[Name, None] = field(default_factory=dict)
     _last: int = -_INTERVAL_MS
     _waits_since: int | None = None
 
@@ -50,7 +53,7 @@ class Reports:
         self.dirty.update(self._sent)
 
     def write(
-        self, now: int, busy: bool, in_flight: AbstractSet[Key], changes: Callable[[Iterable[str]], list[Mutation]]
+        self, now: int, busy: bool, in_flight: AbstractSet[Key], changes: Callable[[Iterable[Name]], list[Mutation]]
     ) -> Written | None:
         """The reports that changed, if this is a time for them; ``changes`` makes them.
 

@@ -169,19 +169,31 @@ Global___ApplyResult: _TypeAlias = ApplyResult  # noqa: Y015
 
 @_typing.final
 class ApplyStreamRequest(_message.Message):
+    """Requests of one stream: each is answered by itself, in their order."""
+
     DESCRIPTOR: _descriptor.Descriptor
 
     APPLY_FIELD_NUMBER: _builtins.int
+    MORE_FIELD_NUMBER: _builtins.int
+    ANSWER_TOGETHER_FIELD_NUMBER: _builtins.int
+    answer_together: _builtins.bool
+    """Answers that are ready together may come in one message, from this message of the stream on."""
     @_builtins.property
     def apply(self) -> Global___ApplyRequest: ...
+    @_builtins.property
+    def more(self) -> _containers.RepeatedCompositeFieldContainer[Global___ApplyRequest]:
+        """More requests that are sent with it."""
+
     def __init__(
         self,
         *,
         apply: Global___ApplyRequest | None = ...,
+        more: _abc.Iterable[Global___ApplyRequest] | None = ...,
+        answer_together: _builtins.bool = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["apply", b"apply"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["apply", b"apply"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["answer_together", b"answer_together", "apply", b"apply", "more", b"more"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -192,16 +204,22 @@ class ApplyStreamResponse(_message.Message):
     DESCRIPTOR: _descriptor.Descriptor
 
     APPLIED_FIELD_NUMBER: _builtins.int
+    MORE_FIELD_NUMBER: _builtins.int
     @_builtins.property
     def applied(self) -> Global___ApplyResponse: ...
+    @_builtins.property
+    def more(self) -> _containers.RepeatedCompositeFieldContainer[Global___ApplyResponse]:
+        """The answers to the requests behind that one; only where the client takes them together."""
+
     def __init__(
         self,
         *,
         applied: Global___ApplyResponse | None = ...,
+        more: _abc.Iterable[Global___ApplyResponse] | None = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["applied", b"applied"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["applied", b"applied"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["applied", b"applied", "more", b"more"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

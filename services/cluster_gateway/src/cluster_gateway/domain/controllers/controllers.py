@@ -11,11 +11,13 @@ from cluster_gateway.domain.controllers.job import JOB, reconcile_job
 from cluster_gateway.domain.controllers.namespace_end import NAMESPACE, reconcile_namespace
 from cluster_gateway.domain.controllers.replica_set import DEPLOYMENT, REPLICA_SET, reconcile_replica_set
 from cluster_gateway.domain.controllers.resource_claim import POD, TEMPLATE, from_template, reconcile_claims
+from cluster_gateway.domain.controllers.runtime_class import reconcile_runtime_class
 from cluster_gateway.domain.controllers.stateful_set import STATEFUL_SET, reconcile_stateful_set
 from cluster_gateway.domain.controllers.volume_claim import reconcile_claim, reconcile_volume, unbound
 from cluster_gateway.domain.controllers.work import Names, Work
-from kube import Event, Key, Manifest, Mutation, Object, Store, kind_id
+from kube import Event, Key, Manifest, Mutation, Object, Store, kind_id, runs
 from kube.pods import has_condition, is_finished
+from kube.runtime_classes import RUNTIME_CLASS, class_name
 from kube.volumes import CLAIM, STORAGE_CLASS, VOLUME, claims_of
 
 _RANK = {
@@ -56,7 +58,7 @@ class Controllers:
             STATEFUL_SET: reconcile_stateful_set,
             DAEMON_SET: reconcile_daemon_set,
             JOB: lambda job, work: reconcile_job(job, self._finished.pop(job.uid, ()), work),
-            POD: reconcile_claims,
+            POD: _reconcile_pod,
             BUDGET: lambda budget, work: reconcile_budget(budget, self._members.of(budget.key), work),
             CLAIM: lambda claim, work: reconcile_claim(claim, self._taken, work),
             VOLUME: reconcile_volume,
@@ -64,20 +66,24 @@ class Controllers:
 
     def fold(self, events: Sequence[Event], now: int) -> None:
         """Mark what ``events`` concern. The store has them already."""
-        for event in events:
-            kind = event.key.kind
+        for run in runs(events):
+            kind, namespace, _ = run[0].key
             if kind == "Pod":
-                self._fold_pod(event)
+                self._fold_pods(run)
             elif kind in _RANK:
-                self._fold_own(event)
+                for event in run:
+                    self._fold_own(event)
             elif kind == TEMPLATE:
-                self._mark_claimants(event.key.namespace)
+                self._mark_claimants(namespace)
+            elif kind == RUNTIME_CLASS:
+                for event in run:
+                    self._mark_of_class(event.key.name)
             elif kind == STORAGE_CLASS:
                 self._mark_claims()
-            elif kind == "Node" and _matters(event):
+            elif kind == "Node" and _matters(run[0]):
                 self._dirty.update(dict.fromkeys(self._store.of_kind(DAEMON_SET)))
-            if event.key.namespace in self._ending:
-                self._dirty[Key(NAMESPACE, "", event.key.namespace)] = None
+            if namespace in self._ending:
+                self._dirty[Key(NAMESPACE, "", namespace)] = None
 
     def act(self, now: int) -> list[Mutation]:
         """What should change now."""
@@ -163,21 +169,33 @@ class Controllers:
     def _mark_claims(self) -> None:
         self._dirty.update((key, None) for key, claim in self._store.of_kind(CLAIM).items() if unbound(claim))
 
-    def _fold_pod(self, event: Event) -> None:
-        self._dirty.update(dict.fromkeys(self._members.fold_pod(event)))
-        self._mark_owners(event)
-        if "volumes" in event.object.spec and _comes_or_goes(event):
-            self._dirty.update(dict.fromkeys(claims_of(event.object.spec, event.key.namespace)))
-        if event.object.metadata.get("ownerReferences"):
-            self._note_end(event)
-        if event.new is not None and event.new.spec.get("resourceClaims") and from_template(event.new):
-            self._dirty[event.key] = None
+    def _fold_pods(self, run: Sequence[Event]) -> None:
+        """What pods that change alike concern."""
+        first = run[0]
+        pod = first.object
+        if self._members.has_budgets(first.key.namespace):
+            for event in run:
+                self._dirty.update(dict.fromkeys(self._members.fold_pod(event)))
+        self._mark_owners(first)
+        if "volumes" in pod.spec and _comes_or_goes(first):
+            self._dirty.update(dict.fromkeys(claims_of(pod.spec, pod.namespace)))
+        if pod.metadata.get("ownerReferences"):
+            for event in run:
+                self._note_end(event)
+        if first.new is not None and pod.spec.get("resourceClaims"):
+            self._dirty.update((event.key, None) for event in run if from_template(event.object))
 
     def _mark_claimants(self, namespace: str) -> None:
         """A template is there now: the pods that ask for claims of it may get them."""
         for pod in self._store.in_namespace(POD, namespace):
             if pod.spec.get("resourceClaims") and from_template(pod):
                 self._dirty[pod.key] = None
+
+    def _mark_of_class(self, name: str) -> None:
+        """A RuntimeClass is there now: pods that came before it get what it adds."""
+        for key, pod in self._store.of_kind(POD).items():
+            if class_name(pod.spec) == name and not pod.spec.get("nodeName"):
+                self._dirty[key] = None
 
     def _note_end(self, event: Event) -> None:
         """Note a pod of a Job that has just finished, or was disrupted and is gone."""
@@ -207,6 +225,11 @@ class Controllers:
         for item in self._store.owned_by(found.uid) if found else ():
             if item.kind == REPLICA_SET:
                 self._dirty[item.key] = None
+
+
+def _reconcile_pod(pod: Object, work: Work) -> None:
+    reconcile_runtime_class(pod, work)
+    reconcile_claims(pod, work)
 
 
 def _volume_of(claim: Object) -> dict[Key, None]:

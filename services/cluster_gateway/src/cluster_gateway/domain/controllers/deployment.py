@@ -12,6 +12,7 @@ from kube.owners import owner_reference
 
 REVISION = "deployment.kubernetes.io/revision"
 _HISTORY = 10
+_OWN = (REVISION, "kubectl.kubernetes.io/last-applied-configuration")
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,12 +107,17 @@ def _make_newest(rollout: Rollout, work: Work) -> None:
                 "name": f"{item.name}-{hashed}",
                 "namespace": item.namespace,
                 "labels": labels,
-                "annotations": {REVISION: _next_revision(rollout)},
+                "annotations": {**_handed_on(item), REVISION: _next_revision(rollout)},
                 "ownerReferences": [owner_reference(item)],
             },
             "spec": spec,
         }
     )
+
+
+def _handed_on(item: Object) -> dict[str, str]:
+    """The annotations that a ReplicaSet takes over from its Deployment."""
+    return {name: text for name, text in item.annotations.items() if name not in _OWN}
 
 
 def _scale(found: Object, replicas: int, work: Work) -> None:

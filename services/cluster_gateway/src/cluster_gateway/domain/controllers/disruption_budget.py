@@ -5,6 +5,7 @@ from cluster_gateway.domain.controllers.work import Work, share_of, whole, with_
 from kube import Event, Key, Manifest, Object, Store, kind_id, rfc3339
 from kube.pods import is_finished, is_ready
 from kube.selectors import SelectorError, matches
+from kube.words import counted, verb
 
 BUDGET = "PodDisruptionBudget.policy"
 
@@ -28,6 +29,10 @@ class BudgetMembers:
         if event.old is None or event.old.spec.get("selector") != event.new.spec.get("selector"):
             pods = self._store.in_namespace("Pod", key.namespace)
             self._members[key] = {pod.key: None for pod in pods if _selects(event.new, pod)}
+
+    def has_budgets(self, namespace: str) -> bool:
+        """Whether any budget is there that could select a pod of ``namespace``."""
+        return bool(self._budgets.get(namespace))
 
     def fold_pod(self, event: Event) -> list[Key]:
         """A pod changed: the budgets that this concerns."""
@@ -114,6 +119,6 @@ def _condition(allowed: int, healthy: int, desired: int, now: int) -> Manifest:
         "type": "DisruptionAllowed",
         "status": "True" if allowed else "False",
         "reason": "SufficientPods" if allowed else "InsufficientPods",
-        "message": f"{healthy} pods are healthy, {desired} have to be",
+        "message": f"{counted(healthy, 'pod')} {verb(healthy)} healthy, {desired} {verb(desired, 'has', 'have')} to be",
         "lastTransitionTime": rfc3339(now),
     }

@@ -8,6 +8,10 @@ from kube.owners import owner_reference
 from kube.pods import is_finished, is_ready
 
 DELETION_COST = "controller.kubernetes.io/pod-deletion-cost"
+OWNER_MINIMUM = "scheduling.volcano.sh/group-min-member"
+"""On a workload: how many of its pods have to start together."""
+_GROUP_NAMES = ("scheduling.k8s.io/group-name", "scheduling.volcano.sh/group-name")
+_GANG = "gang.scheduling.koordinator.sh/"
 
 
 def pod_manifest(
@@ -28,10 +32,18 @@ def pod_manifest(
         "ownerReferences": [owner_reference(owner)],
     }
     notes = {**(given.get("annotations") or {}), **(annotations or {})}
+    if not any(name in notes for name in _GROUP_NAMES):
+        notes = {**_gang_of(owner), **notes}
     if notes:
         metadata["annotations"] = notes
     wanted = template.get("spec") or {}
     return {"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": {**wanted, **spec} if spec else wanted}
+
+
+def _gang_of(owner: Object) -> dict[str, str]:
+    """The marks of the gang that the owner's pods are; none where it asks for no minimum."""
+    minimum = owner.annotations.get(OWNER_MINIMUM)
+    return {_GANG + "name": f"podgroup-{owner.uid}", _GANG + "min-available": minimum} if minimum else {}
 
 
 def is_active(pod: Object) -> bool:

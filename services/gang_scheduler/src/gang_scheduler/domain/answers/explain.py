@@ -41,6 +41,7 @@ class Reason(StrEnum):
     NODES_TOO_BUSY = "NodesTooBusy"
     DEVICES_MISSING = "DevicesMissing"
     VOLUMES_NOT_READY = "VolumesNotReady"
+    RUNTIME_CLASS = "RuntimeClassUnfit"
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,10 +4,10 @@ import numpy as np
 
 from gang_scheduler.domain.answers.knowledge import Knowledge
 from gang_scheduler.domain.answers.nearest_miss import place_of
-from gang_scheduler.domain.nodes.vectors import Ints
+from gang_scheduler.domain.nodes.vectors import ALL, Ints
 from gang_scheduler.domain.pods.pod_record import PodRecord
 from gang_scheduler.domain.reservations.reservation_use import used_by
-from gang_scheduler.domain.score.scoring import POINT, Placement, RoomScore, static_score
+from gang_scheduler.domain.score.scoring import FULL, POINT, Placement, RoomScore, static_score
 from kube import Manifest
 
 RUNNERS_UP = 3
@@ -74,6 +74,8 @@ def _parts(k: Knowledge, record: PodRecord) -> dict[str, Ints]:
     zero = np.zeros(table.size, np.int64)
     parts = {"room": scored, "affinityTaintsDevices": static_score(shape, table), "podsAround": zero}
     parts["podsAround"] = zero + room.coupling_bonus(record)
+    if table.load.ranks(shape):
+        parts["load"] = table.load.scores(shape, ALL, FULL)
     return parts
 
 

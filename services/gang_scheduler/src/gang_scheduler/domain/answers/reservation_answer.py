@@ -4,7 +4,8 @@ from gang_scheduler.domain.answers.explain import node_report
 from gang_scheduler.domain.cluster import Cluster
 from gang_scheduler.domain.gangs.statuses import condition_of
 from gang_scheduler.domain.pods.pod_requests import PODS
-from gang_scheduler.domain.reservations.reservation import AVAILABLE, Reservation
+from gang_scheduler.domain.reservations.reservation import AVAILABLE, WAITING, Reservation
+from gang_scheduler.domain.reservations.reservation_desk import why_waiting
 from kube import Manifest
 from resources import format_amounts
 
@@ -14,9 +15,12 @@ def reservation(cluster: Cluster, found: Reservation) -> Manifest:
     answer: Manifest = {"kind": "Reservation", "name": found.name, "rule": "", "phase": found.phase}
     owners = [f"{key.namespace}/{key.name}" for key in sorted(found.owners)]
     if found.waits:
-        report = node_report(cluster.room, found.record)
-        answer |= {"verdict": "Waiting", "rule": "Unschedulable", "nodeFilters": dict(report.filters)}
-        return answer | {"message": report.sentence(), "need": format_amounts(found.amounts)}
+        filters = dict(node_report(cluster.room, found.record).filters)
+        answer |= {"verdict": "Waiting", "rule": "Unschedulable", "nodeFilters": filters}
+        return answer | {"message": why_waiting(cluster.room, found), "need": format_amounts(found.amounts)}
+    if found.ahead:
+        message = f"reservation {found.name} waits on {found.node} for the room of {', '.join(owners)}"
+        return answer | {"verdict": "Waiting", "rule": WAITING, "nodes": [found.node], "message": message}
     if found.phase != AVAILABLE:
         told = condition_of(found.item.status, "Ready")
         message = str(told.get("message") or f"reservation {found.name} is {found.phase}")

@@ -14,9 +14,7 @@ def misgiven(cluster: Cluster) -> Iterator[str]:
         if record.assumed and record.slot >= 0 and record.shape.devices.special:
             yield from _lacking(record)
             yield from _overcommitted(record, devices.room(record.slot))
-    for device, users in cluster.room.claim_book.pools.users.items():
-        if users > 1:
-            yield f"device {device.name} of pool {device.pool} is allocated to {users} claims"
+    yield from cluster.room.claim_book.pools.overdrawn()
 
 
 def differences(cluster: Cluster, other: Cluster) -> Iterator[str]:
@@ -27,7 +25,8 @@ def differences(cluster: Cluster, other: Cluster) -> Iterator[str]:
         if mine != theirs:
             yield f"devices of node {name}: {mine} is free, rebuilt it is {theirs}"
         yield from _unpublished(cluster, name, slot, mine)
-    taken, anew = (one.room.claim_book.pools.users for one in (cluster, other))
+    pools = [one.room.claim_book.pools for one in (cluster, other)]
+    taken, anew = ((one.users, one.sharers, one.drawn) for one in pools)
     if taken != anew:
         yield f"devices of claims: {taken} are taken, rebuilt they are {anew}"
 

@@ -6,6 +6,7 @@ pods of one template are alike. All others are part of it by name.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -68,6 +69,9 @@ class ClaimBook:
     _trial_users: dict[Key, dict[str, Manifest]] = field(default_factory=dict)
     _assumed: dict[Key, list[Manifest]] = field(default_factory=dict)
     """The changes of status that are on their way."""
+
+    _absent: set[str] = field(default_factory=set)
+    """The uids of pods that are taken for gone."""
 
     _held: dict[Key, Holding] = field(default_factory=dict)
     _fits: dict[int, _Fit] = field(default_factory=dict)
@@ -144,6 +148,24 @@ class ClaimBook:
                     del self._trial[key]
                     self._renew(key)
 
+    def leave(self, pods: Iterable[Object]) -> None:
+        """These pods are taken for gone: what is reserved for nobody else comes free."""
+        for pod in pods:
+            self._absent.add(pod.uid)
+            for key in self.keys_of(pod):
+                self._renew(key)
+
+    def come_back(self, pods: Iterable[Object]) -> None:
+        """These pods are there again, and have what they had."""
+        for pod in pods:
+            self._absent.discard(pod.uid)
+            for key in self.keys_of(pod):
+                self._renew(key)
+
+    def reserved_for(self, uids: AbstractSet[str]) -> bool:
+        """Whether any claim is reserved for one of these pods, gone or not."""
+        return any(str(user.get("uid")) in uids for claim in self.claims.values() for user in users_of(claim))
+
     def grants(self, pod: Object) -> tuple[Grant, ...]:
         """What the decision that binds the pod has to do to its claims."""
         found = []
@@ -203,12 +225,22 @@ class ClaimBook:
         trial = self._trial.get(key)
         if trial is not None:
             return trial[1]
+        if self._absent and self._deserted(key):
+            return None
         for patch in self._assumed.get(key, ()):
             if patch.get("allocation"):
                 allocation: Manifest = patch["allocation"]
                 return allocation
         claim = self.claims.get(key)
         return claim.status.get("allocation") if claim is not None else None
+
+    def _deserted(self, key: Key) -> bool:
+        """Whether all for whom a claim is reserved are taken for gone."""
+        claim = self.claims.get(key)
+        facts = users_of(claim) if claim is not None else []
+        coming = [user for patch in self._assumed.get(key, ()) for user in patch.get("reservedFor") or ()]
+        users = [*facts, *coming, *self._trial_users.get(key, {}).values()]
+        return bool(users) and all(str(user.get("uid")) in self._absent for user in users)
 
     def _renew(self, key: Key) -> None:
         """Let the pools know what a claim has now."""
@@ -260,8 +292,9 @@ class ClaimBook:
         return self._allocator(slot).allocate(asked) or []
 
     def _allocator(self, slot: int) -> Allocator:
-        users = self.pools.users
-        return Allocator(self.pools.on(slot), self.pools.classes, lambda device: device in users, self.pools.left)
+        pools = self.pools
+        taken = pools.users.__contains__
+        return Allocator(pools.on(slot), pools.classes, taken, pools.left, pools.sharers, pools.drawn)
 
     def _wanted(self, text: str) -> Wanted:
         if text.startswith(OWN):

@@ -1,15 +1,17 @@
 """The status of a ResourceClaim: what is allocated to it, and for whom; and what is left of it when pods have ended."""
 
 from collections.abc import Callable, Sequence
+from uuid import NAMESPACE_OID, uuid5
 
 from gang_scheduler.domain.dra.allocator import Chosen
+from gang_scheduler.domain.dra.capacity import told
 from gang_scheduler.domain.dra.requests import users_of
 from kube import Manifest, Object
 
 
 def allocation_of(claim: Object, chosen: Sequence[Chosen], node: str) -> Manifest:
     """The allocation of ``chosen`` devices to a claim whose pod goes to ``node``."""
-    results = []
+    results: list[Manifest] = []
     for one in chosen:
         result: Manifest = {
             "request": one.ask.name,
@@ -19,6 +21,10 @@ def allocation_of(claim: Object, chosen: Sequence[Chosen], node: str) -> Manifes
         }
         if one.ask.admin:
             result["adminAccess"] = True
+        elif one.device.shareable:
+            taken = one.device.taken_by(one.ask.capacity) or {}
+            result["shareID"] = str(uuid5(NAMESPACE_OID, f"{claim.uid}/{len(results)}"))
+            result["consumedCapacity"] = {one.device.capacities[name].name: told(part) for name, part in taken.items()}
         if one.ask.told:
             result["tolerations"] = list(one.ask.told)
         results.append(result)
@@ -29,7 +35,7 @@ def allocation_of(claim: Object, chosen: Sequence[Chosen], node: str) -> Manifes
     if config:
         devices["config"] = config
     allocation: Manifest = {"devices": devices}
-    if any(one.device.node for one in chosen):
+    if any(one.device.node or one.device.binds for one in chosen):
         field = {"key": "metadata.name", "operator": "In", "values": [node]}
         allocation["nodeSelector"] = {"nodeSelectorTerms": [{"matchFields": [field]}]}
     return allocation

@@ -1,9 +1,12 @@
 """The devices of all nodes, and who has them."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field
+from typing import TypeVar
 
 import numpy as np
 
+from gang_scheduler.domain.dra.capacity import told
 from gang_scheduler.domain.dra.requests import CLASS, Holding, selectors_of
 from gang_scheduler.domain.dra.slices import Device, DeviceId, Slice, slice_of, usable
 from gang_scheduler.domain.nodes.filters import term_mask
@@ -24,6 +27,12 @@ class DevicePools:
     classes: dict[str, tuple[str, ...]] = field(default_factory=dict)
     users: dict[DeviceId, int] = field(default_factory=dict)
     """How many claims have a device for themselves."""
+
+    sharers: dict[DeviceId, int] = field(default_factory=dict)
+    """How many parts of a device are given away."""
+
+    drawn: dict[tuple[DeviceId, str], int] = field(default_factory=dict)
+    """How much of a capacity of it these are, by full name."""
 
     left: dict[Counter, int] = field(default_factory=dict)
     changes: ChangeLog = field(default_factory=ChangeLog)
@@ -75,22 +84,45 @@ class DevicePools:
         """Devices are given to a claim (1) or come back (-1)."""
         self._renew()
         for device in holding.devices:
-            count = self.users.get(device, 0) + sign
-            if count:
-                self.users[device] = count
-            else:
-                self.users.pop(device, None)
+            _count(self.users, device, sign)
+            self._draw_counters(device, sign)
+            self._note(device)
+        for device, taken in holding.shares:
+            before = self.sharers.get(device, 0)
+            _count(self.sharers, device, sign)
+            if not before or not self.sharers.get(device):
+                # Its own share of the pool's counters a device takes once, however many share it.
+                self._draw_counters(device, sign)
+            for name, amount in taken:
+                _count(self.drawn, (device, name), sign * amount)
+            self._note(device)
+
+    def overdrawn(self) -> Iterator[str]:
+        """Devices of which more is given away than there is, for tests."""
+        for device, users in self.users.items():
+            if users > 1:
+                yield f"device {device.name} of pool {device.pool} is allocated to {users} claims"
+        for (device, name), amount in self.drawn.items():
             known = self._known.get(device)
-            if known is not None:
-                for name, amount in known.consumes:
-                    self.left[known.id.driver, known.id.pool, name] -= sign * amount
-            slot = self.table.slots.get(known.node, -1) if known is not None and known.node else -1
-            if slot >= 0:
-                self.changes.add(slot)
-            else:
-                self.version += 1
-            # Also wakes those who wait for anything to change.
-            self.table.room.add(max(slot, 0))
+            capacity = known.capacities.get(name) if known is not None else None
+            if capacity is not None and amount > capacity.amount:
+                yield f"{told(amount)} of {name} of device {device.name} are given away, it has {told(capacity.amount)}"
+
+    def _draw_counters(self, device: DeviceId, sign: int) -> None:
+        known = self._known.get(device)
+        for name, amount in known.consumes if known is not None else ():
+            self.left[device.driver, device.pool, name] -= sign * amount
+
+    def _note(self, device: DeviceId) -> None:
+        """The use of a device changed."""
+        known = self._known.get(device)
+        slot = self.table.slots.get(known.node, -1) if known is not None and known.node else -1
+        if slot >= 0:
+            self.changes.add(slot)
+        else:
+            self.version += 1
+        # Also wakes those who wait for anything to change.
+        self.table.room.add(max(slot, 0))
 
     def _renew(self) -> None:
         if not self._stale:
@@ -106,4 +138,17 @@ class DevicePools:
             (self._by_node.setdefault(device.node, []) if device.node else self._reached).append(device)
             for name, amount in device.consumes:
                 key = (device.id.driver, device.id.pool, name)
-                self.left[key] = self.left.get(key, 0) - amount * self.users.get(device.id, 0)
+                uses = self.users.get(device.id, 0) + (device.id in self.sharers)
+                self.left[key] = self.left.get(key, 0) - amount * uses
+
+
+Counted = TypeVar("Counted")
+
+
+def _count(counts: dict[Counted, int], key: Counted, change: int) -> None:
+    """Change a count; those at zero are left out."""
+    count = counts.get(key, 0) + change
+    if count:
+        counts[key] = count
+    else:
+        counts.pop(key, None)

@@ -1,11 +1,14 @@
 """What a ResourceClaim asks for, and what it has."""
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, NamedTuple
 
+from gang_scheduler.domain.dra.capacity import Asked
+from gang_scheduler.domain.dra.cel_syntax import CelError
+from gang_scheduler.domain.dra.cel_values import quantity
 from gang_scheduler.domain.dra.slices import DeviceId
 from gang_scheduler.domain.nodes.node_rules import NodeTerm, Toleration, node_term, toleration
 from kube import Manifest, Object
@@ -26,6 +29,9 @@ class Ask:
     tolerations: tuple[Toleration, ...] = ()
     told: tuple[Manifest, ...] = ()
     """The tolerations as they were written: the allocation repeats them."""
+
+    capacity: Asked = ()
+    """How much of each device it needs at least; of one that is shared, how much it takes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,12 +62,20 @@ class Wanted(NamedTuple):
     constraints: tuple[Constraint, ...]
 
 
+class Share(NamedTuple):
+    """A part of a device: so much of each capacity, by full name, in thousandths."""
+
+    device: DeviceId
+    taken: tuple[tuple[str, int], ...]
+
+
 class Holding(NamedTuple):
     """What is allocated to a claim. ``shared`` are the devices that it has without keeping others from them."""
 
     devices: tuple[DeviceId, ...]
     shared: tuple[DeviceId, ...] = ()
     terms: tuple[NodeTerm, ...] | None = None
+    shares: tuple[Share, ...] = ()
 
 
 @lru_cache(maxsize=4096)
@@ -81,12 +95,16 @@ def holding_of(allocation: Manifest | None) -> Holding | None:
     results = (allocation.get("devices") or {}).get("results") or ()
     exclusive: list[DeviceId] = []
     shared: list[DeviceId] = []
+    shares: list[Share] = []
     for one in results:
         device = DeviceId(str(one.get("driver")), str(one.get("pool")), str(one.get("device")))
-        (shared if one.get("adminAccess") else exclusive).append(device)
+        if one.get("shareID"):
+            shares.append(Share(device, _taken(device, one.get("consumedCapacity") or {})))
+        else:
+            (shared if one.get("adminAccess") else exclusive).append(device)
     selector = allocation.get("nodeSelector")
     terms = tuple(node_term(one) for one in selector.get("nodeSelectorTerms") or ()) if selector else None
-    return Holding(tuple(exclusive), tuple(shared), terms)
+    return Holding(tuple(exclusive), tuple(shared), terms, tuple(shares))
 
 
 def selectors_of(entry: Manifest) -> tuple[str, ...]:
@@ -130,7 +148,20 @@ def _ask(name: str, entry: Mapping[str, Any]) -> Ask:
         bool(entry.get("adminAccess")),
         tuple(toleration(one) for one in told),
         tuple(told),
+        tuple(_amounts((entry.get("capacity") or {}).get("requests") or {})),
     )
+
+
+def _amounts(listed: Manifest) -> Iterator[tuple[str, int]]:
+    for name, value in sorted(listed.items()):
+        try:
+            yield name, quantity(value).milli
+        except CelError:
+            continue  # admission refuses such claims
+
+
+def _taken(device: DeviceId, consumed: Manifest) -> tuple[tuple[str, int], ...]:
+    return tuple((name if "/" in name else f"{device.driver}/{name}", amount) for name, amount in _amounts(consumed))
 
 
 def _constraint(entry: Manifest) -> Constraint:

@@ -5,6 +5,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
+from gang_scheduler.domain.dra.capacity import Asked, Capacity, capacity_of
 from gang_scheduler.domain.dra.cel_syntax import CelError
 from gang_scheduler.domain.dra.cel_values import quantity, version
 from gang_scheduler.domain.nodes.node_rules import NodeTerm, Taint, node_term
@@ -37,6 +38,35 @@ class Device:
     terms: tuple[NodeTerm, ...] | None = None
     consumes: tuple[tuple[str, int], ...] = ()
     """What it takes of counters that its pool shares, by ``set/counter``, in thousandths."""
+
+    capacities: Mapping[str, Capacity] = field(default_factory=dict)
+    """By full name."""
+
+    shareable: bool = False
+    """Whether several claims may have it, each a part of its capacities."""
+
+    binds: bool = False
+    """Whether it is where its claim's first pod is from then on, though other nodes reach it too."""
+
+    def taken_by(self, asked: Asked) -> dict[str, int] | None:
+        """What a request takes of each capacity, by full name; None where the device has not as much as is asked for.
+
+        Of a device that is not shared it takes all, so nothing is said.
+        """
+        named = {name if "/" in name else f"{self.id.driver}/{name}": amount for name, amount in asked}
+        if not all(
+            name in self.capacities and amount <= self.capacities[name].amount for name, amount in named.items()
+        ):
+            return None
+        if not self.shareable:
+            return {}
+        taken: dict[str, int] = {}
+        for name, capacity in self.capacities.items():
+            part = capacity.taken_by(named.get(name))
+            if part is None or part > capacity.amount:
+                return None
+            taken[name] = part
+        return taken
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,7 +115,10 @@ def usable(slices: Iterable[Slice]) -> list[Slice]:
 def _device(driver: str, pool: str, entry: Manifest, spec: Manifest) -> Device:
     entry = {**(entry.get("basic") or {}), **entry}
     attributes, values = _grouped(driver, entry.get("attributes") or {}, _attribute)
-    capacity, _ = _grouped(driver, entry.get("capacity") or {}, lambda one: quantity(one["value"]))
+    listed = entry.get("capacity") or {}
+    capacity, _ = _grouped(driver, listed, lambda one: quantity(one["value"]))
+    named = {name: {"name": name, **one} for name, one in listed.items()}
+    _, capacities = _grouped(driver, named, lambda one: capacity_of(one["name"], one))
     own = entry if spec.get("perDeviceNodeSelection") else spec
     selector = own.get("nodeSelector")
     terms = tuple(node_term(one) for one in selector.get("nodeSelectorTerms") or ()) if selector else None
@@ -104,6 +137,9 @@ def _device(driver: str, pool: str, entry: Manifest, spec: Manifest) -> Device:
         str(own.get("nodeName") or ""),
         terms,
         tuple(_counters(consumes)),
+        capacities,
+        bool(entry.get("allowMultipleAllocations")),
+        bool(entry.get("bindsToNode")),
     )
 
 

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
 from gang_scheduler.domain.line.claims import Claim, Claims
-from gang_scheduler.domain.line.trial import Trial
+from gang_scheduler.domain.line.trial import Step
 from gang_scheduler.domain.line.waiting_line import Unit
 from gang_scheduler.domain.nodes.room import Room
 from gang_scheduler.domain.pods.pod_record import PodRecord
@@ -25,6 +25,7 @@ class Departures:
             for place in batch:
                 self._gone[id(place[0])] = place
             self.room.vacate([record for record, _, _ in batch])
+            self.room.claim_book.leave(record.pod for record, _, _ in batch if record.claim_keys)
 
     def slot_of(self, record: PodRecord) -> int:
         """The node where one that was taken off was."""
@@ -35,7 +36,13 @@ class Departures:
         places = [self._gone.pop(id(record)) for record in records if id(record) in self._gone]
         for batch in _alike(places):
             _, slot, queue = batch[0]
+            self.room.claim_book.come_back(record.pod for record, _, _ in batch if record.claim_keys)
             self.room.occupy([record for record, _, _ in batch], slot, queue)
+
+    def adopt(self, others: "Departures") -> None:
+        """Those whom ``others`` took are gone for these departures from now on."""
+        self._gone |= others._gone
+        others._gone = {}
 
     def undo(self) -> None:
         """All of them back."""
@@ -77,17 +84,19 @@ class Future:
                     self.room.occupy([record], slot, record.group.queue)
                     self._come.append(record)
 
-    def keep(self, trial: Trial, mark: int) -> None:
-        """What was placed on trial since ``mark`` will come: it stays on these books, and is no part of the trial."""
-        for step in trial.steps[mark:]:
+    def keep(self, leaving: Departures, steps: Iterable[Step]) -> None:
+        """Those who are ``leaving`` will be gone and what ``steps`` placed will have come, as the books show already."""
+        self.leaving.adopt(leaving)
+        for step in steps:
             self._come.extend(step.records)
-        del trial.steps[mark:]
 
     def leave(self) -> None:
         """Back to the present."""
-        for record in reversed(self._come):
-            self.room.vacate([record])
-            record.reservation = ""
+        for batch in _alike((record, record.slot, record.charged) for record in reversed(self._come)):
+            records = [record for record, _, _ in batch]
+            self.room.vacate(records)
+            for record in records:
+                record.reservation = ""
         self._come.clear()
         self.leaving.undo()
         self.claims.restore(claim.unit for claim in self.claims.all() if claim.unit not in self._others)

@@ -1,6 +1,6 @@
 """Disruption budgets: how many of the pods that each selects may still be taken away."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -51,12 +51,10 @@ class DisruptionBudgets:
             return []
         return [self.by_key[key] for key in sorted(self.by_key) if self.by_key[key].covers(record)]
 
-    def broken_by(self, records: Iterable[PodRecord], spent: Mapping[Key, int]) -> set[Key]:
-        """The budgets that would not allow ``records`` to go, after ``spent`` of each was used."""
-        if not self.by_key:
-            return set()
-        taken = dict(spent)
-        for record in records:
-            for budget in self.of(record):
-                taken[budget.key] = taken.get(budget.key, 0) + 1
-        return {key for key, count in taken.items() if key in self.by_key and count > self.by_key[key].allowed}
+    def broken_by(self, taken: Mapping[Key, int], spent: Mapping[Key, int]) -> int:
+        """How many budgets do not allow to lose the pods ``taken`` from each, after ``spent`` of each was used."""
+        return sum(
+            count > 0 and count + spent.get(key, 0) > self.by_key[key].allowed
+            for key, count in taken.items()
+            if key in self.by_key
+        )

@@ -9,6 +9,7 @@ from gang_scheduler.domain.cluster import Cluster
 from gang_scheduler.domain.evictions.departure import Future
 from gang_scheduler.domain.evictions.eviction import Search
 from gang_scheduler.domain.evictions.lot_table import LotTable
+from gang_scheduler.domain.evictions.rehearsal import Rehearsal
 from gang_scheduler.domain.evictions.rights import Floors, Giver, givers, may_reclaim, shared
 from gang_scheduler.domain.evictions.victims import GangEviction, Holding, Lot, holding_of, holdings, lots_of
 from gang_scheduler.domain.evictions.wish import Wish, short_resources
@@ -63,6 +64,8 @@ class Evictor:
     _spent: dict[Key, int] = field(default_factory=dict)
     _future: Future | None = None
     _vain: set[object] = field(default_factory=set)
+    _stale: dict[str, dict[Holding, None]] = field(default_factory=dict)
+    """By queue those who lost some of what they could give."""
 
     def plan(self, unit: Unit, wish: Wish) -> Plan | None:
         """The placement and the victims for a wish that cannot come true now; None when nobody may or should go."""
@@ -72,14 +75,11 @@ class Evictor:
         future = self._enter(unit)
         found = self._find(wish)
         if found is not None:
-            for lot in found:
-                future.leaving.take(lot.records)
-            mark = self.trial.checkpoint()
-            if wish.attempt():
-                steps = self.trial.since(mark)
-                future.keep(self.trial, mark)
-                return self._promise(unit, wish, steps, found)
-            future.leaving.put_back([record for lot in found for record in lot.records])
+            lots, rehearsal = found
+            steps = rehearsal.steps()
+            if steps is not None:
+                future.keep(rehearsal.gone, steps)
+                return self._promise(unit, wish, steps, lots)
         self._vain.add(likeness)
         return None
 
@@ -114,7 +114,8 @@ class Evictor:
             self._future.enter(self._leaving, [claim for claim in self.reserved if claim.unit != unit])
         return self._future
 
-    def _find(self, wish: Wish) -> list[Lot] | None:
+    def _find(self, wish: Wish) -> tuple[list[Lot], Rehearsal] | None:
+        """Who has to go, and the books without them."""
         ledger = self.cluster.room.ledger
         short = shared(short_resources(self.cluster, wish), wish.ask)
         found = givers(ledger, wish.queue, wish.ask, short) if self.rules.reclaim else {}
@@ -122,17 +123,17 @@ class Evictor:
         own = self.rules.preemption and any(lot.priority < wish.priority for lot in self._lots_in(wish.queue))
         if not own and not giving:
             return None
-        mark = self.trial.checkpoint()
-        if wish.attempt():
-            self.trial.rollback(mark)
-            return []
+        rehearsal = Rehearsal(self.trial, wish.attempt)
+        if rehearsal.succeeds():
+            return [], rehearsal
         sources = [(giving, False)] if giving else []
         sources += [({}, True)] if own else []
         sources += [(giving, True)] if own and giving else []
         for queues, own_too in sources:
-            lots = self._search(wish, queues, own_too, short).run()
+            search = self._search(wish, queues, own_too, short)
+            lots = search.run()
             if lots is not None:
-                return lots
+                return lots, search.rehearsal
         return None
 
     def _search(self, wish: Wish, giving: Mapping[str, Giver], own: bool, short: Sequence[str]) -> Search:
@@ -181,6 +182,12 @@ class Evictor:
     @property
     def _holdings(self) -> dict[str, list[Holding]]:
         assert self._held is not None, "looked around first"
+        for queue, taken in self._stale.items():
+            same = self._held[queue]
+            for holding in taken:
+                left = holding_of(holding.groups)
+                same[same.index(holding) : same.index(holding) + 1] = [left] if left.movable else []
+        self._stale.clear()
         return self._held
 
     def _look_around(self) -> None:
@@ -223,27 +230,24 @@ class Evictor:
             self._marked.append(record)
             self._leaving.append(record)
             self._spend(record)
-        for lot in found:
-            self._strike(lot)
+        self._strike(found)
         self.claims.lift([unit])
         self.claims.add(claim)
         return Plan(claim, victims, any(lot.queue != wish.queue for lot in found), wish.priority)
 
-    def _strike(self, lot: Lot) -> None:
-        """The lot is taken, and what else its gang could give is another thing now."""
-        queue, holding = lot.queue, lot.holding
-        if not holding.spare:
+    def _strike(self, lots: Sequence[Lot]) -> None:
+        """The lots are taken, and what else their gangs could give is another thing now."""
+        for lot in lots:
+            if lot.holding.spare:
+                self._stale.setdefault(lot.queue, {})[lot.holding] = None
+                continue
             for table in self._tables.values():
                 if id(lot) in table.numbers:
                     table.gone[table.numbers[id(lot)]] = True
-            return
-        same = self._holdings.get(holding.groups[0].queue, [])
-        if holding in same:
-            left = holding_of(holding.groups)
-            same[same.index(holding) : same.index(holding) + 1] = [left] if left.movable else []
-        self._lots.pop(queue, None)
-        for queues in [queues for queues in self._tables if queue in queues]:
-            del self._tables[queues]
+        for queue in self._stale:
+            self._lots.pop(queue, None)
+            for queues in [queues for queues in self._tables if queue in queues]:
+                del self._tables[queues]
 
     def _spend(self, record: PodRecord) -> None:
         for budget in self.cluster.budgets.of(record):

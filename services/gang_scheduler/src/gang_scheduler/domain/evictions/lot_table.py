@@ -11,10 +11,14 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 
 from gang_scheduler.domain.evictions.victims import Lot
 from gang_scheduler.domain.nodes.node_table import NodeTable
 from gang_scheduler.domain.nodes.vectors import Ints, Mask
+
+AT_ONCE = 64
+"""So many offers are read from the vectors at a time."""
 
 
 class Offer(NamedTuple):
@@ -55,6 +59,9 @@ class LotTable:
     age: Ints = field(init=False)
     """The place in the order from young to old."""
 
+    shape: Ints = field(init=False)
+    """The number of the shape of a lot of one pod, else -1."""
+
     _single: Ints = field(init=False)
     _slots: Ints = field(init=False)
     _freed: Ints = field(init=False)
@@ -63,41 +70,50 @@ class LotTable:
     _pair_freed: Ints = field(init=False)
 
     def __post_init__(self) -> None:
-        lots = self.lots
-        self.numbers = {id(lot): number for number, lot in enumerate(lots)}
-        self.gone = np.zeros(len(lots), np.bool_)
-        self.minimum = np.array([lot.minimum for lot in lots], np.bool_)
-        self.priority = np.array([lot.priority for lot in lots], np.int64)
         gangs: dict[int, int] = {}
-        self.gang = np.array([gangs.setdefault(id(lot.holding), len(gangs)) for lot in lots], np.int64)
         queues: dict[str, int] = {}
-        self.queue = np.array([queues.setdefault(lot.queue, len(queues)) for lot in lots], np.int64)
+        rows, places = [], []
+        for lot in self.lots:
+            first = lot.records[0]
+            gang, queue = gangs.setdefault(id(lot.holding), len(gangs)), queues.setdefault(lot.queue, len(queues))
+            shape = first.form.shape.index if len(lot.records) == 1 else -1
+            rows.append((lot.minimum, lot.priority, gang, queue, shape, first.slot))
+            places.append((lot.created, *first.order))
+        count = len(rows)
+        self.numbers = {id(lot): number for number, lot in enumerate(self.lots)}
         self.queues = list(queues)
-        by_name = sorted(range(len(lots)), key=lambda number: lots[number].records[0].order, reverse=True)
-        self.age = np.zeros(len(lots), np.int64)
-        self.age[sorted(by_name, key=lambda number: lots[number].created, reverse=True)] = np.arange(len(lots))
+        self.gone = np.zeros(count, np.bool_)
+        minimum, self.priority, self.gang, self.queue, self.shape, slots = (
+            np.array(rows, np.int64).reshape(-1, 6).T.copy()
+        )
+        self.minimum = minimum.astype(np.bool_)
+        self.age = np.zeros(count, np.int64)
+        self.age[sorted(range(count), key=places.__getitem__, reverse=True)] = np.arange(count)
+        self._single = np.flatnonzero(self.shape >= 0)
+        self._slots = slots[self._single]
         self._lay_out()
 
     def _lay_out(self) -> None:
         lots, rows = self.lots, len(self.table.used)
-        single = [number for number, lot in enumerate(lots) if len(lot.records) == 1]
-        self._single = np.array(single, np.int64)
-        self._slots = np.array([lots[number].records[0].slot for number in single], np.int64)
-        self._freed = np.zeros((rows, len(single)), np.int64)
-        shapes: dict[int, list[int]] = {}
-        for column, number in enumerate(single):
-            shapes.setdefault(lots[number].records[0].shape.index, []).append(column)
-        for columns in shapes.values():
-            shape = lots[single[columns[0]]].records[0].shape
-            self._freed[np.ix_(shape.rows, columns)] = shape.needs_vector
+        self._freed = np.zeros((rows, len(self._single)), np.int64)
+        shapes = self.shape[self._single]
+        for index in np.unique(shapes).tolist():
+            columns = np.flatnonzero(shapes == index)
+            shape = lots[int(self._single[columns[0]])].records[0].shape
+            self._freed[np.ix_(np.array(shape.rows, np.intp), columns)] = shape.needs_vector
         pairs: dict[tuple[int, int], Ints] = {}
-        for number, lot in enumerate(lots):
-            for record in lot.records if len(lot.records) > 1 else ():
+        for number in np.flatnonzero(self.shape < 0).tolist():
+            for record in lots[number].records:
                 freed = pairs.setdefault((number, record.slot), np.zeros(rows, np.int64))
                 freed[list(record.shape.rows)] += record.shape.needs_vector[:, 0]
         self._pair_lot = np.array([number for number, _ in pairs], np.int64)
         self._pair_slot = np.array([slot for _, slot in pairs], np.int64)
         self._pair_freed = np.array(list(pairs.values()), np.int64).reshape(len(pairs), rows).T
+
+    @property
+    def claiming(self) -> Mask:
+        """The lots with pods that have claims of devices, which come free with them."""
+        return np.array([any(record.claim_keys for record in lot.records) for lot in self.lots], np.bool_)
 
     def worth(self, number: int) -> tuple[bool, int, int]:
         """What is worth more is evicted later."""
@@ -142,33 +158,28 @@ class LotTable:
     def offers(self, free: Ints, item: Demand, usable: Mask, shares: Ints, missing: int) -> Iterator[Offer]:
         """The offers of nodes and gangs, the best first. ``shares`` says for each lot how much its queue is above its due."""
         copies = item.copies(free)
-        return heapq.merge(
-            self._of_nodes(free, item, copies, usable, shares, missing, spare_first=True),
-            self._of_nodes(free, item, copies, usable, shares, missing, spare_first=False),
-            sorted(self._of_gangs(free, item, copies, usable, shares, missing)),
-        )
+        deficit = np.maximum(item.need * (copies + missing) - free[item.rows], 0)
+        value = (np.minimum(self._freed[item.rows], deficit[:, self._slots]) / item.need).sum(axis=0)
+        used = np.flatnonzero(usable[self._single] & item.mask[self._slots] & (value > 0))
+        most, minimum = -np.rint(value[used] * 1e6), self.minimum[self._single[used]]
+        # Members that their gangs can spare come first, or the lots that give most.
+        keys = [(most, minimum), (minimum, most)] if differ(most) and differ(minimum) else [(most, minimum)]
+        found = [self._of_nodes(free, item, copies, used, key, shares, missing) for key in keys] if len(used) else []
+        return heapq.merge(*found, sorted(self._of_gangs(free, item, copies, usable, shares, missing)))
 
     def _of_nodes(
         self,
         free: Ints,
         item: Demand,
         copies: Ints,
-        usable: Mask,
+        used: Ints,
+        keys: tuple[npt.NDArray[np.generic], ...],
         shares: Ints,
         missing: int,
-        *,
-        spare_first: bool,
     ) -> Iterator[Offer]:
-        """``spare_first``: members that their gangs can spare come first, else the lots that give most."""
+        """From the lots of one pod at the places ``used``; on one node and in one queue by ``keys``, the last first."""
         rows, need = item.rows, item.need
-        deficit = np.maximum(need * (copies + missing) - free[rows], 0)
-        value = (np.minimum(self._freed[rows], deficit[:, self._slots]) / need).sum(axis=0)
-        used = np.flatnonzero(usable[self._single] & item.mask[self._slots] & (value > 0))
-        if not len(used):
-            return
         number, slots = self._single[used], self._slots[used]
-        most = -np.rint(value[used] * 1e6)
-        keys = (most, self.minimum[number]) if spare_first else (self.minimum[number], most)
         order = np.lexsort((self.age[number], self.priority[number], *keys, -shares[number], slots))
         number, slots, freed = number[order], slots[order], self._freed[rows][:, used[order]]
         starts = np.flatnonzero(np.r_[True, slots[1:] != slots[:-1]])
@@ -189,9 +200,12 @@ class LotTable:
         cost = np.vstack(
             [-shares[number][ends], _prefix(parts, start_of)[:, ends] / gain, self.table.rank()[slots[ends]]]
         )
-        for at in np.lexsort(cost[::-1]).tolist():
-            end = int(ends[at])
-            yield Offer(tuple(cost[:, at].tolist()), int(gain[at]), tuple(number[start_of[end] : end + 1].tolist()))
+        best = np.lexsort(cost[::-1])
+        for begin in range(0, len(best), AT_ONCE):
+            some = best[begin : begin + AT_ONCE]
+            bounds = zip(start_of[ends[some]].tolist(), ends[some].tolist(), strict=True)
+            for price, more, (start, last) in zip(cost[:, some].T.tolist(), gain[some].tolist(), bounds, strict=True):
+                yield Offer(tuple(price), more, tuple(number[start : last + 1].tolist()))
 
     def _of_gangs(
         self, free: Ints, item: Demand, copies: Ints, usable: Mask, shares: Ints, missing: int
@@ -209,6 +223,11 @@ class LotTable:
             parts = (1, 1, pods, int(self.priority[number]) * pods, int(self.age[number]))
             cost = (-float(shares[number]), *(part / gain for part in parts), float(number))
             yield Offer(cost, gain, (number,))
+
+
+def differ(values: npt.NDArray[np.generic]) -> bool:
+    """Whether not all are the same."""
+    return bool((values != values[:1]).any())
 
 
 def _prefix(parts: Ints, start_of: Ints) -> Ints:

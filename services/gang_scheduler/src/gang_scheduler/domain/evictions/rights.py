@@ -54,13 +54,16 @@ def excess(ledger: QueueLedger, queue: str, resource: str) -> int:
     return used - max(entitlement.deserved.get(resource, 0), entitlement.guarantee.get(resource, 0))
 
 
-def degree(ledger: QueueLedger, queue: str, short: Iterable[str]) -> int:
-    """How far a queue is above its due in what is short, in billionths of it; a queue to which nothing is due comes first."""
+def degree(ledger: QueueLedger, queue: str, short: Iterable[str], freed: Mapping[str, int]) -> int:
+    """How far a queue is above its due in what is short, in billionths of it, once it has lost ``freed``.
+
+    A queue to which nothing is due comes first.
+    """
     entitlement = (ledger.queues or {}).get(queue)
     degrees = [0]
     for name in short:
         due = max(entitlement.deserved.get(name, 0), 1) if entitlement else 1
-        degrees.append(max(0, excess(ledger, queue, name)) * SHARE_UNIT // due)
+        degrees.append(max(0, excess(ledger, queue, name) - freed.get(name, 0)) * SHARE_UNIT // due)
     return max(degrees)
 
 

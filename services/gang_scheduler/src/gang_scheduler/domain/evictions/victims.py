@@ -1,6 +1,6 @@
 """Who may be evicted at all, and in which parts: single members that a gang can spare, or a gang as a whole."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 
@@ -8,11 +8,15 @@ from gang_scheduler.domain.cluster import Cluster
 from gang_scheduler.domain.gangs.groups import Group
 from gang_scheduler.domain.line.waiting_line import Unit
 from gang_scheduler.domain.pods.pod_record import LIVE, PodRecord, Standing
+from gang_scheduler.domain.queues.queue_ledger import total_of
+from kube import Object
+from resources import Amounts
 
 PREEMPTABLE = "volcano.sh/preemptable"
 SYSTEM_NAMESPACE = "kube-system"
 SYSTEM_CLASS = "system-"
 SYSTEM_PRIORITY = 2_000_000_000
+_PLACED = (Standing.BOUND, Standing.RUNNING)
 
 
 class GangEviction(StrEnum):
@@ -36,6 +40,12 @@ class Lot:
     def queue(self) -> str:
         return self.records[0].group.queue
 
+    def freed(self) -> Amounts:
+        """What all its pods ask for."""
+        if len(self.records) == 1:
+            return self.records[0].shape.requests
+        return total_of((record.shape.requests, 1) for record in self.records)
+
 
 @dataclass(slots=True, eq=False)
 class Holding:
@@ -47,12 +57,9 @@ class Holding:
     spare: int = 0
     spare_of_role: dict[str, int] = field(default_factory=dict)
 
-    def spares(self, records: Sequence[PodRecord]) -> bool:
-        """Whether the gang keeps its minimum without these of its members."""
-        if len(records) > self.spare:
-            return False
-        roles = [record.role for record in records] if self.spare_of_role else []
-        return all(roles.count(role) <= left for role, left in self.spare_of_role.items())
+    def spares(self, gone: int, role: str, of_role: int) -> bool:
+        """Whether the gang keeps its minimum when ``gone`` members leave, ``of_role`` of them with one role."""
+        return gone <= self.spare and of_role <= self.spare_of_role.get(role, of_role)
 
 
 def holdings(cluster: Cluster) -> dict[str, list[Holding]]:
@@ -78,8 +85,7 @@ def holding_of(groups: list[Group]) -> Holding:
     """What the ``groups`` have, all of which started together."""
     holding = Holding(groups)
     for group in groups:
-        placed = [r for r in group.members.values() if r.standing in (Standing.BOUND, Standing.RUNNING)]
-        staying = [r for r in placed if not r.evicting]
+        staying = [r for r in group.members.values() if r.standing in _PLACED and not r.evicting]
         movable = [r for r in staying if r.slot >= 0 and not is_spared(r)]
         holding.movable += movable
         holding.whole = holding.whole and len(movable) == len(staying)
@@ -108,26 +114,38 @@ def is_spared(record: PodRecord) -> bool:
         return True
     if str(record.pod.spec.get("priorityClassName") or "").startswith(SYSTEM_CLASS):
         return True
-    marks = [record.pod.annotations, record.pod.labels]
-    if record.group.pod_group is not None:
-        marks += [record.group.pod_group.annotations, record.group.pod_group.labels]
-    stated = next((mark[PREEMPTABLE] for mark in marks if PREEMPTABLE in mark), "")
-    return stated.lower() == "false"
+    stated = _stated(record.pod)
+    if stated is None and record.group.pod_group is not None:
+        stated = _stated(record.group.pod_group)
+    return stated is not None and stated.lower() == "false"
+
+
+def _stated(item: Object) -> str | None:
+    """What an object says about whether it may be evicted; its annotation wins over its label."""
+    for marks in (item.metadata.get("annotations"), item.metadata.get("labels")):
+        if marks and PREEMPTABLE in marks:
+            return str(marks[PREEMPTABLE])
+    return None
 
 
 def victim_priority(record: PodRecord, classes: Mapping[str, int]) -> int:
     """The priority class of its gang decides, else the pod's own priority."""
-    terms = record.group.terms
-    by_class = classes.get(terms.priority_class) if terms is not None and terms.priority_class else None
-    return record.form.priority if by_class is None else by_class
+    of_class = _class_value(record.group, classes)
+    return record.form.priority if of_class is None else of_class
+
+
+def _class_value(group: Group, classes: Mapping[str, int]) -> int | None:
+    terms = group.terms
+    return classes.get(terms.priority_class) if terms is not None and terms.priority_class else None
 
 
 def lots_of(holding: Holding, classes: Mapping[str, int], mode: GangEviction) -> Iterator[Lot]:
     """The parts in which a holding may be evicted."""
     if holding.spare:
+        of_class = _class_value(holding.groups[0], classes)
         for record in holding.movable:
             if not holding.spare_of_role or holding.spare_of_role.get(record.role, 1) > 0:
-                priority = victim_priority(record, classes)
+                priority = record.form.priority if of_class is None else of_class
                 yield Lot((record,), holding, False, priority, record.pod.created)
     if holding.whole and mode is GangEviction.WHOLE:
         records = tuple(holding.movable)

@@ -111,8 +111,9 @@ def _at_nominated(trial: Trial, batch: Batch) -> Batch:
 def _place_rest(trial: Trial, batch: Batch) -> int:
     if trial.room.coupled(batch[0]):
         return place_coupled(trial, batch)
-    # Where a share of a card goes best changes with every one that is placed, and so under spreading does all.
-    if trial.room.placement_of(batch[0]) is Placement.SPREAD or batch[0].shape.devices.shares:
+    # Where a share of a card goes best changes with every one that is placed; under spreading, and where use counts, all does.
+    room, shape = trial.room, batch[0].shape
+    if room.placement_of(batch[0]) is Placement.SPREAD or shape.devices.shares or room.table.load.ranks(shape):
         return _one_by_one(trial, batch)
     return _fill(trial, batch)
 

@@ -14,11 +14,12 @@ from kube import Object
 KOORDINATOR = "gang.scheduling.koordinator.sh/"
 SIGS = "pod-group.scheduling.sigs.k8s.io"
 VOLCANO_GROUP = "PodGroup.scheduling.volcano.sh"
-SIGS_GROUP = "PodGroup.scheduling.x-k8s.io"
+SIGS_GROUPS = ("PodGroup.scheduling.x-k8s.io", "PodGroup.scheduling.sigs.k8s.io")
+"""The scheduler plugins', and under their older group, which is Koordinator's."""
 DEFAULT_QUEUE = "default"
 
 _GROUP_NAME = ("scheduling.k8s.io/group-name", "scheduling.volcano.sh/group-name")
-_GANG_NAME = (KOORDINATOR + "name", SIGS + "/name", SIGS)
+_GANG_NAME = (KOORDINATOR + "name", SIGS + "/name", SIGS, "scheduling.x-k8s.io/pod-group")
 _MIN_AVAILABLE = (KOORDINATOR + "min-available", SIGS + "/min-available")
 _QUEUE_NAME = ("scheduling.volcano.sh/queue-name", "volcano.sh/queue-name")
 QUOTA_NAME = "quota.scheduling.koordinator.sh/name"
@@ -30,6 +31,8 @@ ADMISSION = "tidegate.dev/admission"
 """What the queue manager grants to those that name a LocalQueue; before that they are not let in."""
 REVOKED = "tidegate.dev/revoked"
 """The queue manager wants that back: the pods are evicted, and nothing new starts."""
+QUOTA_OF = "tidegate.dev/quota-of"
+"""Whose quota the pods of a Job use; ``Job/name/count`` makes them a gang that starts with so many."""
 COHORTS = "cohort/"
 """Before the name of a ClusterQueue among the queues."""
 FIXED = "/fixed"
@@ -89,9 +92,16 @@ def group_of(pod: Object) -> GroupId:
             return GroupId("gang", pod.namespace, annotations[name])
     if annotations or pod.labels:
         gang = _first(_GANG_NAME, annotations, pod.labels)
+        gang = gang or _gang_of_job(annotations)
         if gang:
             return GroupId("gang", pod.namespace, gang)
     return GroupId("pod", pod.namespace, pod.name)
+
+
+def _gang_of_job(annotations: Mapping[str, str]) -> str:
+    """The gang that the pods of a Job with quota are, ``Job/name/count``; "" where each is by itself."""
+    text = annotations.get(QUOTA_OF, "")
+    return text if text.count("/") == 2 else ""
 
 
 def queue_of(pod: Object, namespace_annotations: Mapping[str, str], namespace_queue: str = "") -> str:
@@ -148,6 +158,7 @@ def terms_of_group(group: Object) -> GangTerms:
 def terms_of_pod(pod: Object) -> GangTerms | None:
     """The terms that a pod states for its gang; None when it states no minimum."""
     least = _first(_MIN_AVAILABLE, pod.annotations, pod.labels)
+    least = least or _gang_of_job(pod.annotations).rpartition("/")[2]
     if not least:
         return None
     own = group_of(pod)

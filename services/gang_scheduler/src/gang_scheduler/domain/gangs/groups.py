@@ -111,19 +111,22 @@ class Group:
         """The gangs that start together with it, itself included."""
         return (self.terms.bundle if self.terms else ()) or (self.id,)
 
-    def put(self, record: PodRecord, standing: Standing) -> None:
-        """A member joins, or its standing changes."""
-        if record.key in self.members:
-            self._uncount(record)
-        else:
-            self.members[record.key] = record
+    def put(self, records: Sequence[PodRecord], standing: Standing) -> None:
+        """Members join, or their standing changes."""
+        before = len(self.members)
+        for record in records:
+            if record.key in self.members:
+                self._uncount(record)
+            else:
+                self.members[record.key] = record
+            record.standing = standing
+            if standing is Standing.PENDING:
+                self.pending[record.key] = record
+        self.counts[standing] += len(records)
+        if len(self.members) != before:
             self._priority = self._created = None
             if self.pod_group is None:
                 self.renew()
-        record.standing = standing
-        self.counts[standing] += 1
-        if standing is Standing.PENDING:
-            self.pending[record.key] = record
 
     def drop(self, record: PodRecord) -> None:
         """A member leaves."""

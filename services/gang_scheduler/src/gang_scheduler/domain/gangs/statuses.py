@@ -97,7 +97,7 @@ def _conditions(group: Group, now: int, explanation: Explanation | None, started
     if explanation is not None:
         message = f"{_gang_words(group, explanation)}. {explanation.message}"
         same = waits.get("status") == "True" and signature(str(waits.get("message") or "")) == signature(message)
-        return [] if same else [_condition("Unschedulable", "True", explanation.reason, message, now)]
+        return [] if same else [_condition("Unschedulable", "True", _word(explanation.reason), message, now)]
     if not started:
         return []
     changed = []
@@ -106,6 +106,11 @@ def _conditions(group: Group, now: int, explanation: Explanation | None, started
     if runs.get("status") != "True":
         changed.append(_condition("Scheduled", "True", "MinimumPlaced", f"the minimum of {group.name} is bound", now))
     return changed
+
+
+def _word(reason: Reason) -> str:
+    """Volcano has one word for a gang that finds no room, be it now or ever; the message says which."""
+    return Reason.NOT_ENOUGH_RESOURCES if reason in (Reason.NEVER_FITS, Reason.NO_NODE_MATCHES) else reason
 
 
 def _gang_words(group: Group, explanation: Explanation) -> str:

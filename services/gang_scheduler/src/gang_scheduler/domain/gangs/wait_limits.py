@@ -9,7 +9,7 @@ import heapq
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
-from gang_scheduler.domain.gangs.gang_terms import KOORDINATOR, SIGS_GROUP
+from gang_scheduler.domain.gangs.gang_terms import KOORDINATOR, SIGS_GROUPS
 from gang_scheduler.domain.gangs.groups import Group
 from gang_scheduler.domain.line.waiting_line import Unit
 from kube import parse_duration, parse_time
@@ -79,7 +79,7 @@ class WaitLimits:
 def waiting_time(group: Group) -> int | None:
     """How long the gang wants to wait, in milliseconds; None for as long as it takes."""
     item = group.pod_group
-    if item is not None and item.kind == SIGS_GROUP:
+    if item is not None and item.kind in SIGS_GROUPS:
         seconds = item.spec.get("scheduleTimeoutSeconds")
         if isinstance(seconds, int) and not isinstance(seconds, bool) and seconds > 0:
             return seconds * 1000

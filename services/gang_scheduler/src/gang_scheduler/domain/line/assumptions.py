@@ -29,6 +29,9 @@ class Assumption:
     reserved: list[str] = field(default_factory=list)
     """The reservations that it places."""
 
+    over: list[PodRecord] = field(default_factory=list)
+    """The pods over which it places one."""
+
     claims: list[Key] = field(default_factory=list)
     """The volume claims that it binds."""
 
@@ -66,10 +69,12 @@ class Assumptions:
         if mutation.verb is Verb.PATCH and key.kind == CLAIM:
             room.volumes.decided[key] = str((patch.get("spec") or {}).get("volumeName") or "")
             assumption.claims.append(key)
+        elif mutation.verb is Verb.PATCH and (record := self.cluster.pods.get(key)):
+            assumption.over.append(record)
         elif mutation.verb is Verb.STATUS and key.kind == RESERVATION_KIND:
             node = str(patch.get("nodeName") or "")
             if node:
-                room.reserved.assume(key.name, node)
+                room.reserved.assume(key.name, node, assumption.over)
                 assumption.reserved.append(key.name)
         elif mutation.verb is Verb.STATUS and key.kind == RESOURCE_CLAIM:
             room.claim_book.assume(key, patch)

@@ -10,7 +10,6 @@ from dataclasses import dataclass, field
 from gang_scheduler.domain.cluster import Cluster
 from gang_scheduler.domain.evictions.departure import Departures, Future
 from gang_scheduler.domain.evictions.wish import Wish
-from gang_scheduler.domain.gangs.groups import Group
 from gang_scheduler.domain.line.claims import Basis, Claim, Claims
 from gang_scheduler.domain.line.trial import Trial
 from gang_scheduler.domain.line.waiting_line import Unit
@@ -99,12 +98,11 @@ class Backfill:
     now: int
     due: set[Unit] = field(default_factory=set)
 
-    def passable(self, unit: Unit, queue: str, place: Place, groups: Iterable[Group]) -> list[Unit]:
+    def passable(self, unit: Unit, queue: str, place: Place, records: Iterable[PodRecord]) -> list[Unit]:
         """The reservations that do not bind a unit: its own, those of units behind it, those that it does not delay."""
         if not self.claims.reservations:
             return []
         ledger = self.cluster.room.ledger
-        records = (record for group in groups for record in group.pending.values())
         lengths = [self.cluster.run_times.estimate(record) for record in records]
         ends = None if None in lengths else self.now + max((length or 0 for length in lengths), default=0)
         found = []
@@ -136,10 +134,10 @@ class Backfill:
         if found is not None:
             self.claims.add(found)
 
-    def foresee(self, unit: Unit, wish: Wish) -> Claim | None:
-        """Where the wish can come true first, after whom, and when if that is known; reserves nothing."""
+    def foresee(self, unit: Unit, wish: Wish, others: Sequence[Claim] = ()) -> Claim | None:
+        """Where the wish can come true first beside ``others``, after whom, and when if that is known; reserves nothing."""
         future = Future(self.cluster.room, self.claims)
-        future.enter([record for record in self._placed() if self.claims.leaves(record)])
+        future.enter([record for record in self._placed() if self.claims.leaves(record)], others)
         try:
             lack = self.cluster.room.ledger.lack(wish.queue, wish.ask)
             return self._plan(unit, wish) if lack is None else self._in_queue(unit, wish, lack[0])

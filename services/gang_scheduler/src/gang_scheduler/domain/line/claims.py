@@ -147,6 +147,8 @@ class Claims:
                 continue
             if claim.basis is Basis.RESERVATION or not claim.ordered or self.leaves(record):
                 return True
+        if claim.awaited and self.books.room.claim_book.reserved_for(set(claim.awaited.values())):
+            return True  # What they had of devices is not given back yet.
         nodes = {node for _, node in claim.places.values()}
         return any(self.leaves(record) for node in nodes for record in self.books.on_node.get(node, {}).values())
 

@@ -20,7 +20,7 @@ from gang_scheduler.domain.line.attempt import Attempts
 from gang_scheduler.domain.line.backfill import Backfill
 from gang_scheduler.domain.line.block import ANYTHING, OWN_CHANGE, Block
 from gang_scheduler.domain.line.claims import Claims
-from gang_scheduler.domain.line.trial import Trial
+from gang_scheduler.domain.line.trial import Step, Trial
 from gang_scheduler.domain.line.turn import Turn, expectation, incomplete, waits
 from gang_scheduler.domain.line.waiting_line import Unit
 from gang_scheduler.domain.queues.queue_ledger import QueueOrder
@@ -71,6 +71,15 @@ class Pass:
                 self._serve(queue)
             if line:
                 heapq.heappush(self._queues, (ledger.order(queue), queue))
+        for turn in self.turns.values():
+            turn.steps = [self._granted(step) for step in turn.steps]
+
+    def _granted(self, step: Step) -> Step:
+        """The step with its resource claims reserved for all who got them in this pass: decisions are carried out in any order."""
+        if not step.grants:
+            return step
+        book = self.cluster.room.claim_book
+        return step._replace(grants=tuple(grant for record in step.records for grant in book.grants(record.pod)))
 
     def _enter(self, turn: Turn) -> bool:
         """Whether the unit can be tried."""
@@ -146,7 +155,8 @@ class Pass:
         turn.place = place if place[1] == MINIMUM else None
         before = self.trial.checkpoint()
         unstarted = turn.groups if turn.alone else self._unstarted(turn)
-        passed = self.backfill.passable(turn.unit, queue, place, turn.groups)
+        records = (record for group in turn.groups for record in group.pending.values())
+        passed = self.backfill.passable(turn.unit, queue, place, records)
         self.claims.lift(passed)
         failed = self._start(turn, unstarted) if unstarted else self._add(turn)
         turn.steps.extend(self.trial.since(before))

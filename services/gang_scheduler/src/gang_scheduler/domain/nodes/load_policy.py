@@ -1,7 +1,8 @@
 """How much of a node may be in use before it takes no more pods.
 
 The keys, and what they mean, are those of Koordinator's LoadAwareSchedulingArgs; a node may have its own in the annotation
-``scheduling.koordinator.sh/usage-thresholds``. Unlike there, metrics that are too old keep nobody out by default.
+``scheduling.koordinator.sh/usage-thresholds``. Unlike there, metrics that are too old keep nobody out by default, and use
+counts among the scores of nodes only where ``scoreWeight`` says how much: else pods are packed.
 """
 
 import json
@@ -34,6 +35,25 @@ class Thresholds:
 
 
 @dataclass(frozen=True, slots=True)
+class LoadRanking:
+    """How much it counts among the scores of nodes that one uses little: ``weight`` 0 is not at all."""
+
+    weight: int = 0
+    resources: Percent = (1, 1)
+    """The weights of cpu and memory."""
+
+    dominant: int = 0
+    """The weight of the one of both that is used more, beside its own."""
+
+    by_prod: bool = False
+    """Whether for a prod pod only what prod pods use counts."""
+
+    percentile: str = ""
+    window_ms: int = 0
+    """Which aggregate of the usage counts, as for thresholds."""
+
+
+@dataclass(frozen=True, slots=True)
 class LoadPolicy:
     """``enabled`` is whether usage matters at all."""
 
@@ -45,6 +65,7 @@ class LoadPolicy:
     expiry_ms: int = 180_000
     closes_when_expired: bool = False
     prod_with_system: bool = False
+    ranking: LoadRanking = field(default_factory=LoadRanking)
 
     @classmethod
     def of(cls, given: Manifest | bool | None) -> "LoadPolicy":
@@ -66,6 +87,7 @@ class LoadPolicy:
             1000 * int(given.get("nodeMetricExpirationSeconds", usual.expiry_ms // 1000)),
             bool(given.get("filterExpiredNodeMetrics", False)),
             bool(given.get("prodUsageIncludeSys", False)),
+            _ranking(given),
         )
 
     def on(self, annotation: str | None) -> Thresholds:
@@ -93,6 +115,10 @@ _KEYS = frozenset(
         "nodeMetricExpirationSeconds",
         "filterExpiredNodeMetrics",
         "prodUsageIncludeSys",
+        "scoreWeight",
+        "resourceWeights",
+        "dominantResourceWeight",
+        "scoreAccordingProdUsage",
     }
 )
 
@@ -103,15 +129,34 @@ def _thresholds(given: Mapping[str, Any], usual: Thresholds) -> Thresholds:
         usage=_percent(given.get("usageThresholds"), usual.usage),
         prod=_percent(given.get("prodUsageThresholds"), usual.prod),
     )
-    aggregated = given.get("aggregated")
-    if not aggregated:
+    aggregated = given.get("aggregated") or {}
+    if not aggregated or aggregated.keys() <= _OF_SCORES:
         return found
-    percentile = str(aggregated.get("usageAggregationType") or "")
-    if percentile not in _TYPES:
-        raise ValueError(f"usageAggregationType {percentile!r} is none of {', '.join(_TYPES)}")
-    window = parse_duration(str(aggregated.get("usageAggregatedDuration") or "0s"))
+    percentile, window = _aggregate(aggregated, "usage")
     usage = _percent(aggregated.get("usageThresholds"), found.usage)
     return replace(found, usage=usage, percentile=percentile, window_ms=window)
+
+
+_OF_SCORES = {"scoreAggregationType", "scoreAggregatedDuration"}
+
+
+def _ranking(given: Mapping[str, Any]) -> LoadRanking:
+    aggregated = given.get("aggregated") or {}
+    return LoadRanking(
+        max(0, int(given.get("scoreWeight", 0))),
+        _percent(given.get("resourceWeights"), LoadRanking().resources),
+        max(0, int(given.get("dominantResourceWeight", 0))),
+        bool(given.get("scoreAccordingProdUsage", False)),
+        *(_aggregate(aggregated, "score") if _OF_SCORES & aggregated.keys() else ()),
+    )
+
+
+def _aggregate(aggregated: Mapping[str, Any], use: str) -> tuple[str, int]:
+    """The percentile and the window (ms) that ``aggregated`` names for ``use``: ``usage`` or ``score``."""
+    percentile = str(aggregated.get(f"{use}AggregationType") or "")
+    if percentile not in _TYPES:
+        raise ValueError(f"{use}AggregationType {percentile!r} is none of {', '.join(_TYPES)}")
+    return percentile, parse_duration(str(aggregated.get(f"{use}AggregatedDuration") or "0s"))
 
 
 def _percent(given: Mapping[str, Any] | None, usual: Percent) -> Percent:

@@ -13,6 +13,7 @@ import numpy as np
 
 from gang_scheduler.domain.nodes.load_estimate import Load
 from gang_scheduler.domain.nodes.load_policy import MEASURED, LoadPolicy, Thresholds
+from gang_scheduler.domain.nodes.load_score import LoadScore
 from gang_scheduler.domain.nodes.node_metric import NOTHING_USED, Measurement
 from gang_scheduler.domain.nodes.vectors import ALL, Ints, Mask, Slots
 from gang_scheduler.domain.pods.pod_shape import PodShape
@@ -50,12 +51,14 @@ class NodeLoad:
     taken_at: Ints = field(default_factory=lambda: np.full(0, LONG_AGO, np.int64))
     fresh: Mask = field(default_factory=lambda: np.zeros(0, np.bool_))
     now: int = LONG_AGO
+    score: LoadScore = field(init=False)
     by_slot: dict[int, Measurement] = field(default_factory=dict)
     """The newest measurement of every node that was ever measured."""
 
     _unseen: dict[int, dict[Key, tuple[Load, bool]]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
+        self.score = LoadScore(self.policy.ranking)
         self.resize(16)
 
     def resize(self, nodes: int) -> None:
@@ -89,12 +92,18 @@ class NodeLoad:
         self.limit[:, slot] = limit
         self.left[:, slot] = [most - amount for most, amount in zip(limit, used, strict=True)]
         self.prod_limited[slot] = any(thresholds.prod)
+        ranking = self.policy.ranking
+        prod = NOTHING_USED
+        if any(thresholds.prod) or ranking.by_prod:
+            of_prod = [amounts for key, amounts in measurement.pods.items() if is_prod(key)]
+            of_prod.append(measurement.system if self.policy.prod_with_system else NOTHING_USED)
+            prod = Load(*map(sum, zip(*of_prod, strict=True)))
         if any(thresholds.prod):
-            prod = [amounts for key, amounts in measurement.pods.items() if is_prod(key)]
-            prod.append(measurement.system if self.policy.prod_with_system else NOTHING_USED)
             limit = [_most(*pair) for pair in zip(allocatable, thresholds.prod, strict=True)]
             self.prod_limit[:, slot] = limit
-            self.prod_left[:, slot] = [limit[row] - sum(amounts[row] for amounts in prod) for row in (0, 1)]
+            self.prod_left[:, slot] = [most - amount for most, amount in zip(limit, prod, strict=True)]
+        if ranking.weight:
+            self.score.measure(slot, allocatable, measurement.used(ranking.percentile, ranking.window_ms), prod)
         self._unseen[slot] = {}
         self.take(slot, pods)
 
@@ -171,6 +180,14 @@ class NodeLoad:
                 found.append(0 if closed else MANY)
         return found
 
+    def ranks(self, shape: PodShape) -> bool:
+        """Whether nodes are the better for such pods the less they use."""
+        return self.policy.ranking.weight > 0 and self._matters(shape)
+
+    def scores(self, shape: PodShape, slots: Slots, full: int) -> Ints:
+        """What nodes get for using little, weighted; ``full`` is the score of one that would use nothing."""
+        return self.score.of(shape, slots, self.fresh[slots], full)
+
     def filters(self, shape: PodShape, names: Sequence[str]) -> Iterator[tuple[str, Mask]]:
         """What keeps a pod out because a node is busy: the words for such nodes, and those that pass."""
         if not self._matters(shape):
@@ -207,6 +224,8 @@ class NodeLoad:
     def _add(self, slot: int, pods: Sequence[tuple[Load, bool]], sign: int) -> None:
         """Pods of which so much is not seen yet are more (``sign`` 1), or fewer."""
         _subtract(self.left, slot, [load for load, _ in pods], sign)
+        if self.policy.ranking.weight:
+            self.score.add(slot, pods, sign)
         if self.prod_limited[slot]:
             _subtract(self.prod_left, slot, [load for load, prod in pods if prod], sign)
 

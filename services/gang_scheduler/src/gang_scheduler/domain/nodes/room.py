@@ -15,6 +15,7 @@ from gang_scheduler.domain.pods.pod_shape import PodShape
 from gang_scheduler.domain.queues.queue_ledger import QueueLedger
 from gang_scheduler.domain.reservations.reserved_room import ReservedRoom
 from gang_scheduler.domain.score.foresight import Foresight
+from gang_scheduler.domain.score.outlook import Outlook
 from gang_scheduler.domain.score.placement_choice import PlacementChoices
 from gang_scheduler.domain.score.scoring import Placement
 from gang_scheduler.domain.storage.volume_claims import VolumeBooks
@@ -35,7 +36,7 @@ class Room:
     placement: Placement
     neighbours: NeighbourIndex = field(init=False)
     ports: PortIndex = field(init=False)
-    foresight: Foresight = field(init=False)
+    foresight: Outlook = field(init=False)
     choices: PlacementChoices = field(init=False)
     views: ShapeViews = field(init=False)
     hyper_nodes: HyperNodes = field(init=False)

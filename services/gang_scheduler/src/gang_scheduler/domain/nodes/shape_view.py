@@ -11,9 +11,10 @@ import numpy as np
 
 from gang_scheduler.domain.nodes.filters import static_mask
 from gang_scheduler.domain.nodes.node_table import NodeTable
+from gang_scheduler.domain.nodes.renewal import Fixed, Kernels, compilable, fixed, no_kernel, renew
 from gang_scheduler.domain.nodes.vectors import ALL, Ints, Mask, Slots, parts
 from gang_scheduler.domain.pods.pod_shape import PodShape
-from gang_scheduler.domain.score.foresight import Foresight
+from gang_scheduler.domain.score.outlook import Outlook
 from gang_scheduler.domain.score.scoring import FULL, Placement, RoomScore, static_score
 
 NO_NODE = -1
@@ -32,7 +33,8 @@ class ShapeView:
     shape: PodShape
     table: NodeTable
     placement: Placement
-    foresight: Foresight
+    foresight: Outlook
+    kernels: Kernels = no_kernel
     mask: Mask = field(init=False)
     base: Ints = field(init=False)
     """The part of the keys that changes with the nodes themselves only."""
@@ -45,6 +47,7 @@ class ShapeView:
     _room_seen: int = -1
     _rules_seen: int = -1
     _foresight_seen: int = 0
+    _fixed: Fixed | None = None
 
     def __post_init__(self) -> None:
         self._score = RoomScore.of(self.shape, self.placement, self.table)
@@ -64,11 +67,12 @@ class ShapeView:
             if changed:
                 self._largest = None
                 self._renew_rules(changed)
-            amplified = self.shape.devices.cpus and self.table.devices.amplified
+            plain = not (self.shape.devices.cpus and self.table.devices.amplified) and not self._by_load
             for slots in (changed, touched) if looked else ():
-                if len(slots) <= FEW and not amplified:
-                    if slots:
-                        self._renew_few(slots)
+                if not slots:
+                    continue
+                if len(slots) <= FEW and plain and not self._foresees:
+                    self._renew_few(slots)
                 else:
                     self._renew_room(np.array(slots, np.intp))
             for part in parts(self.table.size) if not looked else ():
@@ -139,24 +143,30 @@ class ShapeView:
 
     def _allowed(self, slots: Slots) -> Mask:
         mask = static_mask(self.shape.rules, self.table, slots) & self.table.devices.agrees(self.shape.devices, slots)
-        return np.zeros_like(mask) if self.shape.broken else mask
+        return np.zeros_like(mask) if self.shape.broken or self.shape.unmet else mask
 
     def _spared(self, slots: Slots) -> Ints:
         """The score of nodes where a pod that asks for shares of cards breaks no whole one."""
         return self.table.devices.spared(self.shape.devices, slots) * FULL
 
     @property
+    def _foresees(self) -> bool:
+        """Whether what a pod would spoil is the score of nodes that have cards."""
+        return self.foresight.version > 0 and self.placement is Placement.BINPACK
+
+    @property
     def _packs_shares(self) -> bool:
         return self.shape.devices.shares and self.placement is Placement.BINPACK
+
+    @property
+    def _by_load(self) -> bool:
+        """Whether it counts how much nodes use."""
+        return self.table.load.ranks(self.shape)
 
     def _renew_few(self, slots: list[int]) -> None:
         """The same as _renew_room, without the cost of starting vector operations."""
         allocatable, used, of_node = self.table.allocatable, self.table.used, self._score.of_node
-        limits, foreseen, spared = self._limits_at(slots), None, None
-        if self.foresight.version:
-            foreseen = self._foreseen(slots)
-        elif self._packs_shares:
-            spared = self._spared(np.array(slots, np.intp)).tolist()
+        limits, spared = self._limits_at(slots), self._spared_at(slots)
         for place, slot in enumerate(slots):
             copies = score = 0
             if self.mask[slot]:
@@ -168,9 +178,7 @@ class ShapeView:
             if not copies:
                 self.keys[slot] = NO_NODE
                 continue
-            if foreseen is not None and foreseen[place]:
-                score = self.foresight.score_of(self.shape, slot)
-            elif spared is not None:
+            if spared is not None:
                 score += spared[place]
             self.keys[slot] = (score << _RANK_BITS) + int(self.base[slot])
 
@@ -183,14 +191,15 @@ class ShapeView:
             return busy if limits is None else limits
         return list(map(min, limits, busy))
 
-    def _foreseen(self, slots: list[int]) -> list[bool] | None:
-        """Of which nodes the score is what a pod would spoil there: of those that have cards, once something is known."""
-        if not len(self.table.devices.have.memory):
+    def _spared_at(self, slots: list[int]) -> list[int] | None:
+        if not self._packs_shares:
             return None
-        found: list[bool] = (self.table.devices.have.memory[0, slots] > 0).tolist()
+        found: list[int] = self._spared(np.array(slots, np.intp)).tolist()
         return found
 
     def _renew_room(self, slots: Slots) -> None:
+        if self._renew_compiled(slots):
+            return
         rows = self._score.rows
         if isinstance(slots, slice):
             allocatable, used = self.table.allocatable[rows, slots], self.table.used[rows, slots]
@@ -207,12 +216,27 @@ class ShapeView:
         copies = np.where(self.mask[slots], np.maximum(fits, 0), 0)
         self.total += int(copies.sum()) - int(self.copies[slots].sum())
         self.copies[slots] = copies
-        keys = (self._scores(allocatable, used, copies, slots) << _RANK_BITS) + self.base[slots]
+        score = self._scores(allocatable, used, copies, slots)
+        if self._by_load:
+            score = score + self.table.load.scores(self.shape, slots, FULL)
+        keys = (score << _RANK_BITS) + self.base[slots]
         self.keys[slots] = np.where(copies > 0, keys, NO_NODE)
+
+    def _renew_compiled(self, slots: Slots) -> bool:
+        """The same as the rest of _renew_room, where there is compiled code for it; returns whether there is."""
+        appraisal = self.foresight.appraisal if self._foresees and not self._by_load else None
+        if appraisal is None or not compilable(self.shape, self.table) or (kernel := self.kernels()) is None:
+            return False
+        if self._fixed is None:
+            self._fixed = fixed(self.shape, self._score)
+        places = np.arange(slots.start, slots.stop) if isinstance(slots, slice) else slots
+        view = self.mask, self.base, self.copies, self.keys
+        self.total += renew(kernel, places, self._fixed, self.table, appraisal, self.shape, view, _RANK_BITS)
+        return True
 
     def _scores(self, allocatable: Ints, used: Ints, copies: Ints, slots: Slots) -> Ints:
         """How full nodes are; but where there are cards, and room, what a pod would spoil, once the foresight knows it."""
-        if not self.foresight.version or self.placement is Placement.SPREAD:
+        if not self._foresees:
             score = self._score.of_nodes(allocatable, used)
             return score + self._spared(slots) if self._packs_shares else score
         fits = np.flatnonzero(copies)
@@ -233,7 +257,8 @@ class ShapeViews:
 
     table: NodeTable
     placement: Placement
-    foresight: Foresight
+    foresight: Outlook
+    kernels: Kernels = no_kernel
     limit: int = 1024
     _views: dict[tuple[int, bool], ShapeView] = field(default_factory=dict)
     """By number of the shape, and whether its nodes are spread."""
@@ -247,5 +272,5 @@ class ShapeViews:
             if len(self._views) >= self.limit:
                 for old in list(self._views)[: self.limit // 2]:
                     del self._views[old]
-            view = self._views[key] = ShapeView(shape, self.table, placement, self.foresight)
+            view = self._views[key] = ShapeView(shape, self.table, placement, self.foresight, self.kernels)
         return view.sync()

@@ -62,6 +62,9 @@ class PodShape:
     broken: str = ""
     """What is wrong with the requests, if they cannot be read: such a pod waits."""
 
+    unmet: str = ""
+    """Why it cannot be of its runtime class: it waits too."""
+
     coupled: bool = False
     """Whether it names anything of which other pods have a part: ports, claims, pods to be near or away from."""
 
@@ -162,6 +165,7 @@ class ShapeCatalog:
             claims,
             traits.claims,
             broken,
+            traits.unmet,
             bool(ports or claims or traits.claims or not terms.empty),
         )
 

@@ -29,6 +29,7 @@ class PastUse(NamedTuple):
 
 
 _NEVER = PastUse({}, 0, {})
+_NONE: tuple[Mapping[str, int], int] = ({}, 0)
 
 
 @dataclass(slots=True)
@@ -210,8 +211,12 @@ class QueueLedger:
 
 def total_of(parts: Iterable[tuple[Mapping[str, int], int]]) -> Amounts:
     """The sum of requests, each so many times."""
-    total: Amounts = {}
+    # Pods of one shape share one mapping: each is multiplied out once.
+    counts: dict[int, tuple[Mapping[str, int], int]] = {}
     for requests, count in parts:
+        counts[id(requests)] = requests, count + counts.get(id(requests), _NONE)[1]
+    total: Amounts = {}
+    for requests, count in counts.values():
         _add(total, requests, count)
     return total
 

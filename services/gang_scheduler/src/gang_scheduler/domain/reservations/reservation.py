@@ -10,7 +10,7 @@ from gang_scheduler.domain.reservations.reservation_terms import ReservationTerm
 from kube import Key, Object
 from resources import Amounts
 
-AVAILABLE = "Available"
+AVAILABLE, WAITING = "Available", "Waiting"
 OVER = ("Succeeded", "Failed")
 
 
@@ -24,6 +24,9 @@ class Reservation:
     node: str = ""
     slot: int = -1
     assumed: bool = False
+    ahead: bool = False
+    """Whether it stands over pods that have the room as yet, its owners: nobody else gets it before these have gone."""
+
     lifted: bool = False
     """Whether it holds nothing for a moment, as one of its owners looks at its room."""
 
@@ -45,12 +48,12 @@ class Reservation:
     @property
     def waits(self) -> bool:
         """Whether it is to be placed."""
-        return not self.node and self.phase not in (*OVER, AVAILABLE) and not self.item.deleting
+        return not self.node and self.phase not in (*OVER, AVAILABLE, WAITING) and not self.item.deleting
 
     @property
     def used_up(self) -> bool:
         """Whether its one owner has come."""
-        return self.terms.once and bool(self.owners)
+        return self.terms.once and bool(self.owners) and not self.ahead
 
     def allocated(self) -> Amounts:
         """What its owners take of what it reserves."""

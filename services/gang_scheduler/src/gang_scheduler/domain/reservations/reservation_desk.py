@@ -1,8 +1,8 @@
 """Reservations in a pass: those that wait get a place, those that stand are used up, expire and are cleared away.
 
 A reservation is placed like the pod that its template describes, by the same rules, in the order of priority and age among
-those who wait now. It takes only what is free: nobody is evicted for it, it is nobody's victim, and it is charged to no queue
-(its owners are when they come).
+those who wait now. It takes only what is free, or, where it says so, what will be when pods that run have left: nobody is
+evicted for it, it is nobody's victim, and it is charged to no queue (its owners are when they come).
 """
 
 from collections.abc import Iterator
@@ -14,15 +14,19 @@ import numpy as np
 from gang_scheduler.domain.answers.explain import node_report
 from gang_scheduler.domain.cluster import Cluster
 from gang_scheduler.domain.near.rearrangement import ranked
+from gang_scheduler.domain.nodes.room import Room
 from gang_scheduler.domain.nodes.shape_view import NO_NODE
-from gang_scheduler.domain.reservations.reservation import AVAILABLE, OVER, Reservation
+from gang_scheduler.domain.reservations.pre_allocation import Ahead, place_ahead
+from gang_scheduler.domain.reservations.reservation import AVAILABLE, OVER, WAITING, Reservation
 from gang_scheduler.domain.reservations.reservation_status import (
     available,
     cleared,
     expired,
+    free_at_last,
     observed,
     succeeded,
     unplaced,
+    waiting,
 )
 from kube import Decision, Key, parse_time
 
@@ -39,7 +43,7 @@ class ReservationDesk:
 
     cluster: Cluster
     told: dict[str, str] = field(default_factory=dict)
-    _placed: list[tuple[Reservation, str]] = field(default_factory=list)
+    _placed: list[tuple[Reservation, Ahead]] = field(default_factory=list)
     _waiting: list[Reservation] = field(default_factory=list)
     _seen: tuple[int, int] = (-1, -1)
     _resized: dict[str, None] = field(default_factory=dict)
@@ -70,10 +74,10 @@ class ReservationDesk:
                 reserved.changed[name] = None
             else:
                 made += self._look_at(found, end, now)
-        waiting = [item for item in reserved.by_name.values() if item.waits and item.item.key not in in_flight]
+        unplaced_ones = [item for item in reserved.by_name.values() if item.waits and item.item.key not in in_flight]
         gone = {decision.subject for decision in made}
         if changed or moved:
-            self._waiting = sorted((item for item in waiting if item.item.key not in gone), key=_rank)
+            self._waiting = sorted((item for item in unplaced_ones if item.item.key not in gone), key=_rank)
         else:
             self._waiting = []
         return made
@@ -87,13 +91,13 @@ class ReservationDesk:
         """Place those who wait and come before ``before`` (None: all)."""
         while self._waiting and (before is None or _rank(self._waiting[0])[:2] <= before):
             found = self._waiting.pop(0)
-            node = self._node_for(found)
-            if node:
-                self.cluster.room.reserved.assume(found.name, node)
-                self._placed.append((found, node))
+            place = self._place_for(found)
+            if place is not None:
+                self.cluster.room.reserved.assume(found.name, place.node, place.pods)
+                self._placed.append((found, place))
                 self.told.pop(found.name, None)
             else:
-                self.told[found.name] = node_report(self.cluster.room, found.record).sentence()
+                self.told[found.name] = why_waiting(self.cluster.room, found)
 
     def close(self, now: int, in_flight: AbstractSet[Key]) -> Iterator[Decision]:
         """What came of those who waited. What was placed is taken back until the decision about it is assumed."""
@@ -101,13 +105,13 @@ class ReservationDesk:
         placed, self._placed = self._placed, []
         for found, _ in placed:
             reserved.unassume(found.name)
-        for found, node in placed:
-            yield available(found, node, now)
+        for found, place in placed:
+            yield waiting(found, place, now) if place.pods else available(found, place.node, now)
         for name, message in self.told.items():
-            waiting = reserved.by_name.get(name)
-            if waiting is None or not waiting.waits or waiting.item.key in in_flight:
+            one = reserved.by_name.get(name)
+            if one is None or not one.waits or one.item.key in in_flight:
                 continue
-            if decision := unplaced(waiting, message, now):
+            if decision := unplaced(one, message, now):
                 yield decision
 
     def seen(self) -> None:
@@ -126,11 +130,13 @@ class ReservationDesk:
             return
         if end is not None and end <= now:
             yield expired(found, f"its time was over at {_spoken(found)}", now)
-        elif found.phase == AVAILABLE and found.node and found.node not in self.cluster.nodes:
+        elif found.phase in (AVAILABLE, WAITING) and found.node and found.node not in self.cluster.nodes:
             yield expired(found, f"its node {found.node} is gone", now)
+        elif found.phase == WAITING and not found.owners:
+            yield free_at_last(found, now)
         elif found.phase == AVAILABLE and found.terms.once and self._has_come(found):
             yield succeeded(found, now)
-        elif found.phase == AVAILABLE and (decision := observed(found, self._may_grow(found))):
+        elif found.phase in (AVAILABLE, WAITING) and (decision := observed(found, self._may_grow(found))):
             yield decision
 
     @staticmethod
@@ -154,6 +160,14 @@ class ReservationDesk:
         """When it expires, or is cleared away if it is over."""
         return _over_since(found) + KEPT_MS if found.phase in OVER else found.terms.expires_at
 
+    def _place_for(self, found: Reservation) -> Ahead | None:
+        """Free room, else, if it may wait there for pods to leave, room over some."""
+        if node := self._node_for(found):
+            return Ahead(node, ())
+        if not found.terms.ahead:
+            return None
+        return place_ahead(self.cluster.room, found, list(self.cluster.placed()))
+
     def _node_for(self, found: Reservation) -> str:
         """The best node for the template, "" for none; where the template names one, only that."""
         room, record = self.cluster.room, found.record
@@ -167,6 +181,16 @@ class ReservationDesk:
             keys = only
         slot = int(keys.argmax())
         return room.table.names[slot] if keys[slot] >= 0 else ""
+
+
+def why_waiting(room: Room, found: Reservation) -> str:
+    """Why a reservation has no place."""
+    sentence = node_report(room, found.record).sentence()
+    if not found.terms.ahead:
+        return sentence
+    which = "flagged for it" if found.terms.flagged else "of its owners"
+    number = "any number of pods" if found.terms.several else "one pod"
+    return f"{sentence} Nor would it fit on any node after {number} {which} had left"
 
 
 def _rank(found: Reservation) -> tuple[int, str, str]:

@@ -3,8 +3,11 @@
 from gang_scheduler.domain.answers.explain import signature
 from gang_scheduler.domain.gangs.statuses import condition_of
 from gang_scheduler.domain.pods.pod_requests import PODS
-from gang_scheduler.domain.reservations.reservation import Reservation
+from gang_scheduler.domain.reservations.pre_allocation import Ahead, names_of
+from gang_scheduler.domain.reservations.reservation import AVAILABLE, WAITING, Reservation
 from kube import Decision, Manifest, Mutation, Verb, rfc3339
+from kube.devices import RESERVATION, annotations_of
+from kube.words import counted
 from resources import format_amounts
 
 
@@ -24,6 +27,36 @@ def available(found: Reservation, node: str, now: int) -> Decision:
     message = f"{words} of {node} are held for the owners of {found.name}"
     key, uid = found.item.key, found.item.uid
     return Decision("ReservationPlaced", key, uid, "Scheduled", message, _status(found, patch))
+
+
+def waiting(found: Reservation, ahead: Ahead, now: int) -> Decision:
+    """It has its place over pods that run, which are its owners until they have gone."""
+    reserved = {name: amount for name, amount in found.record.shape.requests.items() if name != PODS}
+    message = f"room on {ahead.node} is held as soon as {', '.join(names_of(ahead.pods))} leave it"
+    patch: Manifest = {
+        "phase": WAITING,
+        "nodeName": ahead.node,
+        "allocatable": format_amounts(reserved),
+        "conditions": [
+            _condition("Scheduled", "True", "Scheduled", message, now),
+            _condition("Ready", "False", WAITING, message, now),
+        ],
+    }
+    key, uid = found.item.key, found.item.uid
+    given = annotations_of({RESERVATION: {"name": found.name, "uid": uid}})
+    changes = tuple(
+        Mutation(Verb.PATCH, record.key, record.pod.uid, patch={"metadata": {"annotations": given}})
+        for record in ahead.pods
+    )
+    told = f"{message}, for the owners of {found.name}"
+    return Decision("ReservationPlaced", key, uid, "PreAllocated", told, (*changes, *_status(found, patch)))
+
+
+def free_at_last(found: Reservation, now: int) -> Decision:
+    """Those over whom it was placed have gone: it holds all that it reserves."""
+    message = f"all that {found.name} reserves of {found.node} is free for its owners"
+    patch = _use(found) | {"phase": AVAILABLE, "conditions": [_condition("Ready", "True", AVAILABLE, "", now)]}
+    return Decision("ReservationPlaced", found.item.key, found.item.uid, "RoomFreed", message, _status(found, patch))
 
 
 def unplaced(found: Reservation, message: str, now: int) -> Decision | None:
@@ -73,7 +106,7 @@ def observed(found: Reservation, may_grow: bool) -> Decision | None:
     if not patch:
         return None
     count = len(found.owners)
-    message = f"reservation {found.name} is used by {count} pod{'' if count == 1 else 's'}"
+    message = f"reservation {found.name} is used by {counted(count, 'pod')}"
     changes = _status(found, patch)
     return Decision("ReservationObserved", found.item.key, found.item.uid, "OwnersChanged", message, changes)
 

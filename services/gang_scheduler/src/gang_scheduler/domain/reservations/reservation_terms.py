@@ -58,6 +58,14 @@ class ReservationTerms:
     taints: tuple[Taint, ...]
     order: int
     expires_at: int | None
+    ahead: bool = False
+    """Whether it may be placed over pods that run, and wait there until they have gone."""
+
+    several: bool = False
+    """Whether over more than one."""
+
+    flagged: bool = False
+    """Whether over those that are flagged for it; else over its owners."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,6 +88,7 @@ def terms_of_reservation(item: Object) -> ReservationTerms:
     """The terms that a Reservation states, with upstream's defaults: 24 hours, one owner, aligned."""
     spec = item.spec
     options = _json(item.annotations.get(RESTRICTED_OPTIONS))
+    policy = spec.get("preAllocationPolicy") or {}
     return ReservationTerms(
         tuple(_owner(one) for one in spec.get("owners") or () if isinstance(one, dict)),
         spec.get("allocateOnce") is not False,
@@ -89,6 +98,9 @@ def terms_of_reservation(item: Object) -> ReservationTerms:
         tuple(taints_of(spec)),
         max(0, _integer(item.labels.get(ORDER))),
         _expires_at(item),
+        spec.get("preAllocation") is True,
+        policy.get("enableMultiple") is True,
+        policy.get("mode") == "Cluster",
     )
 
 

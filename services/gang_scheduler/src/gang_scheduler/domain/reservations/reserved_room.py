@@ -5,7 +5,7 @@ wants it. An owner may take what it holds and what is free besides; of the resou
 So a node is looked at as if the reservation were not there, and then less is held.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from gang_scheduler.domain.devices.allotments import NOTHING
@@ -13,11 +13,12 @@ from gang_scheduler.domain.devices.node_devices import Tenant
 from gang_scheduler.domain.nodes.node_table import NodeTable
 from gang_scheduler.domain.pods.pod_record import PodRecord
 from gang_scheduler.domain.pods.pod_requests import PODS
-from gang_scheduler.domain.reservations.reservation import AVAILABLE, Reservation
+from gang_scheduler.domain.reservations.reservation import AVAILABLE, WAITING, Reservation
 from gang_scheduler.domain.reservations.reservation_terms import (
     accepts,
     allocatable_of,
     fits_exactly,
+    reservation_of,
     terms_of_reservation,
     wish_of,
 )
@@ -42,11 +43,14 @@ class ReservedRoom:
         before = self.by_name.get(item.name)
         found = Reservation(item, record, terms_of_reservation(item))
         if before is not None:
+            if before.assumed and before.item.uid == item.uid:
+                owners = before.owners
             self._take_down(before)
             if before.assumed and before.item.uid == item.uid:
-                found.node, found.assumed = before.node, True
-        if found.phase == AVAILABLE:
+                found.node, found.assumed, found.ahead = before.node, True, before.ahead
+        if found.phase in (AVAILABLE, WAITING):
             found.node, found.assumed = str(item.status.get("nodeName") or ""), False
+            found.ahead = found.phase == WAITING
         given = allocatable_of(item)
         asked = record.shape.requests
         found.amounts = dict(asked) if given is None or found.assumed else {PODS: asked.get(PODS, 0), **given}
@@ -60,19 +64,23 @@ class ReservedRoom:
             self._take_down(found)
             self._changed(name)
 
-    def assume(self, name: str, node: str) -> None:
-        """A decision on its way makes the reservation stand on ``node``."""
+    def assume(self, name: str, node: str, over: Sequence[PodRecord] = ()) -> None:
+        """A decision on its way makes the reservation stand on ``node``, there ``over`` pods that have the room as yet."""
         found = self.by_name.get(name)
         if found is not None and not found.node:
-            found.node, found.assumed = node, True
-            self._stand(found, {})
+            found.node, found.assumed, found.ahead = node, True, bool(over)
+            for record in over:
+                record.reservation = name
+            self._stand(found, {record.key: record for record in over})
 
     def unassume(self, name: str) -> None:
         """It did not come to stand there."""
         found = self.by_name.get(name)
         if found is not None and found.assumed:
+            for record in found.owners.values() if found.ahead else ():
+                record.reservation = reservation_of(record.pod.annotations)
             self._take_down(found)
-            found.node, found.assumed = "", False
+            found.node, found.assumed, found.ahead = "", False, False
             self._changed(name)
 
     def node_gone(self, node: str) -> None:
@@ -153,6 +161,8 @@ class ReservedRoom:
             return "the pod ignores reservations"
         if found.terms.closed:
             return "it is unschedulable"
+        if found.ahead:
+            return f"it waits for {', '.join(key.name for key in sorted(found.owners))} to leave {found.node}"
         if not accepts(wish, found.item, found.terms):
             return "the pod's affinity or its taints do not allow it"
         if not fits_exactly(wish.exact, record.shape.requests, found.amounts):

@@ -22,7 +22,7 @@ from gang_scheduler.domain.nodes.filters import static_mask
 from gang_scheduler.domain.nodes.node_table import NodeTable
 from gang_scheduler.domain.nodes.vectors import Ints, Mask
 from gang_scheduler.domain.pods.pod_shape import PodShape
-from gang_scheduler.domain.score.appraisal import Appraisal
+from gang_scheduler.domain.score.appraisal import Appraisal, left_of
 from gang_scheduler.domain.score.basis import Basis, read, written
 from gang_scheduler.domain.score.mixture import Census, Floats, kinds_of
 from gang_scheduler.domain.score.prices import PRICE, Prices, mixed
@@ -34,7 +34,7 @@ GROWTH, OFTEN, LONGEST = 4, 32, 200
 """It looks again when the pods have become more, or fewer, by a quarter of themselves or of the room that was left, the latter
 not below one in OFTEN of themselves; at the latest by LONGEST. Prices that are old when little is left do much harm."""
 
-MIXED = 40.0
+MIXED = 64.0
 """How much the mixture counts against all single kinds together."""
 
 _DEAREST = 1 << 36
@@ -53,7 +53,9 @@ class Foresight:
     basis: Basis | None = None
     _looks: int = 0
     _written: bytes = b""
-    _appraisal: Appraisal | None = None
+    appraisal: Appraisal | None = None
+    """The nodes at the prices of the last look; None as long as too little is known."""
+
     _cards: tuple[int, int] = (-1, 0)
 
     def renew(self) -> None:
@@ -73,13 +75,8 @@ class Foresight:
 
     def scores(self, shape: PodShape, places: Ints) -> Ints:
         """For each of ``places`` BEST less what a pod of ``shape`` would spoil there; it fits there."""
-        assert self._appraisal is not None, "asked for only when something is known"
-        return self._appraisal.scores(shape, places)
-
-    def score_of(self, shape: PodShape, slot: int) -> int:
-        """The same for one node."""
-        assert self._appraisal is not None, "asked for only when something is known"
-        return self._appraisal.score_of(shape, slot)
+        assert self.appraisal is not None, "asked for only when something is known"
+        return self.appraisal.scores(shape, places)
 
     def remember(self) -> bytes:
         """What the last look found, as JSON; nothing when nothing is known."""
@@ -108,13 +105,13 @@ class Foresight:
     def _know(self, basis: Basis | None) -> None:
         self.basis = basis
         if basis is None:
-            self._appraisal, self.version = None, 0
+            self.appraisal, self.version = None, 0
             return
         self._looks += 1
         self.version = self._looks
         self._written = written(basis)
-        known = self._appraisal
-        self._appraisal = known.renewed(basis) if known else Appraisal(self.table, basis)
+        known = self.appraisal
+        self.appraisal = known.renewed(basis) if known else Appraisal(self.table, basis)
 
 
 def look(census: Census, table: NodeTable, cards: int) -> Basis:
@@ -125,16 +122,11 @@ def look(census: Census, table: NodeTable, cards: int) -> Basis:
     rules, asks = census.asked(card_memory)
     bare = Basis(census.with_cards, card_memory, cards, rules, asks, (), 0.0)
     prices, masks = Prices(bare), np.array([static_mask(item, table, nodes) for item in rules], np.bool_)
-    node_class = prices.classes_of(masks)
-    filled = np.array([filling.served for filling in prices.fillings])
-    free = np.minimum(np.maximum(np.where(have > 0, table.devices.free.core[:, nodes], 0), 0), 100)
-    cpu, memory = (
-        np.maximum(table.allocatable[row, nodes] - table.used[row, nodes], 0).astype(np.float64)
-        for row in (table.row_of("cpu"), table.row_of("memory"))
-    )
-    served = filled[node_class, free].sum(axis=0)
-    mixture = fsum(mixed(cpu, memory, served, *prices.beside[:, node_class]).tolist())
-    copies = prices.measures.copies(cpu, memory, prices.measures.parts[:, free].sum(axis=1))
+    left = left_of(table, nodes, prices.classes_of(masks))
+    cpu, memory = left.cpu.astype(np.float64), left.memory.astype(np.float64)
+    served = prices.served[left.classes, left.cards].sum(axis=0)
+    mixture = fsum(mixed(cpu, memory, served, *prices.beside[left.classes].T).tolist())
+    copies = prices.measures.copies(cpu, memory, left.cards).T
     worths = np.rint(np.minimum(cards * PRICE * _scarcity(bare, masks, copies, mixture), _DEAREST))
     found = tuple((int(rule), int(kind), int(worths[kind, rule])) for kind, rule in np.argwhere(worths > 0))
     return bare._replace(prices=tuple(sorted(found)), mixed=MIXED * cards / max(mixture, _ALMOST))

@@ -1,51 +1,57 @@
-"""What nodes with so much left are worth: for one node in plain numbers and for many as vectors, the same to the last bit.
+"""What nodes with so much left are worth, and what pods would take from that.
 
 Copies are whole numbers and so are their prices, cards serve multiples of a small fraction: sums do not depend on an order.
 """
 
 from dataclasses import dataclass, field
-from math import floor, sqrt
 from typing import NamedTuple
 
 import numpy as np
 
 from gang_scheduler.domain.nodes.vectors import Ints, Mask
 from gang_scheduler.domain.score.basis import Basis
-from gang_scheduler.domain.score.mixture import Filling, Floats, Kinds, filling_of, kinds_of
+from gang_scheduler.domain.score.mixture import Ask, Filling, Floats, Kinds, filling_of, kinds_of
 
 PRICE = 1 << 20
 """The unit of prices is the average worth of a card through this."""
 
-_ALMOST = 1e-9
+BEST = 1_000_000
+"""The score of a node that loses nothing."""
+
+HALF = 8.0
+"""The loss, in worths of an average card, at which half of that is left."""
+
+ALMOST = 1e-9
 """Keeps what fits exactly from being rounded to one less."""
 
-_CORNERS = 4
-"""How sharp the corner is between what cards and what CPU or memory serve: the norm with the exponent 2 ** _CORNERS."""
+CORNERS = 4
+"""How sharp the corner is between what cards and what CPU or memory serve: the norm with the exponent 2 ** CORNERS."""
 
 
 class Measures(NamedTuple):
-    """What copies of kinds take. Vectors over kinds stand upright, so that they meet those over nodes."""
+    """What copies of kinds take: the inverse of the CPU, the memory and the cards of one copy (by kind)."""
 
     cpu: Floats
     memory: Floats
     cards: Floats
-    """The inverse of what one copy of a kind takes (kind by one)."""
-
     parts: Floats
-    """Into how many parts for each kind a card can be divided (kind by free percent)."""
+    """Into how many parts for each kind a card can be divided (free percent by kind)."""
 
     @classmethod
     def of(cls, kinds: Kinds) -> "Measures":
         """The measures of ``kinds``."""
-        cpu, memory, cards = (1 / np.maximum(of, 1.0).reshape(-1, 1) for of in (kinds.cpu, kinds.memory, kinds.cards))
-        return cls(cpu, memory, cards, (np.arange(101) // kinds.percent.reshape(-1, 1)).astype(np.float64))
+        cpu, memory, cards = (1 / np.maximum(of, 1.0) for of in (kinds.cpu, kinds.memory, kinds.cards))
+        return cls(cpu, memory, cards, (np.arange(101).reshape(-1, 1) // kinds.percent).astype(np.float64))
 
-    def copies(self, cpu: Floats, memory: Floats, parts: Floats) -> Floats:
-        """How many copies of each kind fit (kind by node)."""
-        copies = cpu * self.cpu
-        np.minimum(copies, memory * self.memory, out=copies)
-        np.minimum(copies, parts * self.cards, out=copies)
-        copies += _ALMOST
+    def copies(self, cpu: Floats, memory: Floats, cards: Ints) -> Floats:
+        """How many copies of each kind fit (node by kind). ``cards`` are free percents (card by node)."""
+        copies = np.zeros((len(cpu), len(self.cpu)))
+        for free in cards:
+            copies += self.parts[free]
+        copies *= self.cards
+        np.minimum(copies, cpu.reshape(-1, 1) * self.cpu, out=copies)
+        np.minimum(copies, memory.reshape(-1, 1) * self.memory, out=copies)
+        copies += ALMOST
         return np.floor(copies, out=copies)
 
 
@@ -53,12 +59,29 @@ def mixed(cpu: Floats, memory: Floats, served: Floats, beside_cpu: Floats, besid
     """How many cards' worth of the mixture fit: the least of what cards, CPU and memory serve, with rounded corners."""
     tight = np.maximum(beside_cpu / np.maximum(cpu, 1.0), beside_memory / np.maximum(memory, 1.0))
     tight *= served
-    for _ in range(_CORNERS):
+    for _ in range(CORNERS):
         tight *= tight
     tight += 1.0
-    for _ in range(_CORNERS):
+    for _ in range(CORNERS):
         np.sqrt(tight, out=tight)
     return served / tight
+
+
+class Left(NamedTuple):
+    """What of nodes is left: the number of their class, CPU in milli-cores, memory in bytes, percent of every card (card by node)."""
+
+    classes: Ints
+    cpu: Ints
+    memory: Ints
+    cards: Ints
+
+    def after(self, ask: Ask) -> "Left":
+        """The same with one more pod, on the fullest cards that have what it asks of each."""
+        cards = np.sort(self.cards, axis=0)
+        if ask.cards:
+            fits = cards >= ask.percent
+            cards = cards - ask.percent * (fits & (fits.cumsum(axis=0) <= ask.cards))
+        return Left(self.classes, np.maximum(self.cpu - ask.cpu, 0), np.maximum(self.memory - ask.memory, 0), cards)
 
 
 @dataclass(slots=True)
@@ -68,37 +91,32 @@ class Prices:
 
     basis: Basis
     measures: Measures = field(init=False)
-    fillings: list[Filling] = field(default_factory=list)
     classes: dict[int, int] = field(default_factory=dict)
     """The number of a class, by the bits of the rules that admit it."""
 
     per_copy: Floats = field(init=False)
-    """Kind by class."""
+    """Class by kind."""
 
-    beside: Floats = field(init=False)
-    """CPU and memory beside a card (two by class)."""
+    served: Floats = field(default_factory=lambda: np.zeros((0, 101)))
+    """Cards' worth of the mixture that a card will still serve (class by free percent)."""
 
-    _rows: list[list[tuple[int, float, float, float, float]]] = field(default_factory=list)
+    beside: Floats = field(default_factory=lambda: np.zeros((0, 2)))
+    """CPU and memory beside a card (class by two)."""
 
     def __post_init__(self) -> None:
         self.measures = Measures.of(kinds_of(self.basis.asks, len(self.basis.rules)))
-        self.per_copy, self.beside = np.zeros((len(self.measures.cpu), 0)), np.zeros((2, 0))
+        self.per_copy = np.zeros((0, len(self.measures.cpu)))
 
     def class_of(self, bits: int) -> int:
         """The number of the class of nodes that the rules of ``bits`` admit."""
         number = self.classes.get(bits)
         if number is None:
-            number = self.classes[bits] = len(self.fillings)
+            number = self.classes[bits] = len(self.per_copy)
             filling = filling_of(self.basis.asks, lambda rule: bool(bits >> rule & 1))
-            self.fillings.append(filling)
-            price = np.zeros((len(self.per_copy), 1))
+            price = np.zeros(self.per_copy.shape[1])
             for rule, kind, worth in self.basis.prices:
                 price[kind] += worth * (bits >> rule & 1)
-            self.per_copy = np.hstack([self.per_copy, price])
-            self.beside = np.hstack([self.beside, [[filling.cpu], [filling.memory]]])
-            cpu, memory, cards = (of[:, 0].tolist() for of in self.measures[:3])
-            worths = price[:, 0].tolist()
-            self._rows.append([(k, cpu[k], memory[k], cards[k], worths[k]) for k in range(len(worths)) if worths[k]])
+            self._add(filling, price)
         return number
 
     def classes_of(self, masks: Mask) -> Ints:
@@ -108,28 +126,23 @@ class Prices:
         classes: Ints = np.array([self.class_of(one) for one in distinct.tolist()], np.int64)[place]
         return classes
 
-    def worth(self, cpu: Floats, memory: Floats, parts: Floats, served: Floats, classes: Ints) -> Floats:
+    def worth(self, left: Left) -> Floats:
         """The worth of nodes with so much left, in worths of an average card."""
-        copies = self.measures.copies(cpu, memory, parts)
-        copies *= self.per_copy[:, classes]
-        worth: Floats = copies.sum(axis=0) / PRICE
-        worth += self.basis.mixed * mixed(cpu, memory, served, self.beside[0, classes], self.beside[1, classes])
+        cpu, memory = left.cpu.astype(np.float64), left.memory.astype(np.float64)
+        copies = self.measures.copies(cpu, memory, left.cards)
+        copies *= self.per_copy[left.classes]
+        worth: Floats = copies.sum(axis=1) / PRICE
+        served = self.served[left.classes, left.cards].sum(axis=0)
+        worth += self.basis.mixed * mixed(cpu, memory, served, *self.beside[left.classes].T)
         return worth
 
-    def worth_of(self, cpu: int, memory: int, parts: list[float], served: float, number: int) -> float:
-        """The same for one node, of the class ``number``."""
-        worth = 0.0
-        for kind, by_cpu, by_memory, by_cards, price in self._rows[number]:
-            copies = parts[kind] * by_cards
-            if copies:
-                fits = floor(min(cpu * by_cpu, memory * by_memory, copies) + _ALMOST)
-                if fits:
-                    worth += fits * price
-        filling = self.fillings[number]
-        tight = max(filling.cpu / max(cpu, 1.0), filling.memory / max(memory, 1.0)) * served
-        for _ in range(_CORNERS):
-            tight *= tight
-        tight += 1.0
-        for _ in range(_CORNERS):
-            tight = sqrt(tight)
-        return worth / PRICE + self.basis.mixed * (served / tight)
+    def scores(self, ask: Ask, left: Left) -> Ints:
+        """BEST less what a pod that asks for ``ask``, and fits, would spoil on nodes with so much left."""
+        loss = np.maximum(self.worth(left) - self.worth(left.after(ask)), -HALF / 2)
+        scores: Ints = np.rint(BEST * HALF / (HALF + loss)).astype(np.int64)
+        return scores
+
+    def _add(self, filling: Filling, price: Floats) -> None:
+        self.per_copy = np.vstack([self.per_copy, price])
+        self.served = np.vstack([self.served, filling.served])
+        self.beside = np.vstack([self.beside, [filling.cpu, filling.memory]])

@@ -43,9 +43,10 @@ class RoomScore:
     shape: PodShape
     placement: Placement
     rows: list[int]
-    _parts: list[tuple[int, int, int]]
+    parts: list[tuple[int, int, int]]
     """For each resource its row, how much of it the pod needs, and how much it counts."""
-    _weight: int
+
+    weight: int
 
     @classmethod
     def of(cls, shape: PodShape, placement: Placement, table: NodeTable) -> "RoomScore":
@@ -59,10 +60,10 @@ class RoomScore:
         """The score of nodes with these ``allocatable`` and ``used`` amounts of the shape's resources (resource by node)."""
         share = np.zeros(used.shape[1], np.float64)
         # Resource by resource: vectors of one row stay in the processor's cache where a matrix would not.
-        for place, (_, need, weight) in enumerate(self._parts):
+        for place, (_, need, weight) in enumerate(self.parts):
             if weight:
                 share += (used[place] + need) / np.maximum(allocatable[place], 1) * weight
-        share /= self._weight
+        share /= self.weight
         # Rounded, so that equal nodes score equal whatever the order of additions was.
         score: Ints = np.rint(np.clip(share, 0.0, 1.0) * FULL).astype(np.int64)
         return score if self.placement is Placement.BINPACK else FULL - score
@@ -73,13 +74,13 @@ class RoomScore:
         Both amounts are of all resources, in the rows of the node table.
         """
         copies, share = _ANY, 0.0
-        for row, need, weight in self._parts:
+        for row, need, weight in self.parts:
             has, takes = allocatable[row], used[row]
             fits = (has - takes) // need
             if fits < copies:
                 copies = fits
             share += (takes + need) / (has if has > 1 else 1) * weight
-        score = round(min(1.0, max(0.0, share / self._weight)) * FULL)
+        score = round(min(1.0, max(0.0, share / self.weight)) * FULL)
         return max(0, copies), score if self.placement is Placement.BINPACK else FULL - score
 
 

@@ -8,6 +8,8 @@ from job_controller.domain.kubeflow.run_policy import SchedulingPolicy
 from job_controller.domain.reconcile import View
 from kube import Key, Manifest, Object
 from kube.pods import pod_request
+from kube.runtime_classes import completed
+from kube.words import counted
 from resources import Amounts, QuantityError, add, format_amounts, times
 
 POD_GROUP = "PodGroup.scheduling.volcano.sh"
@@ -114,7 +116,7 @@ def _smallest_demand(roles: Sequence[Role], smallest: int, view: View) -> Manife
     try:
         for role in sorted(roles, key=lambda role: -_priority(role.pod_spec, view)):
             taken = min(role.count, smallest)
-            total = add(total, times(pod_request(role.pod_spec), taken))
+            total = add(total, times(pod_request(completed(role.pod_spec, view.get)), taken))
             smallest -= taken
     except QuantityError:
         return {}  # admission refuses such templates; a group without minResources is judged by its pods
@@ -130,4 +132,4 @@ def _priority(pod_spec: Manifest, view: View) -> int:
 
 
 def _pods(spec: Manifest) -> str:
-    return "1 pod" if spec["minMember"] == 1 else f"{spec['minMember']} pods"
+    return counted(spec["minMember"], "pod")

@@ -6,6 +6,7 @@ from job_controller.domain.volcano.ownership import owned
 from job_controller.domain.volcano.spec import JobSpec, Task
 from kube import Key, Manifest, Object
 from kube.pods import pod_request
+from kube.runtime_classes import completed
 from resources import Amounts, QuantityError, add, format_amounts, parse_amounts, times
 
 ESTIMATE = "tidegate.dev/running-estimate"
@@ -81,7 +82,7 @@ def min_resources(spec: JobSpec, view: View) -> Amounts | None:
     total: Amounts = {}
     try:
         for task in tasks:
-            total = add(total, times(pod_request(task.pod_spec), minima[task.name]))
+            total = add(total, times(pod_request(completed(task.pod_spec, view.get)), minima[task.name]))
     except QuantityError:
         return None
     return total
@@ -89,7 +90,7 @@ def min_resources(spec: JobSpec, view: View) -> Amounts | None:
 
 def _priority(task: Task, spec: JobSpec, view: View) -> int:
     name = task.pod_spec.get("priorityClassName") or spec.priority_class
-    found = view.get(Key("PriorityClass", "", str(name))) if name else None
+    found = view.get(Key("PriorityClass.scheduling.k8s.io", "", str(name))) if name else None
     return int(found.body.get("value") or 0) if found else 0
 
 

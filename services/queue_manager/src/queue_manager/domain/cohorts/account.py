@@ -30,8 +30,7 @@ class Answer(NamedTuple):
     message: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class Account:
+class Account(NamedTuple):
     """One Workload object as far as it steers. Times are milliseconds since the epoch; 0 where there is none."""
 
     key: Key | None = None
@@ -75,7 +74,8 @@ class Accounts:
             self.forget(source)
         else:
             self.objects[source] = event.new
-            self._read[source] = read_account(event.new, self.by_eviction)
+            if source not in self._read or not _steers_alike(event.old, event.new):
+                self._read[source] = read_account(event.new, self.by_eviction)
         return source
 
     def forget(self, source: Key) -> None:
@@ -94,6 +94,22 @@ def source_of(item: Object) -> Key | None:
         kind, _, name = str(text).rpartition("/")
         return Key(kind, item.namespace, name)
     return None if item.controller else item.key
+
+
+_STEERING = frozenset(("requeueState", "accumulatedPastExecutionTimeSeconds", "admissionChecks"))
+"""The fields of the status that an account is read from, besides the condition Evicted."""
+
+
+def _steers_alike(old: Object | None, new: Object) -> bool:
+    """Whether both versions of a Workload have the same account, as far as that is plain to see: most changes are of no
+    other field than the status, in which nothing was ever sent away or checked."""
+    if old is None or old.metadata is not new.metadata or old.body is not new.body:
+        return False
+    return not (_is_steered(old.status) or _is_steered(new.status))
+
+
+def _is_steered(status: Manifest) -> bool:
+    return not _STEERING.isdisjoint(status) or bool(condition_of(status, "Evicted"))
 
 
 def read_account(item: Object, by_eviction: bool = True) -> Account:

@@ -76,6 +76,8 @@ class ClusterQueue:
 
     def checks_of(self, flavors: Iterable[str]) -> list[str]:
         """The checks that have to agree before work with quota of these flavors may start."""
+        if not self.checks:
+            return []
         used = set(flavors)
         return [name for name, about in self.checks if not about or used.intersection(about)]
 

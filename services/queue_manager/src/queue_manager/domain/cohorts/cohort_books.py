@@ -6,11 +6,12 @@ workload only.
 
 from collections.abc import Callable
 from collections.abc import Set as AbstractSet
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 from kube import Key
 from queue_manager.domain.cohorts.cluster_queue import ClusterQueue, Quotas
 from queue_manager.domain.cohorts.cohort_tree import CohortTree, grow, touched_trees
+from queue_manager.domain.cohorts.fit_plan import FitPlans
 from queue_manager.domain.cohorts.flavor_choice import Mode, Verdict
 from queue_manager.domain.cohorts.grant import Admission
 from queue_manager.domain.cohorts.queue_line import QueueLine
@@ -52,6 +53,7 @@ class CohortBooks(QueueObjects):
     """Those who were told to go."""
     ready: dict[Key, None] = field(default_factory=dict)
     """Those for whom the last victim is gone."""
+    plans: FitPlans = field(default_factory=FitPlans)
     use: Callable[[tuple[str, str]], int] | None = None
     """How much a LocalQueue has used lately; None where that does not matter."""
     _places: dict[Key, tuple[str, tuple[str, str]]] = field(default_factory=dict)
@@ -75,7 +77,7 @@ class CohortBooks(QueueObjects):
         if key in self.held:
             kept = (self.assumed.get(key) or after.admission) == self.held[key]
         else:
-            kept = replace(before, told=after.told) == after
+            kept = before._replace(told=after.told) == after
             line = self.lines.get(self.queue_of(after))
             if kept and line is not None and key in line.members:
                 line.members[key] = after
@@ -237,6 +239,7 @@ class CohortBooks(QueueObjects):
         if not self.renewed:
             return
         self.renewed = False
+        self.plans = FitPlans()
         self.resolve()
         self.tree = grow(self.queues, self.cohorts)
         self.promises, self.leaving, self.departing, self.ready = {}, {}, {}, {}

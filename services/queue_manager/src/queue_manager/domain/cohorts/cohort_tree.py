@@ -28,6 +28,8 @@ class Node:
     height: int = 0
     over: dict[FlavorResource, dict["Node", None]] = field(default_factory=dict)
     """The children that use more than their subtree has."""
+    kept: Quotas = field(default_factory=dict)
+    """What of its subtree is never lent, where a limit says so."""
     _potential: Quotas = field(default_factory=dict)
 
     @property
@@ -46,16 +48,17 @@ class Node:
 
     def local(self, place: FlavorResource) -> int:
         """What is never lent."""
-        limit = self.quota.lending.get(place)
-        return 0 if limit is None else max(0, self.subtree.get(place, 0) - limit)
+        return self.kept.get(place, 0)
 
     def available(self, place: FlavorResource) -> int:
         """What may be taken in addition to what is used; below 0 where more is used than there is."""
         subtree, usage = self.subtree.get(place, 0), self.usage.get(place, 0)
         if self.parent is None:
             return subtree - usage
-        local = self.local(place)
         limit = self.quota.borrowing.get(place, UNLIMITED)
+        if place not in self.kept:
+            return min(self.parent.available(place), subtree - max(0, usage) + limit) - min(0, usage)
+        local = self.kept[place]
         from_above = subtree - local - max(0, usage - local) + limit
         return max(0, local - usage) + min(self.parent.available(place), from_above)
 
@@ -114,27 +117,29 @@ class Node:
 
     def take(self, place: FlavorResource, amount: int) -> None:
         """``amount`` more is used."""
-        usage, local = self.usage.get(place, 0), self.local(place)
+        usage = self.usage.get(place, 0)
         self._use(place, usage + amount)
-        beyond = amount - max(0, local - usage)
+        beyond = amount - max(0, self.kept[place] - usage) if place in self.kept else amount
         if self.parent is not None and beyond > 0:
             self.parent.take(place, beyond)
 
     def give(self, place: FlavorResource, amount: int) -> None:
         """``amount`` less is used."""
-        usage, local = self.usage.get(place, 0), self.local(place)
-        above = max(0, usage - local)
+        usage = self.usage.get(place, 0)
+        above = max(0, usage - self.kept.get(place, 0))
         self._use(place, usage - amount)
         if self.parent is not None and above > 0:
             self.parent.give(place, min(amount, above))
 
     def _use(self, place: FlavorResource, amount: int) -> None:
+        before = self.usage.get(place, 0)
         self.usage[place] = amount
         if self.parent is None:
             return
-        if amount > self.subtree.get(place, 0):
+        quota = self.subtree.get(place, 0)
+        if amount > quota >= before:
             self.parent.over.setdefault(place, {})[self] = None
-        elif place in self.parent.over:
+        elif before > quota >= amount:
             self.parent.over[place].pop(self, None)
 
     def move(self, usage: Quotas, sign: int) -> None:
@@ -229,3 +234,5 @@ def _sum_up(node: Node) -> None:
         node.height = max(node.height, child.height + 1)
         for place, amount in child.subtree.items():
             node.subtree[place] = node.subtree.get(place, 0) + amount - child.local(place)
+    for place, limit in node.quota.lending.items():
+        node.kept[place] = max(0, node.subtree.get(place, 0) - limit)

@@ -1,10 +1,10 @@
 """ClusterQueues and cohorts: quota first. Decides which workloads are given quota, and tells the others why they wait."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from collections.abc import Set as AbstractSet
-from typing import Any
 
 from kube import Decision, Event, Key, Manifest, Outcome, Verb
+from kube.words import counted
 from queue_manager.domain.cohorts.account import Accounts
 from queue_manager.domain.cohorts.cluster_queue import (
     CHECK,
@@ -22,7 +22,7 @@ from queue_manager.domain.cohorts.contest import Contest, Entry
 from queue_manager.domain.cohorts.departure import Departure
 from queue_manager.domain.cohorts.elastic_jobs import ElasticJobs
 from queue_manager.domain.cohorts.flavor_choice import Mode, Verdict, WaitReason, admission_of
-from queue_manager.domain.cohorts.grant import Admission, read_admission
+from queue_manager.domain.cohorts.grant import Admission, SetGrant, read_admission
 from queue_manager.domain.cohorts.growth import Growth
 from queue_manager.domain.cohorts.kueue_policy import EVICTION, KueuePolicy
 from queue_manager.domain.cohorts.supervision import Supervision
@@ -32,16 +32,20 @@ from queue_manager.domain.shares.demand import Demand
 from queue_manager.domain.shares.quota_holding import Promise
 from queue_manager.domain.shares.share_rules import OPEN_ENTRY, placement_entry
 from queue_manager.domain.workloads.job_workload import JOB
-from queue_manager.domain.workloads.workload import Workload
+from queue_manager.domain.workloads.workload import Shape, Workload
 from queue_manager.domain.workloads.workload_decisions import (
     admitted,
     grant_patch,
-    grown,
+    group_grown,
     held_back,
     reserved,
 )
 from queue_manager.domain.workloads.workload_report import WorkloadReport
 from queue_manager.domain.workloads.workload_sources import WorkloadSources
+
+Chosen = tuple[dict[str, str], tuple[SetGrant, ...]]
+Grant = tuple[Admission, Manifest, str]
+"""What is given, the change of annotations that says so, and the sentence."""
 
 _KEPT = 4096
 """So many grants are remembered."""
@@ -71,7 +75,8 @@ class Cohorts:
         self._elastic = ElasticJobs(self.books, self.sources)
         self._supervision = Supervision(self.books, demand, self.sources, self.policy)
         self._news = False
-        self._grants: dict[tuple[Any, ...], tuple[Admission, Manifest, str]] = {}
+        self._grants: dict[tuple[str, Shape], tuple[Chosen, Grant]] = {}
+        """What the last workload of each shape was given in each queue, by which choice of flavors."""
         self._resting: dict[str, None] = {}
         self._rested = False
         """Whether a decision came to its outcome, so that the queues that rest may look again."""
@@ -96,12 +101,13 @@ class Cohorts:
         """Take in a change of an object that may be a job."""
         self.sources.fold_other(event)
 
-    def fold_pod(self, event: Event) -> None:
-        """Take in a change of a pod."""
-        self.gate.fold_pod(event)
-        new, old = event.new, event.old
+    def fold_pods(self, run: Sequence[Event]) -> None:
+        """Take in a change of pods that are alike."""
+        self.gate.fold_pods(run)
+        new, old = run[0].new, run[0].old
         if (new is not None and LOCAL_QUEUE in new.labels) or (old is not None and LOCAL_QUEUE in old.labels):
-            self.sources.fold_pod(event)
+            for event in run:
+                self.sources.fold_pod(event)
 
     def fold_group(self, event: Event) -> None:
         """Take in a change of a pod group."""
@@ -183,7 +189,7 @@ class Cohorts:
             yield from self._words(names, now, busy)
             told = busy | {decision.subject for decision in made} if self._growth.waiting else busy
             yield from self._elastic.decide(set(names), busy)
-            yield from (grown(workload, more.text()) for workload, more in self._growth.decide(set(names), told))
+            yield from (group_grown(workload, more) for workload, more in self._growth.decide(set(names), told))
 
     def _contest(self, contest: Contest, names: list[str], now: int, busy: AbstractSet[Key]) -> Iterator[Decision]:
         if self._supervision.blocks:
@@ -232,31 +238,31 @@ class Cohorts:
     def _admit(self, workload: Workload, queue: str, verdict: Verdict, now: int) -> Decision:
         """Give it its quota; it may start at once unless admission checks have to agree first."""
         admission, patch, message = self._grant(workload, queue, verdict)
-        self.gate.keep(workload.key, workload.shape, verdict.flavors)
+        self.gate.keep(workload.key, verdict.podsets(workload.shape), verdict.flavors)
         self.books.grant(workload.key, admission)
         checks = self.books.queues[queue].checks_of(flavor for flavor, _ in admission.usage)
         if checks:
             return reserved(workload, admission, checks, now)
         return admitted(workload, patch, message, now)
 
-    def _grant(self, workload: Workload, queue: str, verdict: Verdict) -> tuple[Admission, Manifest, str]:
+    def _grant(self, workload: Workload, queue: str, verdict: Verdict) -> Grant:
         """What a workload is given, the change of its annotations, and the sentence; one for all who are alike."""
         shape, item = workload.shape, self.sources.items.get(workload.key)
-        kind = (queue, shape, tuple(verdict.flavors.items()), verdict.sets)
         alike = workload.key.kind != JOB and workload.let_in
-        found = self._grants.get(kind) if alike else None
+        known = self._grants.get((queue, shape)) if alike else None
+        found = known[1] if known is not None and known[0] == (verdict.flavors, verdict.sets) else None
         if found is None:
             admission = admission_of(verdict, shape, self.books.queues[queue], self.books.flavors)
             chosen = ", ".join(f"{name} of flavor {flavor}" for name, flavor in sorted(admission.flavors.items()))
             message = f"ClusterQueue {queue} gives {chosen or 'leave'}"
             count = sum(part.size for part in admission.sets)
-            if shape.sets and count < workload.count:
-                message += f", for {count} of {workload.count} pods"
+            if shape.sets and count < workload.size:
+                message += f", for {count} of {counted(workload.size, 'pod')}"
             found = (admission, grant_patch(workload, item, admission), message)
             if alike:
                 if len(self._grants) >= _KEPT:
                     self._grants.clear()
-                self._grants[kind] = found
+                self._grants[queue, shape] = ((verdict.flavors, verdict.sets), found)
         return found
 
     def _words(self, names: Iterable[str], now: int, busy: AbstractSet[Key]) -> Iterator[Decision]:

@@ -7,7 +7,8 @@ below, the child with the smaller share after admission wins, those who do not b
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from collections.abc import Set as AbstractSet
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from kube import Key
 from queue_manager.domain.cohorts.candidates import Candidate
@@ -22,8 +23,7 @@ from queue_manager.domain.workloads.work_parts import shortened, slack
 from queue_manager.domain.workloads.workload import Workload
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Entry:
+class Entry(NamedTuple):
     """The head of a queue in a round, and the quota that would do for it."""
 
     workload: Workload
@@ -73,11 +73,11 @@ class Contest:
             )
             if not found:
                 return None
-            entry = replace(entry, victims=tuple(found))
+            entry = entry._replace(victims=tuple(found))
         else:
-            entry = replace(entry, victims=()) if entry.victims else entry
+            entry = entry._replace(victims=()) if entry.victims else entry
         without = {victim.workload.key for victim in entry.victims}
-        self.gate.keep(entry.workload.key, entry.workload.shape, entry.verdict.flavors, without)
+        self.gate.keep(entry.workload.key, entry.verdict.podsets(entry.workload.shape), entry.verdict.flavors, without)
         entry.node.move(entry.usage, 1)
         entry.line.drop(entry.workload.key)
         return entry
@@ -85,13 +85,13 @@ class Contest:
     def _fits(self, entry: Entry) -> bool:
         if not all(entry.node.available(place) >= amount for place, amount in entry.usage.items()):
             return False
-        return self.gate.fits(entry.workload.shape, entry.verdict.flavors)
+        return self.gate.fits(entry.verdict.podsets(entry.workload.shape), entry.verdict.flavors)
 
     def _search(
         self, head: Workload, queue: ClusterQueue, node: Node, verdict: Verdict, busy: AbstractSet[Key]
     ) -> VictimSearch:
         def roomy(without: AbstractSet[Key]) -> bool:
-            return self.gate.fits(head.shape, verdict.flavors, without)
+            return self.gate.fits(verdict.podsets(head.shape), verdict.flavors, without)
 
         return VictimSearch(self.books, head, queue, node, verdict.usage(head.shape), self.fair, busy, roomy)
 
@@ -129,6 +129,10 @@ class Contest:
         self, head: Workload, queue: ClusterQueue, node: Node, line: QueueLine, busy: AbstractSet[Key]
     ) -> tuple[Entry | None, Verdict]:
         """How the head can have quota: whole, or as much of it as there is; and the verdict on the whole."""
+        plan = self.books.plans.of(head.shape, queue, self.books.flavors)
+        quick = plan.verdict(node) if plan is not None else None
+        if plan is not None and quick is not None:
+            return Entry(head, queue, node, line, quick, plan.usage), quick
         oracle = self._oracle(head, queue, node, busy)
         supplier = Supplier(queue, node, self.books.flavors, self.fair, oracle, self.gate.obstacle)
 

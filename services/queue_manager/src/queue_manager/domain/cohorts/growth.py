@@ -8,7 +8,7 @@ from kube import Key
 from queue_manager.domain.cohorts.cluster_queue import Quotas
 from queue_manager.domain.cohorts.cohort_books import CohortBooks
 from queue_manager.domain.cohorts.grant import Admission
-from queue_manager.domain.gates.members import Place
+from queue_manager.domain.gates.members import GROUP, Place
 from queue_manager.domain.shares.demand import Demand, Tally
 from queue_manager.domain.workloads.workload import Workload
 from resources import Amounts, add
@@ -24,6 +24,8 @@ class Growth:
 
     def look(self, key: Key) -> None:
         """The members of a group, or what it was given, changed."""
+        if key.kind != GROUP:
+            return
         self.waiting.pop(key, None)
         workload, admission = self.books.workloads.get(key), self.books.held.get(key)
         if workload is None or admission is None or workload.revoked or workload.deleting:

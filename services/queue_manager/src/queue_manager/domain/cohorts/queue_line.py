@@ -128,7 +128,7 @@ class QueueLine:
         while ranks.heap:
             order, key = ranks.heap[0]
             found = self.members.get(key)
-            if found is not None and found.shape == shape and found.order == order:
+            if found is not None and (found.shape is shape or found.shape == shape) and found.order == order:
                 return found
             heapq.heappop(ranks.heap)
         self.ranks.pop(shape, None)

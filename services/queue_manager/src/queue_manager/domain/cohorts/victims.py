@@ -81,7 +81,8 @@ class VictimSearch:
     def _search(self) -> list[Candidate]:
         reclaims = not self._only_own() or all(self._may_reclaim_at(place) for place in self._short)
         own, others = list(self._own()), list(self._others()) if reclaims else []
-        candidates = sorted(own + others, key=lambda one: one.workload.order[1:], reverse=True)
+        candidates = sorted(own + others, key=lambda one: one.workload.order[2:])
+        candidates.sort(key=_since, reverse=True)
         candidates.sort(key=lambda one: one.order)
         if not candidates:
             return []
@@ -106,12 +107,16 @@ class VictimSearch:
 
     def _enough(self, candidates: list[Candidate], borrowing: bool) -> list[Candidate]:
         chosen: list[Candidate] = []
+        # What is free grows by no more than what was given back: it need not be looked at before that is enough.
+        missing = {place: self.usage[place] - self.node.available(place) for place in self._short}
         for candidate in candidates:
             if not self._may_go(candidate, borrowing):
                 continue
             candidate.remove()
             chosen.append(candidate)
-            if self._fits(borrowing, chosen):
+            for place in missing:
+                missing[place] -= candidate.usage.get(place, 0)
+            if max(missing.values()) <= 0 and self._fits(borrowing, chosen):
                 break
         else:
             self._restore(chosen)
@@ -137,8 +142,9 @@ class VictimSearch:
             candidate.put_back()
 
     def _fits(self, borrowing: bool, gone: Sequence[Candidate]) -> bool:
+        node = self.node
         for place, amount in self.usage.items():
-            if amount > self.node.available(place) or (not borrowing and self.node.borrows(place, amount)):
+            if amount > node.available(place) or (not borrowing and node.borrows(place, amount)):
                 return False
         return self._has_place(gone)
 
@@ -273,7 +279,12 @@ class VictimSearch:
         candidate.put_back()
         return agrees(own, before, after)
 
-    def _fair_order(self, candidate: Candidate) -> tuple[bool, int, int, tuple[str, str, str]]:
+    def _fair_order(self, candidate: Candidate) -> tuple[bool, int, int, str]:
         top = candidate.top
         share = child_of(top, candidate.node).share() if top is not None else self.node.share()
-        return candidate.leaving, share, -candidate.workload.shape.priority, candidate.workload.order[1:]
+        return candidate.leaving, share, -candidate.workload.shape.priority, _since(candidate)
+
+
+def _since(candidate: Candidate) -> str:
+    """The youngest go first; of those of one age the first by name, as Kueue has it."""
+    return candidate.workload.order[1]

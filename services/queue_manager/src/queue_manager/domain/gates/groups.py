@@ -85,6 +85,8 @@ def minimum(group: Group, members: Iterable[tuple[str, Amounts]]) -> Amounts:
 
 def _smallest(requests: list[Amounts], count: int) -> Amounts:
     """The sum of the ``count`` smallest amounts of each resource."""
+    if requests and requests.count(requests[0]) == len(requests):
+        return {name: min(count, len(requests)) * amount for name, amount in sorted(requests[0].items())}
     total: Amounts = {}
     for name in sorted({name for request in requests for name in request}):
         total[name] = sum(sorted(request.get(name, 0) for request in requests)[:count])

@@ -10,7 +10,6 @@ from queue_manager.domain.rooms.node_room import NodeRoom, Spots
 from queue_manager.domain.rooms.podset import PodSet, asks_for_place, merged, podset_of
 from queue_manager.domain.rooms.topology_room import TopologyRoom
 from queue_manager.domain.workloads.job_templates import JobTemplates
-from queue_manager.domain.workloads.workload import Shape
 
 
 class TopologyGate:
@@ -30,24 +29,25 @@ class TopologyGate:
         """Take in a change of a node."""
         self._nodes.fold_node(event)
 
-    def fold_pod(self, event: Event) -> None:
-        """Take in where a pod is, and what it asks for if it is of a group."""
+    def fold_pods(self, run: Sequence[Event]) -> None:
+        """Take in where pods that are alike are, and what they ask for if they are of a group."""
+        new, old = run[0].new, run[0].old
         if self._unread is None:
-            self._nodes.fold_pod(event)
-        elif event.new is not None:
-            self._unread[event.key] = event.new
+            for event in run:
+                self._nodes.fold_pod(event)
+        elif new is not None:
+            self._unread.update((event.key, event.object) for event in run)
         else:
-            self._unread.pop(event.key, None)
-        new, old = event.new, event.old
-        if old is None or new is None or old.metadata is not new.metadata:
-            self._fold_member(new, old)
-
-    def _fold_member(self, new: Object | None, old: Object | None) -> None:
-        """Take in a pod of a group, if it asks for a place now or did so before."""
-        asks = new is not None and asks_for_place(new.annotations)
-        pod = new if new is not None else old
-        if pod is None or not (asks or (old is not None and asks_for_place(old.annotations))):
+            for event in run:
+                self._unread.pop(event.key, None)
+        if old is not None and new is not None and old.metadata is new.metadata:
             return
+        # Who asks for a place now, or did so before.
+        if any(asks_for_place(item.annotations) for item in (old, new) if item is not None):
+            for event in run:
+                self._fold_member(event.new, event.object)
+
+    def _fold_member(self, new: Object | None, pod: Object) -> None:
         key = Key(GROUP, pod.namespace, group_named_by(pod))
         members = self._members.setdefault(key, {})
         members.pop(pod.key, None)
@@ -65,14 +65,18 @@ class TopologyGate:
         """Why the sets find no place now; "" when they do."""
         return self._room.obstacle(flavor, podsets)
 
-    def fits(self, shape: Shape, flavors: Mapping[str, str], without: AbstractSet[Key] = frozenset()) -> bool:
+    def fits(
+        self, podsets: Sequence[PodSet], flavors: Mapping[str, str], without: AbstractSet[Key] = frozenset()
+    ) -> bool:
         """Whether a workload with these flavors finds a place, the workloads ``without`` being gone."""
-        return not shape.podsets or not isinstance(self._spots(shape, flavors, without), str)
+        return not podsets or not isinstance(self._spots(podsets, flavors, without), str)
 
-    def keep(self, key: Key, shape: Shape, flavors: Mapping[str, str], without: AbstractSet[Key] = frozenset()) -> None:
+    def keep(
+        self, key: Key, podsets: Sequence[PodSet], flavors: Mapping[str, str], without: AbstractSet[Key] = frozenset()
+    ) -> None:
         """Keep a place for a workload that is given quota, or will be when ``without`` are gone, until its pods have it."""
-        if shape.podsets and key not in self._nodes.promised:
-            spots = self._spots(shape, flavors, without)
+        if podsets and key not in self._nodes.promised:
+            spots = self._spots(podsets, flavors, without)
             if not isinstance(spots, str):
                 self._nodes.promise(key, spots)
 
@@ -93,7 +97,8 @@ class TopologyGate:
             self._started = True
             for key, admission in books.held.items():
                 if not nodes.places(key) and key in books.workloads:
-                    self.keep(key, books.workloads[key].shape, admission.flavors)
+                    podsets = books.workloads[key].shape.podsets_of([item.size for item in admission.sets])
+                    self.keep(key, podsets, admission.flavors)
         if nodes.freed:
             nodes.freed = False
             for name, queue in books.queues.items():
@@ -105,9 +110,9 @@ class TopologyGate:
                 ):
                     books.touch(name)
 
-    def _spots(self, shape: Shape, flavors: Mapping[str, str], without: AbstractSet[Key]) -> Spots | str:
+    def _spots(self, podsets: Sequence[PodSet], flavors: Mapping[str, str], without: AbstractSet[Key]) -> Spots | str:
         """By the first flavor that has a topology: pods are laid out by one."""
         for flavor in dict.fromkeys(flavors.values()):
             if self._books.flavors[flavor].levels:
-                return self._room.spots(flavor, shape.podsets, without)
+                return self._room.spots(flavor, podsets, without)
         return ()

@@ -5,7 +5,7 @@ pod touches its tally only; what a tally adds to its queue is brought up to date
 have changed.
 """
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from kube import Event, Key, Object
@@ -85,20 +85,30 @@ class Demand:
         self._in_namespace: dict[str, dict[Key, None]] = {}
         self._requests = PodRequests()
 
-    def fold_pod(self, event: Event) -> None:
-        """Take in a change of a pod. Costs next to nothing when it is not about its place, queue or request."""
+    def fold_pods(self, run: Sequence[Event]) -> None:
+        """Take in a change of pods that are alike; they mostly were so before, and have one entry in the books then."""
+        known = [self._members.get(event.key) for event in run]
+        if known.count(known[0]) == len(known):
+            self._fold_alike([event.key for event in run], run[0], known[0])
+            return
+        for event, before in zip(run, known, strict=True):
+            self._fold_alike([event.key], event, before)
+
+    def _fold_alike(self, keys: Sequence[Key], event: Event, before: Member | None) -> None:
+        """What ``event`` tells of one pod holds for all of ``keys``, which all were ``before`` in the books.
+
+        Costs next to nothing when it is not about their place, queue or request.
+        """
         old, new = event.old, event.new
-        before = self._members.get(event.key)
         if before is not None and old is not None and new is not None and is_same(old, new):
             place = place_of(new)
             if place is not before.place:
-                self._move_to(place, event.key, before)
+                self._move_to(place, keys, before)
             return
-        after = read_member(new, self._requests) if new is not None else None
         if before is not None:
-            self._leave(event.key, before)
-        if after is not None:
-            self._enter(event.key, after, new)
+            self._leave(keys, before)
+        if new is not None:
+            self._enter(keys, read_member(new, self._requests), new)
 
     def fold_group(self, event: Event) -> None:
         """Take in a change of a pod group."""
@@ -209,28 +219,34 @@ class Demand:
             self._in_namespace.setdefault(key.namespace, {})[key] = None
         return tally
 
-    def _enter(self, key: Key, member: Member, pod: Object | None) -> None:
-        tally = self.tallies.get(member.tally)
-        if tally is None:
-            tally = self._tally(member.tally)
-        if pod is not None and not tally.members:
+    def _enter(self, keys: Sequence[Key], member: Member, pod: Object) -> None:
+        tally = self._tally(member.tally)
+        if not tally.members:
             # Known before it is needed: when the group is gone, its last pods still are where they were.
             tally.hint = queue_named_by(pod)
-        self._members[key] = tally.members[key] = member
-        self._count(tally, member, 1)
+        self._put(keys, tally, member)
+        self._count(tally, member, len(keys))
 
-    def _leave(self, key: Key, member: Member) -> None:
+    def _leave(self, keys: Sequence[Key], member: Member) -> None:
         tally = self.tallies[member.tally]
-        del self._members[key], tally.members[key]
-        self._count(tally, member, -1)
+        for key in keys:
+            del self._members[key], tally.members[key]
+        self._count(tally, member, -len(keys))
 
-    def _move_to(self, place: Place, key: Key, before: Member) -> None:
+    def _move_to(self, place: Place, keys: Sequence[Key], before: Member) -> None:
         tally = self.tallies[before.tally]
-        self._count(tally, before, -1)
-        member = self._members[key] = tally.members[key] = Member(before.tally, place, before.request, before.role)
-        self._count(tally, member, 1)
+        self._count(tally, before, -len(keys))
+        member = Member(before.tally, place, before.request, before.role)
+        self._put(keys, tally, member)
+        self._count(tally, member, len(keys))
+
+    def _put(self, keys: Sequence[Key], tally: Tally, member: Member) -> None:
+        entries = dict.fromkeys(keys, member)
+        self._members.update(entries)
+        tally.members.update(entries)
 
     def _count(self, tally: Tally, member: Member, step: int) -> None:
+        """Count so many members more, or fewer."""
         if member.place is Place.PENDING:
             accumulate(tally.pending, member.request, step)
             tally.live += step

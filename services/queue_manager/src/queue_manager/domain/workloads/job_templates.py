@@ -2,7 +2,8 @@
 
 from typing import Any
 
-from kube import Event, Key, Manifest
+from kube import Event, Key, Manifest, Object
+from kube.runtime_classes import RuntimeClasses
 from queue_manager.domain.gates.members import LOCAL_QUEUE
 from queue_manager.domain.rooms.podset import PodSet, merged, podsets_of_job
 
@@ -11,10 +12,11 @@ Template = tuple[str, int, Manifest]
 
 
 class JobTemplates:
-    """Remembers the pod specs of the jobs that are in a LocalQueue, by the uid of the job."""
+    """Remembers the pod specs of the jobs that are in a LocalQueue, by the uid of the job, with what ``classes`` add to them."""
 
-    def __init__(self) -> None:
-        self._specs: dict[Key, tuple[str, Manifest]] = {}
+    def __init__(self, classes: RuntimeClasses | None = None) -> None:
+        self._classes = classes or RuntimeClasses()
+        self._jobs: dict[Key, Object] = {}
         self._by_uid: dict[str, Manifest] = {}
         self._podsets: dict[str, tuple[PodSet, ...]] = {}
         self._parts: dict[str, list[Template]] = {}
@@ -23,17 +25,27 @@ class JobTemplates:
         """Take in a change of an object of any kind."""
         if LOCAL_QUEUE not in event.object.labels:
             return
-        known = self._specs.pop(event.key, None)
+        known = self._jobs.pop(event.key, None)
         if known is not None:
-            self._by_uid.pop(known[0], None)
-            self._podsets.pop(known[0], None)
-            self._parts.pop(known[0], None)
-        spec = first_template(event.new.spec) if event.new is not None else None
-        if event.new is not None and spec is not None:
-            self._specs[event.key] = (event.new.uid, spec)
-            self._by_uid[event.new.uid] = spec
-            self._podsets[event.new.uid] = merged(podsets_of_job(event.new.spec))
-            self._parts[event.new.uid] = templates_in(event.new.spec)
+            self._by_uid.pop(known.uid, None)
+            self._podsets.pop(known.uid, None)
+            self._parts.pop(known.uid, None)
+        if event.new is not None:
+            self._read(event.new)
+
+    def renew(self) -> None:
+        """Runtime classes came, changed or went."""
+        for item in self._jobs.values():
+            self._read(item)
+
+    def _read(self, item: Object) -> None:
+        whole = self._classes.in_templates(item.spec)
+        spec = first_template(whole)
+        if spec is not None:
+            self._jobs[item.key] = item
+            self._by_uid[item.uid] = spec
+            self._podsets[item.uid] = merged(podsets_of_job(whole))
+            self._parts[item.uid] = templates_in(whole)
 
     def of(self, controller: Manifest | None) -> Manifest | None:
         """The pod spec of the job that an owner reference names; None where it is not known."""

@@ -8,7 +8,7 @@ from kube import Key, Manifest, Object
 from kube.pods import has_condition
 from queue_manager.domain.cohorts.account import FREE, WORKLOAD, Account
 from queue_manager.domain.cohorts.grant import RESERVATION, Admission, SetGrant, read_admission
-from queue_manager.domain.gates.members import LOCAL_QUEUE
+from queue_manager.domain.gates.members import GROUP, LOCAL_QUEUE, group_named_by
 from queue_manager.domain.rooms.podset import merged, podset_of
 from queue_manager.domain.workloads.work_parts import WorkPart, make_part, read_parts
 from queue_manager.domain.workloads.workload import (
@@ -28,7 +28,17 @@ PARALLELISM = "tidegate.dev/parallelism"
 """The annotation of a Job that keeps the parallelism it asked for while it runs with less."""
 
 OF_JOB = "tidegate.dev/quota-of"
-"""The annotation of pods whose quota their Job holds: they are no workloads of their own."""
+"""The annotation of pods whose quota their Job holds: they are no workloads of their own. Where they want to be near each
+other it also says which gang they are, ``Job/name/count``: so many have to be there before the first may be placed."""
+
+
+def holder_of(pod: Object) -> Key:
+    """Whose quota a pod uses: its group's, its Job's, or its own."""
+    group = group_named_by(pod)
+    if group:
+        return Key(GROUP, pod.namespace, group)
+    controller = pod.controller if OF_JOB in pod.annotations else None
+    return Key(JOB, pod.namespace, str(controller.get("name"))) if controller is not None else pod.key
 
 
 def is_job_workload(item: Object) -> bool:
@@ -58,7 +68,7 @@ def read_job(item: Object, priorities: Mapping[str, int], account: Account = FRE
         item.key,
         item.uid,
         item.labels[LOCAL_QUEUE],
-        shape._replace(priority=priority, podsets=asks),
+        replace(shape, priority=priority, podsets=asks),
         item.created,
         count,
         over=over,
@@ -117,11 +127,12 @@ _KEPT = 65_536
 
 def read_own(item: Object, priorities: Mapping[str, int], account: Account, shapes: OwnShapes) -> Workload:
     """The workload of a Workload object that stands for itself."""
-    spec = item.spec
+    spec, status, annotations = item.spec, item.status, item.annotations
     shape, count = shapes.of(spec, _priority(spec, priorities))
-    admission = read_admission(item.annotations)
-    if admission is not None:
-        admission = _without_reclaimed(admission, item.status.get("reclaimablePods") or ())
+    admission = read_admission(annotations)
+    if admission is not None and "reclaimablePods" in status:
+        admission = _without_reclaimed(admission, status["reclaimablePods"] or ())
+    waits_for_checks = RESERVATION in annotations
     return Workload(
         item.key,
         item.uid,
@@ -129,11 +140,11 @@ def read_own(item: Object, priorities: Mapping[str, int], account: Account, shap
         shape,
         item.created,
         count,
-        over=has_condition(item.status, "Finished"),
+        over=has_condition(status, "Finished"),
         deleting=item.deleting,
         admission=admission,
-        told=told_of(item.status, RESERVATION in item.annotations),
-        let_in=RESERVATION not in item.annotations,
+        told=told_of(status, waits_for_checks),
+        let_in=not waits_for_checks,
         account=account,
         expected=0,
     )

@@ -4,8 +4,8 @@ Workloads are bare pods, pod groups and batch Jobs that name a LocalQueue, and W
 """
 
 import json
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from kube import Key, Manifest, Object
@@ -40,8 +40,9 @@ class Constraints(NamedTuple):
         return selector or {}, terms, tolerations or []
 
 
-class Shape(NamedTuple):
-    """Workloads of one shape in one queue fare alike."""
+@dataclass(frozen=True, slots=True)
+class Shape:
+    """Workloads of one shape in one queue fare alike. Its hash is worked out once: shapes are looked up all the time."""
 
     priority: int
     requests: tuple[tuple[str, int], ...]
@@ -50,10 +51,23 @@ class Shape(NamedTuple):
     """Those that ask for a place in a topology."""
     sets: tuple[WorkPart, ...] = ()
     """Its parts, where they are judged one by one; ``requests`` are then all of them together."""
+    _hash: int = field(init=False, compare=False, repr=False)
+
+    def __post_init__(self) -> None:
+        parts = (self.priority, self.requests, self.constraints, self.podsets, self.sets)
+        object.__setattr__(self, "_hash", hash(parts))
+
+    def __hash__(self) -> int:
+        return self._hash
+
+    def podsets_of(self, counts: Sequence[int]) -> tuple[PodSet, ...]:
+        """The pod sets where its parts have these numbers of pods: work of one part may start with fewer than it has."""
+        if len(counts) != 1 or len(self.podsets) != 1:
+            return self.podsets
+        return (self.podsets[0]._replace(pods=counts[0]),)
 
 
-@dataclass(frozen=True, slots=True)
-class Workload:
+class Workload(NamedTuple):
     """One pod or group. ``admission`` is what the facts say that it holds; ``told`` reason and message of why it waits."""
 
     key: Key
@@ -61,7 +75,8 @@ class Workload:
     local_queue: str
     shape: Shape
     created: str
-    count: int = 1
+    size: int = 1
+    """How many pods it is of."""
     ready: bool = True
     """Whether it can be judged: a group that says nothing of its needs is known only when its pods are there."""
     over: bool = False

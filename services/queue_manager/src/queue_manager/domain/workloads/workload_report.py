@@ -4,6 +4,7 @@ from collections.abc import Iterable, Iterator
 from collections.abc import Set as AbstractSet
 
 from kube import Decision, Key, Mutation, Object, Verb
+from kube.words import counted
 from queue_manager.domain.cohorts.account import WORKLOAD
 from queue_manager.domain.cohorts.cohort_books import CohortBooks
 from queue_manager.domain.reports import Reports
@@ -35,21 +36,20 @@ class WorkloadReport:
 
     def write(self, now: int, busy: bool, in_flight: AbstractSet[Key]) -> Decision | None:
         """The Workloads that changed, as one decision, if this is a time for them; see ``Reports``."""
-        made = self._reports.write(now, busy, in_flight, lambda names: self._some(names, now))
+        made = self._reports.write(now, busy, in_flight, lambda keys: self._some(keys, now))
         if made is None:
             return None
-        message = f"{len(made.changes)} workloads changed"
+        message = f"{counted(len(made.changes), 'workload')} changed"
         return Decision(NAME, made.subject, made.uid, "WorkloadsChanged", message, made.changes)
 
-    def _some(self, names: Iterable[str], now: int) -> list[Mutation]:
+    def _some(self, keys: Iterable[Key], now: int) -> list[Mutation]:
         """As many changes as fit into one decision; the others wait for the next one."""
         found: list[Mutation] = []
-        for name in names:
+        for key in keys:
             if len(found) >= _MOST:
-                self._sources.unshown[name] = None
+                self._sources.unshown[key] = None
                 continue
-            kind, namespace, own = name.split(" ")
-            found.extend(self._mutations(Key(kind, namespace, own), now))
+            found.extend(self._mutations(key, now))
         return found
 
     def _mutations(self, key: Key, now: int) -> Iterator[Mutation]:
@@ -79,7 +79,7 @@ class WorkloadReport:
         return Facts(workload, item, admission, self._parts(key, item), self._sources.readiness.of(key), checks)
 
     def _parts(self, key: Key, item: Object) -> list[Part]:
-        count = self._books.workloads[key].count
+        count = self._books.workloads[key].size
         if key.kind == "Pod":
             return [("main", 1, 1, item.spec)]
         if key.kind == JOB:

@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 
 from kube import Event, Key, Manifest, Object
+from kube.runtime_classes import RUNTIME_CLASS, RuntimeClasses
 from queue_manager.domain.cohorts.account import WORKLOAD, Accounts, source_of
 from queue_manager.domain.cohorts.cohort_books import CohortBooks
 from queue_manager.domain.cohorts.readiness import Readiness
@@ -25,15 +26,19 @@ class WorkloadSources:
     accounts: Accounts
     items: dict[Key, Object] = field(default_factory=dict)
     changed: dict[Key, None] = field(default_factory=dict)
-    unshown: dict[str, None] = field(default_factory=dict)
-    """Workloads whose Workload object may say something old: kind, namespace and name."""
-    templates: JobTemplates = field(default_factory=JobTemplates)
+    unshown: dict[Key, None] = field(default_factory=dict)
+    """Workloads whose Workload object may say something old."""
+    classes: RuntimeClasses = field(default_factory=RuntimeClasses)
+    templates: JobTemplates = field(init=False)
     readiness: Readiness = field(default_factory=Readiness)
     podsets: Callable[[Key, Manifest | None], tuple[PodSet, ...]] = lambda group, controller: ()
     """The pod sets of a group that ask for a place in a topology, by its key and its controller."""
     _samples: dict[Key, Manifest] = field(default_factory=dict)
     _requests: PodRequests = field(default_factory=PodRequests)
     _shapes: OwnShapes = field(default_factory=OwnShapes)
+
+    def __post_init__(self) -> None:
+        self.templates = JobTemplates(self.classes)
 
     def fold_pod(self, event: Event) -> None:
         """Take in a change of a pod that names a LocalQueue, or did so before; one of a group or of a Job counts with that."""
@@ -63,6 +68,11 @@ class WorkloadSources:
         if event.key.kind == WORKLOAD:
             self._fold_account(event)
             return
+        if event.key.kind == RUNTIME_CLASS:
+            self.classes.fold(event)
+            self.templates.renew()
+            self.renew(list(self.items))
+            return
         self.templates.fold(event)
         if event.key.kind == JOB:
             if event.new is not None and is_job_workload(event.new):
@@ -78,16 +88,18 @@ class WorkloadSources:
                 self._put(key, item)
 
     def _fold_account(self, event: Event) -> None:
-        before = source_of(event.old) if event.old is not None else None
+        old, new = event.old, event.new
         source = self.accounts.fold(event)
-        if before is not None and before != source:
-            self._leave(event.key, before)
+        if old is not None and (new is None or old.metadata is not new.metadata):
+            before = source_of(old)
+            if before is not None and before != source:
+                self._leave(event.key, before)
         if source is None:
             return
         if source != event.key:
             self.renew([source])
-        elif event.new is not None:
-            self._put(source, event.new)
+        elif new is not None:
+            self._put(source, new)
         else:
             self._drop(source)
 
@@ -101,7 +113,7 @@ class WorkloadSources:
 
     def show(self, key: Key) -> None:
         """The Workload object of this workload may say something old."""
-        self.unshown[" ".join(key)] = None
+        self.unshown[key] = None
 
     def _put(self, key: Key, item: Object) -> None:
         self.items[key] = item
@@ -113,10 +125,17 @@ class WorkloadSources:
             self.changed[key] = None
             self.books.forget(key)
 
+    def _completed(self, item: Object) -> Object:
+        """The job with what runtime classes add to its pods."""
+        body = self.classes.in_templates(item.body)
+        return item if body is item.body else item.changed(body=body)
+
     def _read(self, key: Key, item: Object) -> Workload:
         priorities, account = self.books.priorities, self.accounts.of(key)
         if key.kind == "Pod":
             return read_pod(item, self._requests.of(item), priorities, account)
+        if key.kind in (JOB, WORKLOAD):
+            item = self._completed(item)
         if key.kind == JOB:
             return read_job(item, priorities, account)
         if key.kind == WORKLOAD:

@@ -2,10 +2,12 @@
 
 import hashlib
 from collections.abc import Sequence
+from functools import lru_cache
 from typing import NamedTuple
 
 from kube import Key, Manifest, Object, api_version_of, rfc3339
 from kube.pods import has_condition
+from kube.words import counted, verb
 from queue_manager.domain.cohorts.account import SOURCE, WORKLOAD, condition_of
 from queue_manager.domain.cohorts.cluster_queue import WORK_PRIORITY
 from queue_manager.domain.cohorts.grant import Admission, SetGrant
@@ -76,7 +78,8 @@ def owner_of(item: Object) -> tuple[Manifest, Key]:
 def status_patch(facts: Facts, before: Manifest, now: int) -> Manifest:
     """The merge patch after which a status that was ``before`` tells how things are; empty where it does."""
     patch: Manifest = {}
-    admission = _admission(facts) if facts.admission is not None else None
+    given = facts.admission
+    admission = _admission(given.cluster_queue, given.sets or (_whole(facts, given),)) if given is not None else None
     if before.get("admission") != admission:
         patch["admission"] = admission
     conditions = [item for item in _conditions(facts, before) if not _says(before, item)]
@@ -135,7 +138,9 @@ def _pods_ready(facts: Facts, before: Manifest) -> list[Manifest]:
     said = condition_of(before, "PodsReady")
     recovers = said.get("status") == "True" or said.get("reason") == "WaitForRecovery"
     reason = "WaitForRecovery" if recovers else "WaitForStart"
-    return [_condition("PodsReady", False, reason, f"{facts.ready} of {expected} pods are ready")]
+    return [
+        _condition("PodsReady", False, reason, f"{facts.ready} of {counted(expected, 'pod')} {verb(facts.ready)} ready")
+    ]
 
 
 def _finished(facts: Facts) -> Manifest:
@@ -153,7 +158,7 @@ def _condition(kind: str, holds: bool, reason: str, message: str) -> Manifest:
 
 def _says(before: Manifest, wanted: Manifest) -> bool:
     said = condition_of(before, str(wanted["type"]))
-    return all(said.get(name) == value for name, value in wanted.items())
+    return {**said, **wanted} == said
 
 
 def _since(before: Manifest, wanted: Manifest, now: int) -> str:
@@ -162,20 +167,17 @@ def _since(before: Manifest, wanted: Manifest, now: int) -> str:
     return str(kept or rfc3339(now))
 
 
-def _admission(facts: Facts) -> Manifest:
-    admission = facts.admission
-    assert admission is not None, "asked of a workload without quota"
-    return {
-        "clusterQueue": admission.cluster_queue,
-        "podSetAssignments": [_assignment(item) for item in admission.sets or (_whole(facts, admission),)],
-    }
+@lru_cache(maxsize=4096)
+def _admission(queue: str, sets: tuple[SetGrant, ...]) -> Manifest:
+    """Equal admissions share one manifest: never change it."""
+    return {"clusterQueue": queue, "podSetAssignments": [_assignment(item) for item in sets]}
 
 
 def _whole(facts: Facts, admission: Admission) -> SetGrant:
     """One assignment for work that got its quota as a whole."""
     name = facts.parts[0][0] if len(facts.parts) == 1 else "main"
     amounts = tuple(sorted(admission.amounts.items()))
-    return SetGrant(name, facts.workload.count, tuple(sorted(admission.flavors.items())), amounts)
+    return SetGrant(name, facts.workload.size, tuple(sorted(admission.flavors.items())), amounts)
 
 
 def _assignment(item: SetGrant) -> Manifest:

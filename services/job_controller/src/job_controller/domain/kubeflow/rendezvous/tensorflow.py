@@ -13,7 +13,9 @@ def tensorflow_env(job: ReplicatedJob, replica: ReplicaSpec, index: int) -> list
         return []
     task: Manifest = {"type": replica.word, "index": index}
     if job.spec.get("enableDynamicWorker") and replica.type in ("Worker", "PS"):
-        config: Manifest = {"cluster": _sparse_cluster(job, replica, index), "task": task}
+        # TensorFlow reads `cluster`; the training operator writes `sparseCluster`, which its users' programs read.
+        seen = _sparse_cluster(job, replica, index)
+        config: Manifest = {"cluster": seen, "sparseCluster": seen, "task": task}
     else:
         config = {"cluster": _cluster(job), "task": task, "environment": "cloud"}
     return [variable("TF_CONFIG", json.dumps(config, separators=(",", ":")))]

@@ -1,0 +1,167 @@
+"""The objects of a cluster whose objects somebody else keeps: what was seen of them, folded to edits of the next change set.
+
+Two sources tell of one object: the watch of its kind, and the answers to our own requests, which come before. Versions say
+which is newer. A binding that was done is laid over at once, for its answer holds no object; what the watch tells later from
+before it changes nothing of that.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+
+import orjson
+
+from cluster_gateway.domain.cluster import Cluster
+from cluster_gateway.domain.hidden import HIDDEN, without_copy
+from kube import Edit, Key, Manifest, Object, Store
+from kube.bindings import without_node
+
+DROPPED_METADATA = frozenset(("name", "namespace", "uid", "resourceVersion", "managedFields", "selfLink"))
+NOT_BODY = frozenset(("apiVersion", "kind", "metadata", "status"))
+MOST_SHARED = 4096
+OTHERS = "somebody"
+
+
+def _never() -> str:
+    raise AssertionError("objects of an API server bring their uids")
+
+
+class Mirror:
+    """``cluster`` holds the objects as facts tell them; ``versions`` the server's version of each as it was seen last."""
+
+    def __init__(self, loaded: Store) -> None:
+        self.cluster = Cluster(_never, loaded)
+        self.versions: dict[Key, int] = {}
+        self._shared: dict[bytes, Manifest] = {}
+
+    @property
+    def store(self) -> Store:
+        return self.cluster.store
+
+    @property
+    def edits(self) -> int:
+        """How many edits the change set that is being gathered has."""
+        return len(self.cluster.draft.edits)
+
+    def begin(self, now: int, revision: int) -> None:
+        """The next change set: ``revision`` is the sequence that it will have."""
+        self.cluster.now, self.cluster.revision = now, revision
+
+    def take(self) -> Sequence[Edit]:
+        """The edits of the change set; the next one begins."""
+        self.cluster.take_events()
+        return self.cluster.draft.take()
+
+    def listed(self, kind: str, manifests: Iterable[Manifest], version: int) -> None:
+        """All objects of a kind as of ``version``: what is not among them is gone, unless it was seen later than that."""
+        there: set[Key] = set()
+        for manifest in manifests:
+            there.add(_key(kind, manifest))
+            self.seen(kind, manifest)
+        for key in [key for key in self.store.of_kind(kind) if key not in there]:
+            if self.versions.get(key, 0) <= version:
+                self._forget(key)
+
+    def seen(self, kind: str, manifest: Manifest, actor: str = OTHERS) -> None:
+        """An object as it is at its version; ``actor`` made it so."""
+        key, metadata = _key(kind, manifest), manifest["metadata"]
+        version, uid = int(metadata["resourceVersion"]), str(metadata["uid"])
+        old = self.store.get(key)
+        if version <= self.versions.get(key, 0):
+            return
+        self.versions[key] = version
+        if old is not None and old.uid != uid:
+            self.cluster.vanished(old, OTHERS)
+            old = None
+        new = self._object(key, uid, manifest, old)
+        if old is None or new is not old:
+            self.cluster.observed(new, actor)
+
+    def gone(self, kind: str, manifest: Manifest) -> None:
+        """The object was deleted: the manifest is as it was then, at the version of its deletion."""
+        key, version = _key(kind, manifest), int(manifest["metadata"]["resourceVersion"])
+        if version > self.versions.get(key, 0):
+            self._forget(key)
+
+    def missing(self, key: Key, uid: str) -> None:
+        """The server does not know the object (any more)."""
+        there = self.store.get(key)
+        if there is not None and uid in ("", there.uid):
+            self._forget(key)
+
+    def answered(self, key: Key, body: Manifest | None, actor: str) -> None:
+        """The server's answer to a write of ours: the object, a Status where it is deleted already, None where it is not there."""
+        if body is None or body.get("kind") == "Status":
+            self.missing(key, "")
+        else:
+            self.seen(key.kind, body, actor)
+
+    def without_kind(self, kind: str) -> None:
+        """The cluster has the kind no more, nor any object of it."""
+        for key in list(self.store.of_kind(kind)):
+            self._forget(key)
+
+    def bound(self, key: Key, uid: str, node: str, annotations: Mapping[str, str], actor: str) -> None:
+        """The pod was bound to ``node``; the binding brought ``annotations``."""
+        pod = self.store.get(key)
+        if pod is None or pod.uid != uid or pod.spec.get("nodeName"):
+            return
+        metadata = pod.metadata
+        if annotations:
+            metadata = {**metadata, "annotations": {**pod.annotations, **annotations}}
+        self.cluster.actor = actor
+        self.cluster.bind([(pod, node, metadata)])
+
+    def _forget(self, key: Key) -> None:
+        self.versions.pop(key, None)
+        there = self.store.get(key)
+        if there is not None:
+            self.cluster.vanished(there, OTHERS)
+
+    def _object(self, key: Key, uid: str, manifest: Manifest, old: Object | None) -> Object:
+        """The object with all parts that are as before shared with ``old``; ``old`` itself when nothing changed."""
+        cluster = self.cluster
+        metadata = _metadata(manifest["metadata"])
+        body = {name: part for name, part in manifest.items() if name not in NOT_BODY}
+        status: Manifest = manifest.get("status") or {}
+        if key.kind == "Secret":
+            body = _without_values(body)
+        if key.kind == "Pod":
+            body = self._pod_body(body, old)
+        if old is None:
+            return Object(key, uid, metadata, body, status, cluster.revision, cluster.revision)
+        same_metadata, same_body, same_status = metadata == old.metadata, body == old.body, status == old.status
+        if same_metadata and same_body and same_status:
+            return old
+        return Object(
+            key,
+            uid,
+            old.metadata if same_metadata else metadata,
+            old.body if same_body else body,
+            old.status if same_status else status,
+            cluster.revision,
+            old.spec_revision if same_metadata and same_body else cluster.revision,
+        )
+
+    def _pod_body(self, body: Manifest, old: Object | None) -> Manifest:
+        """A pod's body, shared with the pods that have the same one. Once bound, a pod is never seen unbound again."""
+        plain, node = without_node(body)
+        content = orjson.dumps(plain, option=orjson.OPT_SORT_KEYS)
+        shared = self._shared.get(content)
+        if shared is None:
+            if len(self._shared) >= MOST_SHARED:
+                self._shared.clear()
+            shared = self._shared[content] = plain
+        known = str(old.spec.get("nodeName") or "") if old is not None else ""
+        return self.cluster.on_node(shared, node or known) if node or known else shared
+
+
+def _key(kind: str, manifest: Manifest) -> Key:
+    metadata = manifest["metadata"]
+    return Key(kind, str(metadata.get("namespace") or ""), str(metadata["name"]))
+
+
+def _metadata(given: Manifest) -> Manifest:
+    return without_copy({name: part for name, part in given.items() if name not in DROPPED_METADATA})
+
+
+def _without_values(body: Manifest) -> Manifest:
+    return {name: dict.fromkeys(part, HIDDEN) if name == "data" else part for name, part in body.items()}

@@ -1,0 +1,1 @@
+"""The driver `kubernetes`: a cluster whose objects an API server keeps."""

@@ -1,0 +1,119 @@
+"""From what was decided to requests to an API server: one or two for each mutation."""
+
+import base64
+from collections.abc import Mapping
+
+from apiserver.api import MERGE_PATCH, STRATEGIC_PATCH, ApiRequest
+from cluster_gateway.kubernetes.discovery import Served
+from cluster_gateway.secrets import GENERATE, SSH_KEYPAIR, ssh_keypair
+from kube import Key, Manifest, Mutation, Object, merge
+from kube.devices import annotations_of
+
+SCHEDULER = "tidegate"
+"""Who places the pods that services make, where their job does not say: the server would say ``default-scheduler``."""
+
+
+class NotServed(Exception):
+    """The cluster does not have the kind."""
+
+
+def manager(service: str) -> Mapping[str, str]:
+    """The parameter that makes ``service`` the field manager of what a request sets."""
+    return {"fieldManager": "tidegate-" + service.replace("_", "-")}
+
+
+def creation(mutation: Mutation, served: Mapping[str, Served], service: str) -> ApiRequest:
+    """POST of the object as it was decided. Raises NotServed."""
+    kind = _served(served, mutation.key)
+    manifest = mutation.manifest or {}
+    metadata = {**(manifest.get("metadata") or {}), "name": mutation.key.name}
+    if mutation.key.namespace:
+        metadata["namespace"] = mutation.key.namespace
+    body = {**manifest, "metadata": metadata}
+    if mutation.key.kind == "Pod":
+        body["spec"] = _ours(manifest.get("spec") or {})
+    elif mutation.key.kind == "Job.batch":
+        spec = manifest.get("spec") or {}
+        template = spec.get("template") or {}
+        body["spec"] = {**spec, "template": {**template, "spec": _ours(template.get("spec") or {})}}
+    if mutation.key.kind == "Secret" and (metadata.get("annotations") or {}).get(GENERATE) == SSH_KEYPAIR:
+        made = ssh_keypair(str(manifest.get("type", "")))
+        body["data"] = {name: base64.b64encode(value).decode() for name, value in made.items()}
+    if kind.has_status:
+        body.pop("status", None)
+    return ApiRequest("POST", kind.path(mutation.key.namespace), body, manager(service))
+
+
+def _ours(pod_spec: Manifest) -> Manifest:
+    return {"schedulerName": SCHEDULER, **pod_spec}
+
+
+def status_change(mutation: Mutation, there: Object, served: Mapping[str, Served], service: str) -> ApiRequest:
+    """Laying the patch over the status of ``there``: by the server where it merges conditions by type, by us elsewhere."""
+    kind = _served(served, mutation.key)
+    patch = mutation.patch or {}
+    path = kind.path(mutation.key.namespace, mutation.key.name) + ("/status" if kind.has_status else "")
+    metadata = {"uid": there.uid}
+    if kind.info.is_builtin:
+        return ApiRequest("PATCH", path, {"metadata": metadata, "status": patch}, manager(service), STRATEGIC_PATCH)
+    laid_over = merge(there.status, patch)
+    changed = {name: laid_over.get(name) for name in patch if laid_over.get(name) != there.status.get(name)}
+    return ApiRequest("PATCH", path, {"metadata": metadata, "status": changed}, manager(service), MERGE_PATCH)
+
+
+def change(mutation: Mutation, there: Object, served: Mapping[str, Served], service: str) -> ApiRequest:
+    """Laying the patch over metadata and body of ``there``."""
+    path = _served(served, mutation.key).path(mutation.key.namespace, mutation.key.name)
+    patch = mutation.patch or {}
+    body = {**patch, "metadata": {**(patch.get("metadata") or {}), "uid": there.uid}}
+    return ApiRequest("PATCH", path, body, manager(service), MERGE_PATCH)
+
+
+def deletion(mutation: Mutation, there: Object, served: Mapping[str, Served]) -> ApiRequest:
+    """Deletion of this very object; what it owns goes after it."""
+    path = _served(served, mutation.key).path(mutation.key.namespace, mutation.key.name)
+    return ApiRequest("DELETE", path, {"kind": "DeleteOptions", "apiVersion": "v1", **_options(mutation, there)})
+
+
+def eviction(mutation: Mutation, there: Object, served: Mapping[str, Served]) -> ApiRequest:
+    """Eviction of this very pod, which the server refuses where a disruption budget forbids it."""
+    name, namespace = mutation.key.name, mutation.key.namespace
+    options = _options(mutation, there)
+    del options["propagationPolicy"]
+    body = {
+        "apiVersion": "policy/v1",
+        "kind": "Eviction",
+        "metadata": {"name": name, "namespace": namespace},
+        "deleteOptions": options,
+    }
+    return ApiRequest("POST", _served(served, mutation.key).path(namespace, name) + "/eviction", body)
+
+
+def binding(mutation: Mutation, there: Object, served: Mapping[str, Served]) -> ApiRequest:
+    """Binding of this very pod to its node; the server copies the annotations, which name its devices, to the pod."""
+    name, namespace = mutation.key.name, mutation.key.namespace
+    metadata: Manifest = {"name": name, "namespace": namespace, "uid": there.uid}
+    if mutation.devices:
+        metadata["annotations"] = annotations_of(mutation.devices)
+    target = {"apiVersion": "v1", "kind": "Node", "name": mutation.node}
+    body = {"apiVersion": "v1", "kind": "Binding", "metadata": metadata, "target": target}
+    return ApiRequest("POST", _served(served, mutation.key).path(namespace, name) + "/binding", body)
+
+
+def reading(key: Key, served: Mapping[str, Served]) -> ApiRequest:
+    """GET of the object as it is now."""
+    return ApiRequest("GET", _served(served, key).path(key.namespace, key.name))
+
+
+def _served(served: Mapping[str, Served], key: Key) -> Served:
+    found = served.get(key.kind)
+    if found is None:
+        raise NotServed(f"the cluster has no kind {key.kind}: its CustomResourceDefinition is missing")
+    return found
+
+
+def _options(mutation: Mutation, there: Object) -> Manifest:
+    options: Manifest = {"preconditions": {"uid": there.uid}, "propagationPolicy": "Background"}
+    if mutation.grace_seconds is not None:
+        options["gracePeriodSeconds"] = mutation.grace_seconds
+    return options

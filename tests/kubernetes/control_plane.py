@@ -1,0 +1,331 @@
+"""A control plane of Kubernetes on this machine: etcd and an API server, with nodes that kwok plays."""
+
+import json
+import secrets
+import signal
+import subprocess
+import time
+import urllib.request
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import yaml
+from cryptography import x509
+from cryptography.hazmat.primitives import hashes, serialization
+from cryptography.hazmat.primitives.asymmetric import rsa
+from cryptography.x509.oid import NameOID
+from lab_programs import programs
+
+from bus.server import free_ports
+
+READY_SECONDS = 90.0
+
+
+@dataclass(slots=True)
+class ControlPlane:
+    """A running control plane. ``kubeconfig`` names an administrator of it."""
+
+    folder: Path
+    address: str
+    token: str
+    processes: dict[str, "subprocess.Popen[bytes]"] = field(default_factory=dict)
+    _commands: dict[str, list[str]] = field(default_factory=dict)
+
+    @property
+    def kubeconfig(self) -> Path:
+        return self.folder / "kubeconfig"
+
+    def start(self, name: str, command: list[str]) -> None:
+        """Start one of its programs, or start it again."""
+        self._commands[name] = command
+        with (self.folder / f"{name}.log").open("ab") as log:
+            self.processes[name] = subprocess.Popen(command, stdout=log, stderr=log, start_new_session=True)
+
+    def kill(self, name: str) -> None:
+        """Kill one of its programs as a crash would."""
+        process = self.processes.pop(name)
+        process.send_signal(signal.SIGKILL)
+        process.wait()
+
+    def start_again(self, name: str) -> None:
+        """Start a program that was killed, as it was."""
+        self.start(name, self._commands[name])
+
+    def request(self, method: str, path: str, body: Any = None, content: str = "application/json") -> Any:
+        """One request; the parsed answer. Raises urllib.error.HTTPError."""
+        data = None if body is None else json.dumps(body).encode()
+        headers = {"Authorization": f"Bearer {self.token}", "Content-Type": content}
+        asked = urllib.request.Request(self.address + path, data, headers, method=method)
+        with urllib.request.urlopen(asked, context=self._tls(), timeout=30) as answer:
+            return json.loads(answer.read() or b"{}")
+
+    def wait_ready(self) -> None:
+        """Wait until the API server answers."""
+        until = time.monotonic() + READY_SECONDS
+        while True:
+            try:
+                self.request("GET", "/api/v1/namespaces/default")
+                return
+            except (OSError, ValueError) as error:
+                if time.monotonic() > until:
+                    raise TimeoutError(f"the API server did not start: {error}") from error
+                time.sleep(0.1)
+
+    def stop(self) -> None:
+        """Stop all of it."""
+        for process in reversed(self.processes.values()):
+            process.terminate()
+        for process in self.processes.values():
+            try:
+                process.wait(10)
+            except subprocess.TimeoutExpired:
+                process.kill()
+                process.wait()
+
+    def _tls(self) -> Any:
+        import ssl
+
+        return ssl.create_default_context(cafile=str(self.folder / "ca.crt"))
+
+
+@contextmanager
+def control_plane(folder: Path, *, kwok: bool = True) -> Iterator[ControlPlane]:
+    """A control plane with its state below ``folder``. Raises NoLab where its programs are not there."""
+    names = ("etcd", "kube-apiserver", *(("kwok",) if kwok else ()))
+    found = programs(*names)
+    folder.mkdir(parents=True, exist_ok=True)
+    client, peer, port = free_ports(3)
+    plane = ControlPlane(folder, f"https://127.0.0.1:{port}", secrets.token_urlsafe(16))
+    _certificates(folder)
+    (folder / "tokens.csv").write_text(f'{plane.token},admin,admin,"system:masters"\n')
+    _write_kubeconfig(plane)
+    etcd_url = f"http://127.0.0.1:{client}"
+    plane.start("etcd", _etcd(found["etcd"], folder, etcd_url, f"http://127.0.0.1:{peer}"))
+    try:
+        plane.start("kube-apiserver", _api_server(found["kube-apiserver"], folder, etcd_url, port))
+        plane.wait_ready()
+        if kwok:
+            (folder / "kwok.yaml").write_text(yaml.safe_dump_all(STAGES))
+            plane.start("kwok", _kwok(found["kwok"], folder))
+        yield plane
+    finally:
+        plane.stop()
+
+
+def _etcd(program: Path, folder: Path, client: str, peer: str) -> list[str]:
+    return [
+        str(program),
+        f"--data-dir={folder / 'etcd'}",
+        f"--listen-client-urls={client}",
+        f"--advertise-client-urls={client}",
+        f"--listen-peer-urls={peer}",
+        f"--initial-advertise-peer-urls={peer}",
+        f"--initial-cluster=default={peer}",
+        "--unsafe-no-fsync",
+        "--log-level=warn",
+    ]
+
+
+def _api_server(program: Path, folder: Path, etcd: str, port: int) -> list[str]:
+    return [
+        str(program),
+        f"--etcd-servers={etcd}",
+        f"--secure-port={port}",
+        "--bind-address=127.0.0.1",
+        f"--tls-cert-file={folder / 'server.crt'}",
+        f"--tls-private-key-file={folder / 'server.key'}",
+        f"--client-ca-file={folder / 'ca.crt'}",
+        f"--token-auth-file={folder / 'tokens.csv'}",
+        f"--service-account-key-file={folder / 'server.key'}",
+        f"--service-account-signing-key-file={folder / 'server.key'}",
+        "--service-account-issuer=https://kubernetes.default.svc",
+        "--service-cluster-ip-range=10.96.0.0/16",
+        "--authorization-mode=RBAC",
+        "--disable-admission-plugins=ServiceAccount,TaintNodesByCondition",
+        "--endpoint-reconciler-type=none",
+        f"--cert-dir={folder / 'certificates'}",
+    ]
+
+
+def _kwok(program: Path, folder: Path) -> list[str]:
+    return [
+        str(program),
+        f"--kubeconfig={folder / 'kubeconfig'}",
+        f"--config={folder / 'kwok.yaml'}",
+        "--manage-all-nodes=true",
+        "--node-lease-duration-seconds=0",
+        "--server-address=",
+    ]
+
+
+def _write_kubeconfig(plane: ControlPlane) -> None:
+    cluster = {"server": plane.address, "certificate-authority": str(plane.folder / "ca.crt")}
+    content = {
+        "apiVersion": "v1",
+        "kind": "Config",
+        "current-context": "lab",
+        "clusters": [{"name": "lab", "cluster": cluster}],
+        "users": [{"name": "admin", "user": {"token": plane.token}}],
+        "contexts": [{"name": "lab", "context": {"cluster": "lab", "user": "admin"}}],
+    }
+    plane.kubeconfig.write_text(yaml.safe_dump(content))
+    plane.kubeconfig.chmod(0o600)
+
+
+def _certificates(folder: Path) -> None:
+    """A certificate authority of our own, and the API server's certificate."""
+    import datetime
+    import ipaddress
+
+    now = datetime.datetime.now(datetime.UTC)
+    authority_key, key = (rsa.generate_private_key(65537, 2048) for _ in range(2))
+
+    def builder(name: str) -> x509.CertificateBuilder:
+        return (
+            x509.CertificateBuilder()
+            .subject_name(x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, name)]))
+            .issuer_name(x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "lab")]))
+            .serial_number(x509.random_serial_number())
+            .not_valid_before(now - datetime.timedelta(hours=1))
+            .not_valid_after(now + datetime.timedelta(days=2))
+        )
+
+    authority = (
+        builder("lab")
+        .public_key(authority_key.public_key())
+        .add_extension(x509.BasicConstraints(ca=True, path_length=None), critical=True)
+        .sign(authority_key, hashes.SHA256())
+    )
+    names = [x509.DNSName("localhost"), x509.IPAddress(ipaddress.ip_address("127.0.0.1"))]
+    server = (
+        builder("kube-apiserver")
+        .public_key(key.public_key())
+        .add_extension(x509.SubjectAlternativeName(names), critical=False)
+        .sign(authority_key, hashes.SHA256())
+    )
+    for name, certificate in (("ca.crt", authority), ("server.crt", server)):
+        (folder / name).write_bytes(certificate.public_bytes(serialization.Encoding.PEM))
+    private = key.private_bytes(
+        serialization.Encoding.PEM, serialization.PrivateFormat.TraditionalOpenSSL, serialization.NoEncryption()
+    )
+    (folder / "server.key").write_bytes(private)
+
+
+def _stage(name: str, kind: str, selector: list[dict[str, Any]], following: dict[str, Any]) -> dict[str, Any]:
+    return {
+        "apiVersion": "kwok.x-k8s.io/v1alpha1",
+        "kind": "Stage",
+        "metadata": {"name": name},
+        "spec": {
+            "resourceRef": {"apiGroup": "v1", "kind": kind},
+            "selector": {"matchExpressions": selector},
+            "next": following,
+        },
+    }
+
+
+def _is(key: str, *values: str) -> dict[str, Any]:
+    return {"key": key, "operator": "In", "values": list(values)}
+
+
+def _exists(key: str, there: bool = True) -> dict[str, Any]:
+    return {"key": key, "operator": "Exists" if there else "DoesNotExist"}
+
+
+_RUNNING = """
+{{ $now := Now }}
+conditions:
+- lastTransitionTime: {{ $now | Quote }}
+  status: "True"
+  type: Initialized
+- lastTransitionTime: {{ $now | Quote }}
+  status: "True"
+  type: Ready
+- lastTransitionTime: {{ $now | Quote }}
+  status: "True"
+  type: ContainersReady
+containerStatuses:
+{{ range .spec.containers }}
+- image: {{ .image | Quote }}
+  name: {{ .name | Quote }}
+  ready: true
+  restartCount: 0
+  state:
+    running:
+      startedAt: {{ $now | Quote }}
+{{ end }}
+phase: Running
+startTime: {{ $now | Quote }}
+podIP: 10.0.0.1
+"""
+_DONE = """
+{{ $now := Now }}
+containerStatuses:
+{{ range .spec.containers }}
+- image: {{ .image | Quote }}
+  name: {{ .name | Quote }}
+  ready: false
+  restartCount: 0
+  state:
+    terminated:
+      exitCode: 0
+      finishedAt: {{ $now | Quote }}
+      reason: Completed
+      startedAt: {{ $now | Quote }}
+{{ end }}
+phase: Succeeded
+"""
+_RUNS_FOR = '.metadata.annotations["lab/runs-for"]'
+STAGES = [
+    _stage(
+        "pod-starts",
+        "Pod",
+        [_exists(".metadata.deletionTimestamp", False), _exists(".status.podIP", False), _exists(".spec.nodeName")],
+        {"statusTemplate": _RUNNING},
+    ),
+    {
+        **(
+            done := _stage(
+                "pod-ends",
+                "Pod",
+                [
+                    _exists(".metadata.deletionTimestamp", False),
+                    _is(".status.phase", "Running"),
+                    _exists(_RUNS_FOR),
+                ],
+                {"statusTemplate": _DONE},
+            )
+        ),
+        "spec": {
+            **done["spec"],
+            "delay": {"durationMilliseconds": 1000, "durationFrom": {"expressionFrom": _RUNS_FOR}},
+        },
+    },
+    _stage(
+        "pod-goes",
+        "Pod",
+        [_exists(".metadata.deletionTimestamp"), _exists(".spec.nodeName")],
+        {"finalizers": {"empty": True}, "delete": True},
+    ),
+]
+"""What kwok's nodes do with pods: start them at once, let those end that say for how long they run, and let go of deleted ones."""
+
+
+def node(
+    name: str, *, cpu: str = "32", memory: str = "128Gi", gpus: int = 0, labels: dict[str, str] | None = None
+) -> Any:
+    """A node with its status; without a node controller it stays ready."""
+    room = {"cpu": cpu, "memory": memory, "pods": "110", **({"nvidia.com/gpu": str(gpus)} if gpus else {})}
+    return {
+        "apiVersion": "v1",
+        "kind": "Node",
+        "metadata": {"name": name, "labels": {"kubernetes.io/hostname": name, **(labels or {})}},
+        "status": {
+            "capacity": room,
+            "allocatable": room,
+            "conditions": [{"type": "Ready", "status": "True", "reason": "KubeletReady"}],
+        },
+    }
