@@ -89,9 +89,11 @@ SUPPORT = (
     ),
     Support(
         "ResourceQuota",
-        ("queue_manager",),
-        "`hard` limits what gangs of the namespace may be let in with",
-        "quotas with scopes; pods without a gang",
+        ("admission", "cluster_gateway", "queue_manager"),
+        "`hard` limits what gangs of the namespace may be let in with, of the pods that `scopes` and `scopeSelector` choose "
+        "(Terminating, NotTerminating, BestEffort, NotBestEffort, PriorityClass, CrossNamespacePodAffinity); numbers of other "
+        "objects and `requests.storage` limit what may be created; `status` shows what is used",
+        "the scope VolumeAttributesClass; pods without a gang are counted and not kept out",
     ),
     Support(
         "PriorityClass.scheduling.k8s.io",

@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import groupby, islice
 
-from kube import Edit, Event, Events, Key, Manifest, Object, Outcome, Store, are_alike
+from kube import Edit, Event, Events, Key, Manifest, Object, Outcome, Store, are_alike, keys_of
 from kube.bindings import BoundBodies, with_node, without_node
 from tidegate.codec.blobs import BlobReader, BlobWriter
 from tidegate.codec.garbage import keep_all, no_collection
@@ -99,43 +99,44 @@ def fold(store: Store, message: fact_pb2.ChangeSet, revision: int, interest: Int
         kind = kinds[change.kind]
         if change.fresh and interest and not interest(kind, blobs.get(change.metadata)):
             continue
-        keys = [Key(kind, change.namespace, name) for name in change.names or (change.name,)]
         if change.removed:
+            keys = keys_of(kind, change.namespace, change.names or (change.name,))
             events.add_all(gone for key in keys if (gone := store.remove(key)) is not None)
         elif change.fresh:
-            _lay_fresh(store, change, keys, blobs, revision, events)
+            _lay_fresh(store, change, kind, blobs, revision, events)
         else:
-            _lay_over(store, change, keys, blobs, revision, events, all_kept=interest is None)
+            _lay_over(store, change, kind, blobs, revision, events, all_kept=interest is None)
     return events
 
 
 def _lay_fresh(
-    store: Store, change: fact_pb2.Change, keys: Sequence[Key], blobs: BlobReader, revision: int, events: Events
+    store: Store, change: fact_pb2.Change, kind: str, blobs: BlobReader, revision: int, events: Events
 ) -> None:
-    """Store the objects of ``keys``, which are new."""
+    """Store objects that are new."""
     part, revision, spec_revision = blobs.get, change.revision or revision, change.spec_revision or revision
     metadata, body, status = part(change.metadata), part(change.body), part(change.status)
+    keys = keys_of(kind, change.namespace, change.names or (change.name,))
     uids, nodes = change.uids or (change.uid,), change.nodes or (change.node,) * len(keys)
     bound = BoundBodies()
     versions = [
         Object(key, uid, metadata, bound.on(body, node) if node else body, status, revision, spec_revision)
         for key, uid, node in zip(keys, uids, nodes, strict=True)
     ]
-    happened = store.put_all(keys[0].kind, versions)
+    happened = store.put_all(kind, versions)
     (events.add_run if all(event.old is None for event in happened) else events.add_all)(happened)
 
 
 def _lay_over(
     store: Store,
     change: fact_pb2.Change,
-    keys: Sequence[Key],
+    kind: str,
     blobs: BlobReader,
     revision: int,
     events: Events,
     *,
     all_kept: bool,
 ) -> None:
-    """Store the new version of each of ``keys``: what changed is laid over what was, and what they share stays shared.
+    """Store new versions: what changed is laid over what was, and what they share stays shared.
 
     Objects that are not there are passed over, unless all are kept.
     """
@@ -143,17 +144,15 @@ def _lay_over(
     metadata, body, status = (
         part(number) if number else None for number in (change.metadata, change.body, change.status)
     )
-    uids, nodes = change.uids or (change.uid,), change.nodes or (change.node,) * len(keys)
+    names = change.names or (change.name,)
+    uids, nodes = change.uids or (change.uid,), change.nodes or (change.node,) * len(names)
     only_status = not (change.metadata or change.body or change.node or change.nodes)
-    bound = BoundBodies()
-    there = store.of_kind(keys[0].kind)
-    known: list[Object] = []
+    bound, known = BoundBodies(), list[Object]()
     versions: list[Object] = []
-    for key, uid, node in zip(keys, uids, nodes, strict=True):
-        old = there.get(key)
+    for old, name, uid, node in zip(store.found(kind, change.namespace, names), names, uids, nodes, strict=True):
         if old is None:
             if all_kept:
-                whole = bound.on(body or {}, node) if node else body
+                key, whole = Key(kind, change.namespace, name), bound.on(body or {}, node) if node else body
                 versions.append(Object(key, uid, metadata, whole, status, revision, spec_revision))
             continue
         known.append(old)
@@ -169,8 +168,9 @@ def _lay_over(
                 old.spec_revision if only_status else spec_revision,
             )
         )
-    happened = store.put_all(keys[0].kind, versions)
-    alike = len(known) == len(versions) > 0 and are_alike(known) and [item.uid for item in known] == list(uids)
+    happened = store.put_all(kind, versions)
+    several = len(set(names)) == len(names) == len(known)
+    alike = several and are_alike(known) and [item.uid for item in known] == list(uids)
     (events.add_run if alike else events.add_all)(happened)
 
 

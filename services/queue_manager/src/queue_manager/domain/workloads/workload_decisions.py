@@ -4,6 +4,7 @@ import json
 from collections.abc import Iterator, Sequence
 
 from kube import Decision, Manifest, Mutation, Object, Verb
+from kube.words import counted
 from queue_manager.domain.cohorts.flavor_choice import Verdict, WaitReason
 from queue_manager.domain.cohorts.grant import ADMISSION, RESERVATION, Admission
 from queue_manager.domain.gates.groups import ADMITTED, INQUEUE, PENDING
@@ -109,7 +110,7 @@ def job_grown(workload: Workload, item: Object, admission: Admission) -> Decisio
         annotations[PARALLELISM] = None
     template = {"metadata": {"annotations": {ADMISSION: text}}}
     patch = {"metadata": {"annotations": annotations}, "spec": {"parallelism": size, "template": template}}
-    return _grown(workload, patch, f"{size} pods")
+    return _grown(workload, patch, counted(size, "pod"))
 
 
 def _grown(workload: Workload, patch: Manifest, what: str) -> Decision:
