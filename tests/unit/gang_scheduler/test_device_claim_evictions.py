@@ -146,3 +146,28 @@ def test_the_cheapest_users_go(new_toy: Any, raw: Any, devices: int, count: int,
         return
     cost = {gone: (max(placed[name][0] for name in gone), len(gone)) for gone in sets}
     assert cost[tuple(name for name in placed if name in toy.evicted)] == min(cost.values())
+
+
+def test_devices_that_come_free_one_by_one_are_kept_for_whom_they_were_freed(new_toy: Any) -> None:
+    """Somebody less important waits for a device, too: it must not take the first one that comes free."""
+    toy = new_toy(lingering=True)
+    toy.node("n", cpu=8)
+    devices_on(toy, "n", gpu("g0"), gpu("g1"))
+    gpu_class(toy)
+    for name in ("a", "b"):
+        claim(toy, f"of-{name}", ask())
+        pod(toy, name, f"of-{name}", priority=1)
+    toy.settle()
+    claim(toy, "mine", ask(count=2))
+    pod(toy, "high", "mine", priority=5)
+    claim(toy, "small", ask())
+    pod(toy, "other", "small", priority=1)
+    toy.settle()
+    assert sorted(toy.evicted) == ["a", "b"]
+    toy.gone("a")
+    toy.settle()
+    assert not toy.where("other")
+    toy.gone("b")
+    toy.settle()
+    assert (toy.where("high"), toy.where("other")) == ("n", "")
+    assert sorted(toy.evicted) == ["a", "b"]

@@ -164,7 +164,7 @@ def test_missing_members_of_a_role_are_counted(toy: Any) -> None:
     toy.pods("g", 2, group="g", role="w", cpu=1)
     toy.settle()
     answer = toy.explain("PodGroup", "g")
-    assert answer["rule"] == "NotEnoughTasks" and "0 of the 1 pods of role ps" in answer["message"]
+    assert answer["rule"] == "NotEnoughTasks" and "0 of the 1 pod of role ps" in answer["message"]
     assert "have the missing pods created" in ways(answer)
 
 

@@ -15,6 +15,7 @@ from gang_scheduler.domain.pods.pod_record import PodRecord
 from kube import Decision, Manifest, Mutation, Object, Verb
 from kube.devices import RESERVATION
 from kube.volumes import SELECTED_NODE
+from kube.words import counted, verb
 
 NAMED = 8
 """So many pods or nodes are named in a message."""
@@ -50,8 +51,8 @@ def placed(turn: Turn, names: Sequence[str], uids: Mapping[str, str], now: int) 
             else BOUND_ALONE.format(turn.steps[0].records[0].key.name)
         )
         return Decision("GangPlaced", lead.key, lead.uid, "MinimumPlaced", message, tuple(mutations))
-    who = "1 more pod" if total == 1 else f"{total} more pods"
-    message = f"{who} of {lead.name} {'is' if total == 1 else 'are'} bound"
+    who = counted(total, "more pod")
+    message = f"{who} of {lead.name} {verb(total)} bound"
     return Decision("SurplusPlaced", lead.key, lead.uid, "RoomForMore", message, tuple(mutations))
 
 
@@ -59,8 +60,8 @@ def released(claim: Object, patch: Manifest) -> Decision:
     """A resource claim is no longer for pods that have ended; nobody's devices go back to all."""
     kept = len(patch["reservedFor"] or ())
     gone = len(users_of(claim)) - kept
-    rest = f"{kept} pods still have it" if kept else "its devices are free"
-    message = f"resource claim {claim.name} was reserved for {gone} pods that have ended; {rest}"
+    rest = f"{counted(kept, 'pod')} still {verb(kept, 'has', 'have')} it" if kept else "its devices are free"
+    message = f"resource claim {claim.name} was reserved for {counted(gone, 'pod')} that {verb(gone, 'has', 'have')} ended; {rest}"
     mutations = (Mutation(Verb.STATUS, claim.key, claim.uid, None, patch),)
     return Decision("ClaimReleased", claim.key, claim.uid, "PodsEnded", message, mutations)
 
@@ -176,5 +177,5 @@ def _eviction_words(lead: Group, plan: Plan) -> str:
     nodes = sorted({node for _, node in plan.claim.places.values()})
     on = ", ".join(nodes[:NAMED]) + (" and others" if len(nodes) > NAMED else "")
     ground = f"queue {lead.queue} takes back what it deserves" if plan.reclaimed else f"it has priority {plan.priority}"
-    count = "1 pod is" if len(pods) == 1 else f"{len(pods)} pods are"
+    count = f"{counted(len(pods), 'pod')} {verb(len(pods))}"
     return f"{count} evicted for {lead.id.namespace}/{lead.name} to start on {on}, as {ground}: {', '.join(pods[:NAMED])}{more}"

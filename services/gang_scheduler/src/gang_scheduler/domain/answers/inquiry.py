@@ -11,6 +11,7 @@ from gang_scheduler.domain.gangs.groups import Group
 from gang_scheduler.domain.gangs.statuses import condition_of
 from gang_scheduler.domain.pods.pod_record import PodRecord, Standing
 from kube import Key, Manifest
+from kube.words import counted, verb
 
 
 def explain(k: Knowledge, arguments: Manifest) -> Manifest:
@@ -75,8 +76,7 @@ def _group(k: Knowledge, group: Group) -> Manifest:
         if group.started:
             answer["verdict"] = "Placed"
     elif any(record.node for record in group.members.values()):
-        pods = "1 pod" if group.live == 1 else f"{group.live} pods"
-        message = f"{pods} of {group.name} {'is' if group.live == 1 else 'are'} placed"
+        message = f"{counted(group.live, 'pod')} of {group.name} {verb(group.live)} placed"
         answer |= {"verdict": "Placed", "rule": "", "message": message}
     elif group.counts[Standing.HELD]:
         message = f"all waiting pods of {group.name} are held back"

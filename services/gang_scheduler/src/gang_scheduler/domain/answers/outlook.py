@@ -20,6 +20,7 @@ from gang_scheduler.domain.line.trial import Trial
 from gang_scheduler.domain.line.waiting_line import Unit
 from gang_scheduler.domain.pods.pod_record import PodRecord
 from kube import Key, Manifest, rfc3339
+from kube.words import counted, verb
 
 MOST_PODS = 1_000
 NAMED = 5
@@ -46,7 +47,9 @@ class Outlook:
             return self._promised(promise)
         placed = sum(1 for _ in self.knowledge.cluster.placed())
         if placed > MOST_PODS:
-            return {"outlook": f"not looked into here, as {placed} pods are placed; `tidegate whatif KIND/NAME` does"}
+            return {
+                "outlook": f"not looked into here, as {counted(placed, 'pod')} {verb(placed)} placed; `tidegate whatif KIND/NAME` does"
+            }
         return self._after() | ({} if self._is_surplus() else self._evictable())
 
     def _is_surplus(self) -> bool:
@@ -144,7 +147,7 @@ class Outlook:
         attempts = Attempts(self.knowledge.cluster.room, self.trial)
         priority = max(group.priority(self.knowledge.cluster.classes) for group in self.groups)
         lead = self.groups[0]
-        if lead.started:
+        if lead.open:
             return Wish([lead], self.records, priority, lambda: attempts.adds(lead, self.records))
         return Wish(self.groups, self.records, priority, lambda: attempts.starts(self.groups))
 

@@ -25,7 +25,7 @@ from gang_scheduler.domain.dra.requests import (
     users_of,
     wanted,
 )
-from gang_scheduler.domain.dra.slices import text_of
+from gang_scheduler.domain.dra.slices import DeviceId, text_of
 from gang_scheduler.domain.nodes.node_table import NodeTable
 from gang_scheduler.domain.nodes.vectors import Mask
 from gang_scheduler.domain.pods.pod_shape import PodShape
@@ -43,6 +43,12 @@ class Grant(NamedTuple):
     claim: Object
     users: tuple[Manifest, ...]
     allocation: Manifest | None
+
+    @property
+    def devices(self) -> tuple[DeviceId, ...]:
+        """What it gets that is no fact yet, for itself."""
+        holding = holding_of(self.allocation)
+        return holding.devices if holding is not None else ()
 
 
 @dataclass(slots=True)
@@ -72,6 +78,9 @@ class ClaimBook:
 
     _absent: set[str] = field(default_factory=set)
     """The uids of pods that are taken for gone."""
+
+    _kept: frozenset[DeviceId] = frozenset()
+    """Devices that are kept for somebody, free or not yet."""
 
     _held: dict[Key, Holding] = field(default_factory=dict)
     _fits: dict[int, _Fit] = field(default_factory=dict)
@@ -161,6 +170,12 @@ class ClaimBook:
             self._absent.discard(pod.uid)
             for key in self.keys_of(pod):
                 self._renew(key)
+
+    def keep(self, devices: frozenset[DeviceId]) -> None:
+        """Keep these devices for somebody, instead of those that were kept before."""
+        changed, self._kept = self._kept ^ devices, devices
+        for device in sorted(changed):
+            self.pools.note(device)
 
     def reserved_for(self, uids: AbstractSet[str]) -> bool:
         """Whether any claim is reserved for one of these pods, gone or not."""
@@ -292,8 +307,12 @@ class ClaimBook:
         return self._allocator(slot).allocate(asked) or []
 
     def _allocator(self, slot: int) -> Allocator:
-        pools = self.pools
-        taken = pools.users.__contains__
+        pools, kept = self.pools, self._kept
+        users = pools.users
+
+        def taken(device: DeviceId) -> bool:
+            return device in users or device in kept
+
         return Allocator(pools.on(slot), pools.classes, taken, pools.left, pools.sharers, pools.drawn)
 
     def _wanted(self, text: str) -> Wanted:

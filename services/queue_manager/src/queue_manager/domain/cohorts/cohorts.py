@@ -4,6 +4,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from collections.abc import Set as AbstractSet
 
 from kube import Decision, Event, Key, Manifest, Outcome, Verb
+from kube.words import counted
 from queue_manager.domain.cohorts.account import Accounts
 from queue_manager.domain.cohorts.cluster_queue import (
     CHECK,
@@ -256,7 +257,7 @@ class Cohorts:
             message = f"ClusterQueue {queue} gives {chosen or 'leave'}"
             count = sum(part.size for part in admission.sets)
             if shape.sets and count < workload.size:
-                message += f", for {count} of {workload.size} pods"
+                message += f", for {count} of {counted(workload.size, 'pod')}"
             found = (admission, grant_patch(workload, item, admission), message)
             if alike:
                 if len(self._grants) >= _KEPT:

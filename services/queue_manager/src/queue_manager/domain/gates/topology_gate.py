@@ -23,7 +23,7 @@ class TopologyGate:
         self._members: dict[Key, dict[Key, PodSet]] = {}
         self._started = False
         self._unread: dict[Key, Object] | None = {}
-        """All pods, as long as no flavor has a topology: where they are matters to nobody then."""
+        """All pods on nodes, as long as no flavor has a topology: where they are matters to nobody then."""
 
     def fold_node(self, event: Event) -> None:
         """Take in a change of a node."""
@@ -35,9 +35,9 @@ class TopologyGate:
         if self._unread is None:
             for event in run:
                 self._nodes.fold_pod(event)
-        elif new is not None:
-            self._unread.update((event.key, event.object) for event in run)
-        else:
+        elif new is not None and new.spec.get("nodeName"):
+            self._unread.update({event.key: event.object for event in run})
+        elif old is not None and old.spec.get("nodeName"):
             for event in run:
                 self._unread.pop(event.key, None)
         if old is not None and new is not None and old.metadata is new.metadata:

@@ -4,12 +4,13 @@ import json
 from collections.abc import Iterator, Sequence
 
 from kube import Decision, Manifest, Mutation, Object, Verb
+from kube.words import counted
 from queue_manager.domain.cohorts.flavor_choice import Verdict, WaitReason
 from queue_manager.domain.cohorts.grant import ADMISSION, RESERVATION, Admission
 from queue_manager.domain.gates.groups import ADMITTED, INQUEUE, PENDING
 from queue_manager.domain.gates.members import LOCAL_QUEUE
 from queue_manager.domain.gates.waiting import condition
-from queue_manager.domain.workloads.job_workload import JOB, OF_JOB, PARALLELISM, wanted_parallelism
+from queue_manager.domain.workloads.job_workload import JOB, OF_JOB, PARALLELISM, gang_mark, wanted_parallelism
 from queue_manager.domain.workloads.workload import RESERVED, REVOKED, Workload
 
 GROUP_ADMITTED = "GroupAdmitted"
@@ -36,7 +37,7 @@ def grant_patch(workload: Workload, item: Object | None, admission: Admission) -
         annotations[PARALLELISM] = str(wanted)
         spec["parallelism"] = count
     labels = {LOCAL_QUEUE: workload.local_queue}
-    gang = f"Job/{workload.key.name}/{count}" if workload.shape.podsets and admission.levels else "Job"
+    gang = gang_mark(item, count) if workload.shape.podsets and admission.levels else "Job"
     spec["template"] = {"metadata": {"labels": labels, "annotations": {ADMISSION: text, OF_JOB: gang}}}
     return {"metadata": {"annotations": annotations}, "spec": spec}
 
@@ -109,7 +110,7 @@ def job_grown(workload: Workload, item: Object, admission: Admission) -> Decisio
         annotations[PARALLELISM] = None
     template = {"metadata": {"annotations": {ADMISSION: text}}}
     patch = {"metadata": {"annotations": annotations}, "spec": {"parallelism": size, "template": template}}
-    return _grown(workload, patch, f"{size} pods")
+    return _grown(workload, patch, counted(size, "pod"))
 
 
 def _grown(workload: Workload, patch: Manifest, what: str) -> Decision:
