@@ -101,7 +101,7 @@ FIELDS = (
     ("jobs of Volcano and Kubeflow, JobSet", "spec", "users"),
     ("jobs of Volcano and Kubeflow, JobSet", "status", "job_controller"),
     ("Command", "existence", "users; whom it is for deletes it"),
-    ("Deployment, ReplicaSet, StatefulSet, DaemonSet, Job, CronJob", "status", "cluster_gateway"),
+    ("Deployment, ReplicaSet, StatefulSet, DaemonSet, Job, CronJob, ResourceQuota", "status", "cluster_gateway"),
     ("Node", "inventory, labels and annotations of the agent", "node_agent"),
     ("NodeMetric", "everything", "cluster_gateway, from the reports of node_agent"),
     ("Node", "the condition `Ready` of a silent node", "cluster_gateway"),

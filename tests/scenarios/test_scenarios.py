@@ -1,4 +1,4 @@
-"""Every scenario, run against the whole system in virtual time."""
+"""Every scenario, the shared ones and our own, run against the whole system in virtual time."""
 
 from pathlib import Path
 
@@ -10,7 +10,7 @@ from testing.scenarios.report import line
 from testing.scenarios.run import run_scenario
 
 HERE = Path(__file__).parent
-CASES = {f"{path.parent.name}/{path.stem}": path for path in scenario_files([HERE / "cases"])}
+CASES = {f"{path.parent.name}/{path.stem}": path for path in scenario_files([HERE / "cases", HERE / "own"])}
 KNOWN = load_known_differences(HERE / "known_differences.yaml")
 
 

@@ -89,7 +89,7 @@ FAULTS = {
     ),
     "the scheduler looks at the pod": (
         "gang_scheduler",
-        lambda patch: raising(Cluster, "fold_pod", lambda _, event: event.key.name, patch, halfway=True),
+        lambda patch: raising(Cluster, "fold_pods", lambda _, run: str(run[0].key.name), patch, halfway=True),
     ),
     "the gate judges the group": ("queue_manager", lambda patch: raising(Gate, "judge", _group, patch, halfway=True)),
     "the books take the group": (

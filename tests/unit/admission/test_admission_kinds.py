@@ -34,6 +34,11 @@ def thing(kind: str, name: str = "x", **parts: Any) -> dict[str, Any]:
     return {"apiVersion": API.get(kind, "v1"), "kind": kind, "metadata": metadata, **parts}
 
 
+def scoped(name: str, operator: str, *values: str) -> dict[str, Any]:
+    item = {"scopeName": name, "operator": operator, **({"values": list(values)} if values else {})}
+    return {"hard": {"pods": 1}, "scopeSelector": {"matchExpressions": [item]}}
+
+
 @pytest.mark.parametrize(
     ("kind", "spec", "wanted"),
     [
@@ -96,6 +101,11 @@ def test_what_is_left_out_is_filled_in(gate: Any, kind: str, spec: dict[str, Any
         ("PodDisruptionBudget", {"minAvailable": 1, "maxUnavailable": 1}, "spec.maxUnavailable"),
         ("PodDisruptionBudget", {"minAvailable": "half"}, "spec.minAvailable"),
         ("ResourceQuota", {"hard": {"requests.cpu": "-1"}}, 'spec.hard["requests.cpu"]'),
+        ("ResourceQuota", {"scopes": ["Sometimes"]}, "spec.scopes[0]"),
+        ("ResourceQuota", {"scopes": ["BestEffort", "NotBestEffort"]}, "spec.scopes[1]"),
+        ("ResourceQuota", scoped("Terminating", "In", "x"), "spec.scopeSelector.matchExpressions[0].operator"),
+        ("ResourceQuota", scoped("PriorityClass", "In"), "spec.scopeSelector.matchExpressions[0].values"),
+        ("ResourceQuota", scoped("PriorityClass", "Exists", "x"), "spec.scopeSelector.matchExpressions[0].values"),
         ("PersistentVolumeClaim", {"accessModes": ["ReadWriteOnce"]}, "spec.resources.requests.storage"),
         ("Cohort", {"parentName": "x"}, "spec.parentName"),
         ("LocalQueue", {}, "spec.clusterQueue"),
@@ -103,6 +113,29 @@ def test_what_is_left_out_is_filled_in(gate: Any, kind: str, spec: dict[str, Any
 )  # fmt: skip
 def test_what_cannot_work_is_refused_by_field(gate: Any, kind: str, spec: dict[str, Any], path: str) -> None:
     assert path in gate.wrong(thing(kind, spec=spec))
+
+
+def test_an_object_for_which_a_quota_has_no_room_is_refused_with_the_numbers(gate: Any) -> None:
+    def claim(name: str, size: str) -> dict[str, Any]:
+        spec = {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": size}}}
+        return thing("PersistentVolumeClaim", name, spec=spec)
+
+    gate.apply(thing("ResourceQuota", "rq", spec={"hard": {"count/configmaps": 1, "requests.storage": "3Gi"}}))
+    gate.apply(thing("ResourceQuota", "pods", spec={"hard": {"count/configmaps": 0}, "scopes": ["BestEffort"]}))
+    gate.apply(thing("ConfigMap", "a"))
+    gate.apply(thing("ConfigMap", "a", data={"x": "y"}))
+    assert "metadata.namespace" in gate.wrong(thing("ConfigMap", "b"))
+    gate.apply(claim("c", "2Gi"))
+    with pytest.raises(Rejected, match=r"quota rq of the namespace: needs requests.storage 2Gi, 2Gi of 3Gi used"):
+        gate.apply(claim("d", "2Gi"))
+    gate.apply(claim("d", "1Gi"))
+
+
+def test_a_quota_for_a_scope_that_is_not_heeded_is_let_in_with_a_warning(gate: Any) -> None:
+    gate.apply(thing("ResourceQuota", spec=scoped("PriorityClass", "In", "high")))
+    assert not gate.warnings
+    gate.apply(thing("ResourceQuota", spec={"hard": {}, "scopes": ["VolumeAttributesClass"]}))
+    assert [warning.partition(":")[0] for warning in gate.warnings] == ["spec.scopes[0]"]
 
 
 @pytest.mark.parametrize(

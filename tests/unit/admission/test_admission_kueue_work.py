@@ -133,3 +133,24 @@ def test_an_update_neither_changes_nor_drops_what_an_object_holds(gate: Any) -> 
         again = copy.deepcopy(manifest)
         again["metadata"]["annotations"] = given
         assert gate.apply(again)["metadata"]["annotations"] == {MARK: "{}"}
+
+
+@pytest.mark.parametrize(("holds", "suspended"), [(True, True), (True, False), (False, False)])
+def test_a_job_stays_in_its_queue_while_it_holds_quota_or_runs(gate: Any, holds: bool, suspended: bool) -> None:
+    label = "kueue.x-k8s.io/queue-name"
+    spec = {"template": {"spec": {"containers": [CONTAINER], "restartPolicy": "Never"}}}
+    job = made("Job", "batch/v1", spec=spec)
+    job["metadata"]["labels"] = {label: "q"}
+    stored = gate.apply(job)
+    moved = copy.deepcopy(stored)
+    moved["metadata"]["labels"] = {label: "other"}
+    assert gate.apply(moved)["metadata"]["labels"] == {label: "other"}
+
+    held = copy.deepcopy(stored)
+    held["metadata"]["annotations"] = {MARK: "{}"} if holds else {}
+    held["spec"]["suspend"] = suspended
+    gate.store.put(from_manifest(held, uid="u"))
+    assert f'metadata.labels["{label}"]' in gate.wrong(moved)
+    left = copy.deepcopy(stored)
+    left["metadata"]["labels"] = {}
+    assert f'metadata.labels["{label}"]' in gate.wrong(left)

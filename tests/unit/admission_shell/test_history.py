@@ -7,10 +7,12 @@ import pytest
 
 from admission.history import History
 from admission.view import View
+from admission.writes import Writes
 from kube import Decision, Edit, Key, Outcome
 from tidegate import subjects
 from tidegate.codec.decisions import CommitHead, encode_commit
 from tidegate.codec.facts import FactSet, encode
+from tidegate.fact.v1 import fact_pb2
 
 JOB = Key("Job.batch.volcano.sh", "default", "a")
 GARBAGE = b"\xff\xff not a message"
@@ -134,3 +136,15 @@ def test_what_somebody_has_read_already_is_noted_once_and_not_read_again(told: T
         write(name)
         assert len(readers) == 1
     assert [one.about.name for one in told.history.writes.newest("", None, 9)] == ["past", "first", "second", "third"]
+
+
+def test_only_the_newest_writes_are_kept_each_object_counted(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of objects that were written alike each is told of by itself, and the oldest ones go first."""
+    monkeypatch.setattr("admission.writes.KEPT", 3)
+    writes = Writes()
+    for revision, names in enumerate(("ab", "cd", "e"), 1):
+        edits = tuple(Edit(JOB._replace(name=name), name, {}, {}, {}, fresh=True, actor="ada") for name in names)
+        writes.note(fact_pb2.ChangeSet.FromString(encode(FactSet(5, edits))), revision)
+        assert len(writes.newest("", None, 9)) <= 3
+    assert [(one.about.name, one.revision) for one in writes.newest("", None, 9)] == [("c", 2), ("d", 2), ("e", 3)]
+    assert [one.message for one in writes.newest("", JOB._replace(name="d"), 9)] == ["ada created Job d"]

@@ -2,6 +2,7 @@
 
 import asyncio
 import gc
+import itertools
 import weakref
 from collections.abc import Iterator
 
@@ -67,6 +68,28 @@ def test_a_cycle_that_ended_later_is_found_when_the_process_is_quiet(monkeypatch
     loop.advance(31_000)
     assert seen() is not None, "the process was busy"
     loop.advance(30_000)
+    assert seen() is None
+    task.cancel()
+    loop.settle()
+    loop.close()
+    asyncio.set_event_loop(None)
+
+
+def test_a_process_that_is_never_quiet_looks_through_everything_once_an_hour(monkeypatch: pytest.MonkeyPatch) -> None:
+    garbage.search_in_steps()
+    made, seen = cycle()
+    state = [[number] for number in range(2 * garbage.STEP)]
+    del made
+    monkeypatch.setattr(garbage, "MANY_STEPS", 2)
+    busy = itertools.count(0.0, garbage.QUIET_SECONDS)
+    monkeypatch.setattr(garbage.time, "process_time", lambda: next(busy))
+    loop = VirtualLoop()
+    task = loop.create_task(garbage.search_when_quiet())
+    loop.settle()
+    state += [[number] for number in range(3 * garbage.STEP)]
+    loop.advance(int(garbage.OVERDUE_SECONDS - garbage.QUIET_SECONDS) * 1000)
+    assert seen() is not None
+    loop.advance(int(2 * garbage.QUIET_SECONDS) * 1000)
     assert seen() is None
     task.cancel()
     loop.settle()

@@ -269,6 +269,16 @@ def test_a_simulated_pod_answers_what_it_is_asked_once_it_is_ready(pretending: A
     assert not has_condition(rig.pod("q").status, "a.dev/web")
 
 
+def test_pods_that_are_gone_before_they_would_have_started_start_nowhere(pretending: Any) -> None:
+    rig = pretending
+    rig.write(*(pod(name, "sim", metadata={"annotations": {"simulate/termination": "0s"}}) for name in "ab"), pod("c"))
+    rig.loop.advance(500)
+    for name in "ab":
+        rig.delete(Key("Pod", "default", name))
+    rig.loop.advance(5_000)
+    assert rig.names("Pod") == ["c"] and rig.gateway.ready.is_set()
+
+
 def test_a_pods_own_times_win(pretending: Any) -> None:
     rig = pretending
     own = {"simulate/start": "500ms", "simulate/termination": "7s"}

@@ -373,3 +373,18 @@ def test_the_layout_is_read_from_what_koordinators_agent_reports() -> None:
     assert [cell.cpus for cell in layout.cells] == [(0, 2), (1, 3)]
     assert layout.core(0) == layout.core(2) != layout.core(1)
     assert tuple(layout_of({}, CpuWords(topology="nonsense"), 2500).cells[0].cpus) == (0, 1)
+
+
+def test_parts_of_cards_near_the_cpus_are_given_up_where_they_cost_another_pod_its_room() -> None:
+    numa = [{"cpus": f"{4 * at}-{4 * at + 3}", "memory": 6 * GIB} for at in range(2)]
+    gpus = [{"index": index, "memory": 8 * GIB, "numa": cell} for index, cell in ((0, 0), (1, 0), (2, 1))]
+    allocatable = ("cpu", 8000), ("volcano.sh/vgpu-number", 9)
+    devices = filled(NodeInventory(json.dumps({"numa": numa, "gpus": gpus}), allocatable, CpuWords("")), [])
+    devices.kept = 1
+    need = DeviceNeed(CardNeed("thirds", 2, 30, 0, 30), 1, NumaPolicy.NONE, 1000, 0)
+    room, chosen = devices.room(0), []
+    while allotment := room.choose(need):
+        room.charge(need, allotment, -1)
+        chosen.append(allotment.cards)
+    assert len(chosen) == int(devices.copies(need, ALL)[0]) == 4
+    assert chosen[0] == (0, 1), "near its CPUs while that costs nobody anything"

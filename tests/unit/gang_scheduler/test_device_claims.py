@@ -12,61 +12,9 @@ from gang_scheduler.domain.dra.allocator import Allocator
 from gang_scheduler.domain.dra.requests import wanted
 from gang_scheduler.domain.dra.slices import Device, DeviceId, slice_of, text_of
 from kube import Event, Key, Manifest, from_manifest
+from testing.device_claims import CLAIM, DRIVER, ask, claim, devices_on, dra, given_to, gpu, gpu_class, pod, users
 
-CLAIM = "ResourceClaim.resource.k8s.io"
 QUIET = settings(max_examples=200, deadline=None)
-DRIVER = "gpu.example.com"
-
-
-def dra(kind: str, name: str, spec: Manifest, **metadata: Any) -> Manifest:
-    return {
-        "apiVersion": "resource.k8s.io/v1",
-        "kind": kind,
-        "metadata": {"name": name, "namespace": "default", **metadata} if kind == "ResourceClaim" else {"name": name},
-        "spec": spec,
-    }
-
-
-def devices_on(toy: Any, node: str, *devices: Manifest, **more: Any) -> None:
-    pool = {"name": node, "generation": 1, "resourceSliceCount": 1}
-    spec = {"driver": DRIVER, "nodeName": node, "pool": pool, "devices": list(devices), **more}
-    toy.put(dra("ResourceSlice", f"{node}-slice", spec))
-
-
-def gpu(name: str, root: str = "a", **more: Any) -> Manifest:
-    return {"name": name, "attributes": {"root": {"string": root}}, "capacity": {"memory": {"value": "40Gi"}}, **more}
-
-
-def gpu_class(toy: Any, name: str = "gpu", expression: str = "true") -> None:
-    toy.put(dra("DeviceClass", name, {"selectors": [{"cel": {"expression": expression}}]}))
-
-
-def claim(toy: Any, name: str, *requests: Manifest, owner: str = "", **devices: Any) -> None:
-    metadata = {}
-    if owner:
-        uid = toy.store.get(Key("Pod", "default", owner)).uid
-        metadata = {
-            "ownerReferences": [{"apiVersion": "v1", "kind": "Pod", "name": owner, "uid": uid, "controller": True}]
-        }
-    toy.put(dra("ResourceClaim", name, {"devices": {"requests": list(requests), **devices}}, **metadata))
-
-
-def ask(name: str = "g", **exactly: Any) -> Manifest:
-    return {"name": name, "exactly": {"deviceClassName": "gpu", **exactly}}
-
-
-def pod(toy: Any, name: str, *claims: str, **parts: Any) -> None:
-    listed = [{"name": f"c{at}", "resourceClaimName": one} for at, one in enumerate(claims)]
-    toy.pods(name, requests={"cpu": 1}, resourceClaims=listed, **parts)
-
-
-def given_to(toy: Any, name: str) -> list[str]:
-    status = toy.store.get(Key(CLAIM, "default", name)).status
-    return [one["device"] for one in ((status.get("allocation") or {}).get("devices") or {}).get("results") or ()]
-
-
-def users(toy: Any, name: str) -> list[str]:
-    return [one["name"] for one in toy.store.get(Key(CLAIM, "default", name)).status.get("reservedFor") or ()]
 
 
 @pytest.fixture

@@ -148,6 +148,32 @@ def test_shares_fill_a_card_before_they_break_the_next_one(toy: Any) -> None:
     assert "needs of one card 40 % of its cores and 40 % of its memory" in toy.message("p-4")
 
 
+@pytest.mark.parametrize(
+    ("offered", "asked", "cards"),
+    [
+        ({"koordinator.sh/gpu-core": 200, "koordinator.sh/gpu-memory-ratio": 200}, {"koordinator.sh/gpu": 60}, [0, 1]),
+        ({"koordinator.sh/gpu": 200}, {"koordinator.sh/gpu-core": 60, "koordinator.sh/gpu-memory-ratio": 60}, [0, 1]),
+        (
+            {"volcano.sh/vgpu-number": 20, "volcano.sh/vgpu-memory": 32},
+            {"volcano.sh/vgpu-number": 1, "volcano.sh/vgpu-memory-percentage": 60},
+            [0, 1],
+        ),
+        (
+            {"volcano.sh/vgpu-number": 20, "volcano.sh/vgpu-memory": 32},
+            {"volcano.sh/vgpu-number": 1, "volcano.sh/vgpu-memory": 1, "volcano.sh/vgpu-cores": 60},
+            [0, 1],
+        ),
+    ],
+)
+def test_parts_of_cards_may_be_asked_for_in_other_words_than_a_node_offers_them(
+    toy: Any, offered: dict[str, int], asked: dict[str, int], cards: list[int]
+) -> None:
+    toy.node("n1", cpu=8, inventory={"gpus": [{"index": 0}, {"index": 1}]}, **offered)
+    toy.pods("p", 3, requests=asked)
+    toy.settle()
+    assert [cards_of(toy, f"p-{at}") for at in range(3)] == [[card] for card in cards] + [[]]
+
+
 def test_shares_go_where_a_card_is_broken_already(toy: Any) -> None:
     """Although another node is fuller: there a whole card would be broken."""
     shares: dict[str, Any] = {"koordinator.sh/gpu-core": 200, "koordinator.sh/gpu-memory-ratio": 200}

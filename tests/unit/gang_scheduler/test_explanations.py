@@ -164,7 +164,7 @@ def test_missing_members_of_a_role_are_counted(toy: Any) -> None:
     toy.pods("g", 2, group="g", role="w", cpu=1)
     toy.settle()
     answer = toy.explain("PodGroup", "g")
-    assert answer["rule"] == "NotEnoughTasks" and "0 of the 1 pods of role ps" in answer["message"]
+    assert answer["rule"] == "NotEnoughTasks" and "0 of the 1 pod of role ps" in answer["message"]
     assert "have the missing pods created" in ways(answer)
 
 
@@ -311,3 +311,57 @@ def test_asking_changes_no_decision(new_toy: Any, seed: int) -> None:
                 _ask_everything(toy)
         logs.append([(d.name, d.subject, d.message, d.mutations) for d in toy.log])
     assert logs[0] == logs[1]
+
+
+def said(estimate: str) -> dict[str, str]:
+    return {"tidegate.dev/running-estimate": estimate}
+
+
+def test_a_member_beyond_the_minimum_has_an_estimate_of_its_own(toy: Any) -> None:
+    """Two run; of two more the first comes when the shorter of the others has ended, the second after the longer one."""
+    toy.node("n", cpu=4)
+    toy.pods("short", cpu=1, annotations=said("10m"))
+    toy.pods("long", cpu=1, annotations=said("1h"), priority=5)
+    toy.settle()
+    toy.group("g", 2)
+    toy.pods("g", 4, group="g", cpu=1)
+    toy.settle()
+    first, second = toy.explain("Pod", "g-2"), toy.explain("Pod", "g-3")
+    assert (first["membersAhead"], first["after"]) == (0, ["default/short"])
+    assert first["estimateMs"] == toy.now + 600_000
+    assert (second["membersAhead"], second["after"]) == (1, ["default/long", "default/short"])
+    assert second["estimateMs"] == toy.now + 3_600_000
+    assert "evictable" not in second
+    assert toy.bound("g") == ["g-0", "g-1"]
+
+
+def reserving(toy: Any, head: str, **busy: Any) -> None:
+    """A node whose room is reserved for a head that has waited; ``late`` waits behind it."""
+    toy.node("n", cpu=2)
+    toy.pods("busy", cpu=1, **busy)
+    toy.settle()
+    toy.pods("head", cpu=2, priority=2, annotations=said(head) if head else {})
+    toy.settle()
+    toy.now += 300_000
+    toy.settle()
+    toy.pods("late", cpu=1, annotations=said("24h"))
+    toy.settle()
+
+
+def test_behind_reserved_room_the_estimate_counts_the_one_who_gets_it_first(new_toy: Any) -> None:
+    toy = new_toy(core=SchedulerCore(preemption=False))
+    reserving(toy, "30m", annotations=said("1h"))
+    starts = toy.explain("Pod", "head")["estimateMs"]
+    answer = toy.explain("Pod", "late")
+    assert toy.bound() == ["busy"] and answer["behind"] == ["default/head"]
+    assert answer["estimateMs"] == starts + 1_800_000
+    assert "default/head, for whom room is reserved, should have started and ended" in answer["estimate"]
+    assert toy.explain("Pod", "late") == answer
+
+
+def test_when_nobody_says_how_long_the_head_runs_that_is_told(new_toy: Any) -> None:
+    toy = new_toy(core=SchedulerCore(preemption=False))
+    reserving(toy, "", annotations=said("1h"))
+    answer = toy.explain("Pod", "late")
+    assert answer["behind"] == ["default/head"] and "estimateMs" not in answer
+    assert "nobody says when that is" in answer["estimate"]

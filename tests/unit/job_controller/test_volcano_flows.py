@@ -74,7 +74,7 @@ def test_a_step_begins_when_its_target_answers_on_its_ports(make_cluster: Callab
     assert list(asked.values()) == [{"httpGet": {"path": "/", "port": 81}}, {"tcpSocket": {"port": 80}}]
     assert jobs(cluster) == {"f-a": "Pending"}
     said = cluster.get("JobFlow/f").status["state"]["message"]
-    assert "0 of 1 pods of task w answer GET / on port 81 (f-a-w-0: it is Pending)" in said
+    assert "0 of 1 pod of task w answer GET / on port 81 (f-a-w-0: it is Pending)" in said
     http, tcp = asked
     refused = {"type": http, "status": "False", "message": "127.0.0.2:81: connection refused"}
     cluster.patch_status("Pod/f-a-w-0", {"phase": "Running", "conditions": [refused, {"type": tcp, "status": "True"}]})

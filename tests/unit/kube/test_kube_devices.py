@@ -1,5 +1,7 @@
 """How a binding tells a pod's node which devices the pod has."""
 
+import json
+
 import pytest
 
 from kube.devices import annotations_of, chosen_devices, devices_of
@@ -31,3 +33,10 @@ def test_the_cards_that_koordinator_gave_are_known_unless_the_pod_says_otherwise
 def test_what_cannot_be_read_is_left_out(text: str) -> None:
     assert devices_of({"scheduling.koordinator.sh/device-allocated": text, PLACE: "no json"}) == {}
     assert chosen_devices({"metadata": {"annotations": {CARDS: '{"a": "b"}'}}}) == {}
+
+
+def test_what_was_asked_for_in_koordinators_names_is_told_in_its_annotation_too() -> None:
+    told = annotations_of({"koordinator.sh/gpu-core": [1, 3], "koordinator.sh/rdma": [0]})
+    given = json.loads(told["scheduling.koordinator.sh/device-allocated"])
+    assert given == {"gpu": [{"minor": 1}, {"minor": 3}], "rdma": [{"minor": 0}]}
+    assert "scheduling.koordinator.sh/device-allocated" not in annotations_of({"nvidia.com/gpu": [1]})

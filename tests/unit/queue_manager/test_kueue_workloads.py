@@ -9,6 +9,7 @@ from kube import Event, from_manifest
 from queue_manager.domain.cohorts.account import SOURCE
 from queue_manager.domain.core import QueueCore
 from queue_manager.domain.policy import QueuePolicy
+from queue_manager.domain.workloads.job_workload import gang_mark
 
 NOW = 1_767_225_600_000
 JOB = """
@@ -211,6 +212,68 @@ def test_a_job_set_in_a_local_queue_gets_quota_and_a_place_as_a_whole(play: Any,
     object: [{{ref: ClusterQueue/q, path: 'status.flavorsUsage[0].resources[0].total', equals: 3}}]
 """,
         setting=RACKS,
+    )
+
+
+NEAR = JOB.replace(
+    "  template:\n", "  template:\n    metadata: {annotations: {kueue.x-k8s.io/podset-required-topology: rack}}\n"
+)
+
+
+def test_a_batch_job_in_a_local_queue_is_placed_in_one_domain_and_charged_once(play: Any, one_line: Any) -> None:
+    """Three pods have to sit in one rack: r2 is the only one with room for them; a second Job finds none, holds no quota."""
+    play(
+        f"""
+- apply: [{one_line(NEAR)}]
+- expect:
+    count: [{{labels: {{job-name: j}}, bound: 3, perNode: {{b: 1, c: 2}}}}]
+    object: [{{ref: ClusterQueue/q, path: 'status.flavorsUsage[0].resources[0].total', equals: 3}}]
+- apply: [{one_line(NEAR, name="later")}]
+- expect:
+    count: [{{labels: {{job-name: later}}, bound: 0}}]
+    object: [{{ref: ClusterQueue/q, path: 'status.flavorsUsage[0].resources[0].total', equals: 3}}]
+""",
+        setting=RACKS,
+    )
+
+
+def test_a_pod_of_a_batch_job_that_failed_is_replaced_in_the_domain_of_the_others(play: Any, one_line: Any) -> None:
+    """The failed one was on b, and so is the new one, though a is as empty."""
+    play(
+        f"""
+- apply: [{one_line(NEAR)}]
+- expect: {{count: [{{labels: {{job-name: j}}, bound: 3}}]}}
+- podPhase: [{{select: {{labels: {{job-name: j}}}}, take: 1, phase: Failed}}]
+- advance: 60s
+- expect:
+    count: [{{labels: {{job-name: j}}, running: 3, failed: 1, perNode: {{b: 2, c: 2}}}}]
+    object: [{{ref: ClusterQueue/q, path: 'status.flavorsUsage[0].resources[0].total', equals: 3}}]
+""",
+        setting=RACKS,
+    )
+
+
+def test_a_batch_job_that_comes_back_waits_for_no_more_pods_than_are_left_to_succeed() -> None:
+    job = yaml.safe_load(NEAR)
+    assert gang_mark(from_manifest(job), 3) == "Job/j/3"
+    assert gang_mark(from_manifest(job | {"status": {"succeeded": 2}}), 3) == "Job/j/1"
+    del job["spec"]["completions"]
+    assert gang_mark(from_manifest(job | {"status": {"succeeded": 2}}), 3) == "Job/j/3"
+
+
+def test_a_batch_job_admitted_in_part_is_a_gang_of_the_pods_that_it_has_quota_for(play: Any, one_line: Any) -> None:
+    """Four pods fit nowhere together, and quota is there for two: they start together in the rack of just that size."""
+    wide = one_line(NEAR.replace(": 3", ": 4"), annotations={"kueue.x-k8s.io/job-min-parallelism": "2"})
+    play(
+        f"""
+- apply: [{wide}]
+- expect:
+    count: [{{labels: {{job-name: j}}, bound: 2, perNode: {{a: 2}}}}]
+    object:
+      - {{ref: Job/j, path: spec.parallelism, equals: 2}}
+      - {{ref: ClusterQueue/q, path: 'status.flavorsUsage[0].resources[0].total', equals: 2}}
+""",
+        setting=RACKS.replace("nominalQuota: 9", "nominalQuota: 2"),
     )
 
 

@@ -123,13 +123,45 @@ def test_bare_pods_use_the_quota_until_they_have_finished(cluster: Any) -> None:
 
 
 def test_a_quota_of_numbers_and_one_with_scopes(cluster: Any) -> None:
-    """The number of pods is the group's minMember; a quota with scopes is about single pods."""
+    """The number of pods is the group's minMember; a quota for pods without requests is not about these."""
     cluster.quota("few", hard={"count/pods": 2})
     cluster.quota("scoped", hard={"cpu": 0}, scopes=["BestEffort"])
     cluster.group("g", minMember=3, minResources={"cpu": 1})
     cluster.group("h", minMember=2, minResources={"cpu": 1})
     cluster.settle()
     assert "count/pods 3, has" in cluster.told("g")
+    assert cluster.group_status("h")["phase"] == "Inqueue"
+
+
+def test_a_quota_for_a_priority_class_is_about_groups_and_pods_of_that_class(cluster: Any) -> None:
+    """What others use does not count in it, and they are let in whatever it says."""
+    scope = {"scopeName": "PriorityClass", "operator": "In", "values": ["high"]}
+    cluster.quota("vip", hard={"cpu": 4}, scopeSelector={"matchExpressions": [scope]})
+    cluster.pod("other", {"cpu": 8})
+    cluster.pod("mine", {"cpu": 1}, priorityClassName="high")
+    cluster.group("small", minMember=1, minResources={"cpu": 2}, priorityClassName="high")
+    cluster.group("plain", minMember=1, minResources={"cpu": 16})
+    cluster.settle()
+    assert cluster.group_status("small")["phase"] == cluster.group_status("plain")["phase"] == "Inqueue"
+    cluster.group("large", minMember=2)
+    for number in range(2):
+        cluster.pod(f"large-{number}", {"cpu": 1}, group="large", priorityClassName="high")
+    cluster.settle()
+    assert cluster.told("large") == "quota vip of namespace default: needs cpu 2, has 1 (3 of 4 used)"
+    cluster.phase("mine", "Succeeded")
+    cluster.settle()
+    assert cluster.group_status("large")["phase"] == "Inqueue"
+
+
+def test_a_quota_for_pods_that_end_is_about_those_of_groups_that_do(cluster: Any) -> None:
+    cluster.quota("short", hard={"pods": 2}, scopes=["Terminating"])
+    cluster.group("g", minMember=3)
+    cluster.group("h", minMember=3)
+    for number in range(3):
+        cluster.pod(f"g-{number}", {"cpu": 1}, group="g", activeDeadlineSeconds=60)
+        cluster.pod(f"h-{number}", {"cpu": 1}, group="h")
+    cluster.settle()
+    assert cluster.told("g") == "quota short of namespace default: needs pods 3, has 2 (0 of 2 used)"
     assert cluster.group_status("h")["phase"] == "Inqueue"
 
 

@@ -40,6 +40,7 @@ class StreamReader:
         self._flow_reply = ""
         self._consumer = ""
         self._heard_at = 0.0
+        self._watch: asyncio.TimerHandle | None = None
 
     async def batch(self) -> list[Entry]:
         """What has come since the last call; waits for one entry at least."""
@@ -50,11 +51,7 @@ class StreamReader:
             if self._inbox or self._lost:
                 continue
             self._wake.clear()
-            try:
-                async with asyncio.timeout(3 * HEARTBEAT_SECONDS):
-                    await self._wake.wait()
-            except TimeoutError:
-                self._lost = self._heard_at + 2 * HEARTBEAT_SECONDS < asyncio.get_running_loop().time()
+            await self._wake.wait()
         entries = list(self._inbox)
         self._inbox.clear()
         return entries
@@ -66,6 +63,8 @@ class StreamReader:
 
     async def stop(self) -> None:
         """End the delivery."""
+        if self._watch is not None:
+            self._watch.cancel()
         if self._subscription is not None:
             subscription, self._subscription = self._subscription, None
             with suppress(NatsError):
@@ -73,9 +72,20 @@ class StreamReader:
             with suppress(NatsError, asyncio.TimeoutError):
                 await self._js.delete_consumer(self._stream, self._consumer)
 
+    def _look(self) -> None:
+        """Now and then: a server that has not been heard for so long has lost the delivery."""
+        loop = asyncio.get_running_loop()
+        if self._heard_at + 2 * HEARTBEAT_SECONDS < loop.time():
+            self._lost = True
+            self._wake.set()
+        self._watch = loop.call_later(HEARTBEAT_SECONDS, self._look)
+
     async def _subscribe(self) -> None:
         await self.stop()
         self._expected, self._lost = 1, False
+        loop = asyncio.get_running_loop()
+        self._heard_at = loop.time()
+        self._watch = loop.call_later(HEARTBEAT_SECONDS, self._look)
         self._parts.clear()
         inbox = self._client.new_inbox()
         self._subscription = await self._client.subscribe(inbox, cb=self._take, pending_bytes_limit=1 << 30)

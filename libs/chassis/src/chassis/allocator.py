@@ -1,4 +1,4 @@
-"""The C library's allocator, told to keep what large vectors leave.
+"""How memory is given back: the C library's allocator keeps what large vectors leave, cycles are looked for seldom.
 
 Vectors over 100,000 nodes are large enough that glibc gives each back to the system as soon as it is freed, and asks for
 the next one anew: the faults of fresh pages then cost more than the arithmetic does.

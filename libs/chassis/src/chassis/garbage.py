@@ -18,6 +18,8 @@ MANY_STEPS = 1_000
 """After so many there may be enough cycles left over to look for them."""
 MOST_OBJECTS = 2_000_000
 """To look through more would take longer than anybody may be kept waiting, quiet or not."""
+OVERDUE_SECONDS = 3_600.0
+"""A process that is never quiet is held up once in so long, for half a second: what leaks must not go on for ever."""
 _NEVER = 1_000_000_000
 
 
@@ -34,16 +36,16 @@ def _keep(phase: str, info: dict[str, Any]) -> None:
 
 async def search_when_quiet() -> None:
     """For ever: look through everything after many steps, when there is nothing else to do."""
-    searched, used = _steps(), time.process_time()
+    searched, used, waited = _steps(), time.process_time(), 0.0
     while True:
         await asyncio.sleep(QUIET_SECONDS)
-        before, used = used, time.process_time()
-        quiet = used - before < QUIET_SHARE * QUIET_SECONDS
+        before, used, waited = used, time.process_time(), waited + QUIET_SECONDS
+        quiet = used - before < QUIET_SHARE * QUIET_SECONDS or waited >= OVERDUE_SECONDS
         if quiet and _steps() - searched >= MANY_STEPS and gc.get_freeze_count() < MOST_OBJECTS:
             gc.unfreeze()
             gc.collect()
             gc.freeze()
-            searched = _steps()
+            searched, waited = _steps(), 0.0
 
 
 def _steps() -> int:

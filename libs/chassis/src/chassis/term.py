@@ -35,6 +35,9 @@ class Term:
         from_present: bool = False,
     ) -> None:
         self.role, self.core = role, core
+        # Asked once: to look whether an object has the methods of a protocol takes longer than many a decision.
+        self._remembering = core if isinstance(core, Remembering) else None
+        self._confiding = core if isinstance(core, Confiding) else None
         self._work, self._quarantine = workplace, quarantine
         self._own = OwnLog(role.service, workplace.bus.log(subjects.decisions(role.service)), workplace.holder)
         self._facts = workplace.bus.log(subjects.FACTS)
@@ -76,8 +79,8 @@ class Term:
             if released := self._quarantine.release(self.intake.fold.store, ticks()):
                 self.core.fold(released, now)
             decisions = self.core.decide(now, in_flight)
-            private = self.core.remember() if isinstance(self.core, Remembering) else None
-            failures = self.core.take_failures() if isinstance(self.core, Confiding) else {}
+            private = self._remembering.remember() if self._remembering else None
+            failures = self._confiding.take_failures() if self._confiding else {}
         for key, text in failures.items():
             self._park(key, text)
         measures.decide_seconds.observe(time.perf_counter() - started)

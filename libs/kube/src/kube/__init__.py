@@ -2,7 +2,7 @@
 
 from kube.decisions import Decision, Mutation, Outcome, Verb
 from kube.edits import Edit
-from kube.keys import Key, Manifest, kind_id
+from kube.keys import Key, Manifest, keys_of, kind_id
 from kube.kinds import KINDS, KindInfo, UnknownKind, api_version_of, find_kind, is_namespaced, key_of
 from kube.merge import merge, merge_conditions
 from kube.objects import Object, from_manifest
@@ -31,6 +31,7 @@ __all__ = [
     "from_manifest",
     "is_namespaced",
     "key_of",
+    "keys_of",
     "kind_id",
     "merge",
     "merge_conditions",

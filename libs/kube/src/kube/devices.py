@@ -3,7 +3,7 @@
 A binding names them in one mapping: the indexes of the cards under the resource that asks for them, ``cpuset`` (a list as
 the kernel writes it) and ``numaNodeResources`` (a list of {node, resources}), and ``reservation`` ({name, uid}) where the
 pod uses the room of one. On the pod they are annotations: one of the product's own for the cards, and those of Koordinator
-for CPUs and NUMA nodes, and for the reservation.
+for what was asked for in its names, for CPUs and NUMA nodes, and for the reservation.
 """
 
 import json
@@ -16,6 +16,7 @@ from resources import QuantityError, parse_quantity
 CARDS = "tidegate.dev/devices"
 PLACE = "scheduling.koordinator.sh/resource-status"
 KOORDINATOR_CARDS = "scheduling.koordinator.sh/device-allocated"
+_KOORDINATOR = "koordinator.sh/"
 CPU_SET = "cpuset"
 NUMA_NODES = "numaNodeResources"
 RDMA = "koordinator.sh/rdma"
@@ -30,7 +31,10 @@ def annotations_of(devices: Manifest) -> dict[str, str]:
     """The annotations that tell a pod's node what a binding gave the pod."""
     cards = {name: part for name, part in devices.items() if name not in (*_OF_PLACE, RESERVATION)}
     place = {name: part for name, part in devices.items() if name in _OF_PLACE}
-    parts = ((CARDS, cards), (PLACE, place), (RESERVED, devices.get(RESERVATION)))
+    parts = (
+        *((CARDS, cards), (KOORDINATOR_CARDS, _for_koordinator(cards))),
+        *((PLACE, place), (RESERVED, devices.get(RESERVATION))),
+    )
     return {key: _text(part) for key, part in parts if part}
 
 
@@ -82,6 +86,16 @@ def device_variables(pod: Manifest, container: str) -> dict[str, str]:
         # CUDA's own order is fastest first; the indexes here are NVML's, which is the order on the bus.
         "CUDA_DEVICE_ORDER": "PCI_BUS_ID",
     }
+
+
+def _for_koordinator(cards: Manifest) -> Manifest:
+    """What was asked for in Koordinator's names, as its own agents read it."""
+    told: Manifest = {}
+    for name, indexes in sorted(cards.items()):
+        if name.startswith(_KOORDINATOR):
+            kind = "rdma" if name == RDMA else "gpu"
+            told.setdefault(kind, []).extend({"minor": index} for index in indexes)
+    return told
 
 
 def _of_koordinator(annotations: Mapping[str, str]) -> Manifest:

@@ -1,8 +1,8 @@
 """The state that facts fold to: every object, found by key, by kind and by owner."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from itertools import chain
-from typing import Any, Final
+from itertools import chain, repeat
+from typing import Any, Final, cast
 
 from kube.keys import Key, Manifest
 from kube.objects import Object
@@ -76,6 +76,12 @@ class Store:
         kind = self._kinds.get(key[0])
         return None if kind is None else kind.get(key)
 
+    def found(self, kind: str, namespace: str, names: Iterable[str]) -> Iterable[Object | None]:
+        """What there is under each of ``names``."""
+        # A plain tuple finds what its Key does, and is made in a fraction of the time.
+        there = cast("Mapping[tuple[str, str, str], Object]", self._kinds.get(kind, _NO_OBJECTS))
+        return map(there.get, zip(repeat(kind), repeat(namespace), names))
+
     def of_kind(self, kind: str) -> dict[Key, Object]:
         """All objects of the kind with group ``kind``, by key, in the order of their arrival."""
         return self._kinds.get(kind, {})
@@ -107,16 +113,22 @@ class Store:
     def put_all(self, kind: str, versions: Sequence[Object]) -> list[Event]:
         """``put`` for objects of one kind, in less time."""
         there = self._kinds.setdefault(kind, {})
-        events: list[Event] = []
-        for new in versions:
-            key = new.key
-            old = there.get(key)
-            there[key] = new
-            before = _NOTHING if old is None else old.metadata
-            if before is not new.metadata and ("ownerReferences" in before or "ownerReferences" in new.metadata):
+        keys = [new.key for new in versions]
+        if len(set(keys)) < len(keys):
+            return [self.put(new) for new in versions]
+        olds = list(map(there.get, keys))
+        there.update(zip(keys, versions, strict=True))
+        unowned: Manifest | None = None
+        for old, new in zip(olds, versions, strict=True):
+            metadata = new.metadata
+            before = unowned if old is None else old.metadata
+            if metadata is before:
+                continue
+            if "ownerReferences" in metadata or (old is not None and "ownerReferences" in old.metadata):
                 self._index_owners(old, new)
-            events.append(Event(old, new))
-        return events
+            else:
+                unowned = metadata
+        return list(map(Event, olds, versions))
 
     def remove(self, key: Key) -> Event | None:
         """Forget an object; None when it was not there."""

@@ -4,6 +4,7 @@ import re
 from collections.abc import Iterator
 
 from kube import Manifest, Object
+from kube.words import counted, verb
 
 _GROUP_KIND = "PodGroup.scheduling.volcano.sh"
 _UNITS = ("Ki", "Mi", "Gi", "Ti", "Pi", "Ei")
@@ -72,7 +73,11 @@ def troubles(about: Object) -> list[str]:
 def _gang(answer: Manifest) -> Iterator[str]:
     gang = answer.get("gang") or {}
     if gang:
-        yield f"of the {gang['needed']} members that start together {gang['placed']} would find room now"
+        needed = int(gang["needed"])
+        who = f"{counted(needed, 'member')} that {verb(needed, 'starts', 'start')} together"
+        yield f"of the {who} {gang['placed']} would find room now"
+    if answer.get("membersAhead"):
+        yield f"members of its gang that come before it: {answer['membersAhead']}"
     roles = gang.get("roles") or ()
     for role in roles if len(roles) > 1 else ():
         yield f"role {role['role']} of {role['group']}: at least {role['minimum']}, {role['members']} there"

@@ -1,7 +1,9 @@
 """What users wrote, and who: read from the facts, which name the author of every change."""
 
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import chain, islice
 
 from admission.authors import is_part
 from admission.happening import Happening
@@ -12,11 +14,33 @@ from tidegate.fact.v1 import fact_pb2
 KEPT = 20_000
 
 
+@dataclass(frozen=True, slots=True)
+class Written:
+    """One change of a change set: of one object, or of several. What is to be told of each is made when somebody asks."""
+
+    at_ms: int
+    user: str
+    done: str
+    kind: str
+    namespace: str
+    names: Sequence[str]
+    revision: int
+
+    def happenings(self) -> Iterator[Happening]:
+        """One for each object, the last one first."""
+        for name in reversed(self.names):
+            key = Key(self.kind, self.namespace, name)
+            text = f"{self.user} {self.done} {self.kind.partition('.')[0]} {name}"
+            reason = f"Object{self.done.capitalize()}"
+            yield Happening(self.at_ms, self.user, reason, "Written", text, key, True, self.revision)
+
+
 class Writes:
     """The newest writes of users; what services, nodes and the cluster itself change is none."""
 
     def __init__(self) -> None:
-        self._kept: deque[Happening] = deque(maxlen=KEPT)
+        self._kept: deque[Written] = deque()
+        self._count = 0
 
     def note(self, message: fact_pb2.ChangeSet, revision: int) -> None:
         """Take in one change set."""
@@ -25,13 +49,12 @@ class Writes:
             user = message.actors[change.actor] if change.actor < len(message.actors) else ""
             if is_part(user):
                 continue
-            done = _done(change, blobs)
-            for name in change.names or (change.name,):
-                key = Key(message.kinds[change.kind], change.namespace, name)
-                text = f"{user} {done} {key.kind.partition('.')[0]} {name}"
-                self._kept.append(
-                    Happening(message.at_ms, user, f"Object{done.capitalize()}", "Written", text, key, True, revision)
-                )
+            names = tuple(change.names or (change.name,))
+            kind, done = message.kinds[change.kind], _done(change, blobs)
+            self._kept.append(Written(message.at_ms, user, done, kind, change.namespace, names, revision))
+            self._count += len(names)
+            while self._count - len(self._kept[0].names) >= KEPT:
+                self._count -= len(self._kept.popleft().names)
 
     def newest(
         self, namespace: str, about: Key | None, limit: int, sees: Callable[[Key], bool] = lambda _: True
@@ -39,7 +62,8 @@ class Writes:
         """The newest writes, oldest first: all, of a namespace, or to one object; of those that one ``sees``."""
 
         def meant() -> Iterator[Happening]:
-            for one in reversed(self._kept):
+            told = chain.from_iterable(written.happenings() for written in reversed(self._kept))
+            for one in islice(told, KEPT):
                 key = one.about
                 if (not namespace or key.namespace in ("", namespace)) and about in (None, key) and sees(key):
                     yield one

@@ -10,6 +10,7 @@ Run
 Write
   apply tidegate_cli.commands.apply Create or update objects from files.
   create tidegate_cli.commands.apply Create objects from files; refuse what exists.
+  patch tidegate_cli.commands.patch Change fields of an object.
   delete tidegate_cli.commands.delete Delete objects, and wait until they are gone.
   scale tidegate_cli.commands.steering Set how many replicas a job's task or a workload has.
   suspend tidegate_cli.commands.steering Take a job's pods away and keep the job.

@@ -18,7 +18,6 @@ _ELSEWHERE = {
     "edit": "`tidegate get KIND/NAME -o yaml > FILE`, change it, and `tidegate apply -f FILE`",
     "exec": "pods of this machine are its processes; `tidegate logs POD` shows what a pod writes",
     "label": "write it into the manifest, and `tidegate apply -f FILE`",
-    "patch": "`tidegate get KIND/NAME -o yaml > FILE`, change it, and `tidegate apply -f FILE`",
     "port-forward": "pods of this machine can be reached at their addresses: `tidegate get pods -o wide`",
     "replace": "`tidegate apply -f FILE --replace`",
     "rollout": "`tidegate get` and `tidegate describe deployment/NAME` show how far it is",

@@ -1,6 +1,7 @@
 """Objects as ``tidegate get`` prints them: tables like kubectl's, or YAML, JSON and names. Pure: the time is given."""
 
 import json
+import re
 from collections.abc import Sequence
 
 import yaml
@@ -8,6 +9,7 @@ import yaml
 from kube import Manifest, kind_id
 from tidegate_cli.column import Column
 from tidegate_cli.columns import columns_of
+from tidegate_cli.json_path import BadTemplate, filled, find, shown
 
 OUTPUTS = ("", "wide", "yaml", "json", "name")
 
@@ -28,8 +30,14 @@ def render(
     """The objects in the form ``output`` (one of OUTPUTS) at the time ``now`` (ms), with no line end at the end.
 
     ``single`` says that one object was asked for by name: YAML and JSON are then that object instead of a List.
-    Objects of several kinds stand in a table each. Raises UnknownOutput.
+    Objects of several kinds stand in a table each. ``jsonpath=TEMPLATE`` and ``custom-columns=TITLE:PATH,…`` are kubectl's.
+    Raises UnknownOutput, BadTemplate.
     """
+    kind, given, text = output.partition("=")
+    if given and kind == "jsonpath":
+        return filled(text, manifests[0] if single and len(manifests) == 1 else _listed(manifests))
+    if given and kind == "custom-columns":
+        return _own_columns(text, manifests)
     if output not in OUTPUTS:
         raise UnknownOutput(f"{output!r} is no form of output; one of {', '.join(filter(None, OUTPUTS))}")
     if output == "name":
@@ -44,6 +52,25 @@ def render(
         _table(kind, group, now, wide=output == "wide", namespaces=all_namespaces, labels=show_labels, prefixed=several)
         for kind, group in groups.items()
     )
+
+
+def own_columns(text: str) -> list[tuple[str, str]]:
+    """``NAME:.metadata.name,NODE:.spec.nodeName`` as titles and paths. Raises BadTemplate."""
+    columns = []
+    for part in re.split(r",(?=[^,:\[\]]*:)", text):
+        title, colon, path = part.partition(":")
+        if not (title and colon and path):
+            raise BadTemplate(f"{part!r} is no column; write TITLE:.path.to.field")
+        path = path.strip().removeprefix("{").removesuffix("}")
+        find(path, {})
+        columns.append((title, path))
+    return columns
+
+
+def _own_columns(text: str, manifests: Sequence[Manifest]) -> str:
+    columns = own_columns(text)
+    rows = [[",".join(map(shown, find(path, manifest))) or "<none>" for _, path in columns] for manifest in manifests]
+    return "\n".join(grid([title for title, _ in columns], rows))
 
 
 def full_name(manifest: Manifest) -> str:

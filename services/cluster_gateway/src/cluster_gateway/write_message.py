@@ -1,7 +1,7 @@
 """Reading the message by which a user's writes come."""
 
 from cluster_gateway.domain.writing import Parts, Write
-from kube import Key
+from kube import keys_of
 from tidegate.codec.blobs import BlobReader
 from tidegate.gateway.v1 import gateway_pb2
 
@@ -11,6 +11,5 @@ def write_of(item: gateway_pb2.Write, blobs: BlobReader) -> Write:
     grace = item.grace_seconds if item.HasField("grace_seconds") else None
     parts = None if item.delete else Parts(*map(blobs.get, (item.metadata, item.body, item.status)))
     expected = None if item.force else item.expected_revision
-    kind, namespace = item.kind, item.namespace
-    keys = [Key(kind, namespace, name) for name in item.names or (item.name,)]
+    keys = keys_of(item.kind, item.namespace, item.names or (item.name,))
     return Write(keys, parts, expected, grace, item.uid)

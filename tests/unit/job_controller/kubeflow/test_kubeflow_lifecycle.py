@@ -285,7 +285,7 @@ def test_a_job_whose_pods_were_all_evicted_says_that_it_waits(make_batch_cluster
     cluster.pods_become(**{"p-worker-0": "Running"})
     cluster.delete("Pod/p-worker-0")
     waiting = cluster.condition("PyTorchJob/p", "Running")
-    assert (waiting["status"], waiting["message"]) == ("False", "PyTorchJob default/p waits: 0 of 1 pods run.")
+    assert (waiting["status"], waiting["message"]) == ("False", "PyTorchJob default/p waits: 0 of 1 pod run.")
 
 
 def test_a_restart_that_lost_the_last_facts_counts_nothing_twice(cluster: Any) -> None:

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import groupby, repeat
 
-from kube import Decision, Key, Manifest, Mutation, Verb, api_version_of
+from kube import Decision, Key, Manifest, Mutation, Verb, api_version_of, keys_of
 from tidegate.codec.blobs import BlobReader, BlobWriter
 from tidegate.decision.v1 import decision_pb2
 
@@ -117,7 +117,7 @@ def _mutations(item: decision_pb2.Mutation, blobs: BlobReader) -> Iterator[Mutat
     grace = item.grace_seconds if item.HasField("grace_seconds") else None
     part = blobs.get(item.patch) if item.patch else None
     names, uids, nodes = item.names or (ref.name,), item.uids or (ref.uid,), item.nodes or repeat(item.node)
-    keys = (Key(ref.kind, ref.namespace, name) for name in names)
+    keys = keys_of(ref.kind, ref.namespace, names)
     if verb is Verb.CREATE:
         return (
             Mutation(verb, key, uid, manifest=_manifest(key, item, blobs, part))

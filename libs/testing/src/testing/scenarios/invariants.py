@@ -82,7 +82,7 @@ class Watch:
         for charge in charges:
             used = add(used, charge.amounts)
         found = []
-        for resource in sorted(used if limit.complete else used.keys() & limit.amounts.keys()):
+        for resource in sorted(filter(limit.speaks_of, used)):
             most = limit.amounts.get(resource, 0)
             excused = self._seeded | self._limits[limit.key].excuses(resource)
             late = [charge.pod for charge in charges if charge.amounts.get(resource) and charge.uid not in excused]

@@ -12,6 +12,12 @@ NODE = "Node"
 QUEUE = "Queue.scheduling.volcano.sh"
 RESERVATION = "Reservation.scheduling.koordinator.sh"
 QUOTA = "ElasticQuota.scheduling.sigs.k8s.io"
+_OF_CARDS = (
+    *(f"koordinator.sh/{name}" for name in ("gpu", "gpu.shared", "gpu-core", "gpu-memory-ratio")),
+    *("volcano.sh/vgpu-cores", "volcano.sh/vgpu-memory-percentage"),
+)
+"""What pods may ask of cards where the node tells of them in other words; the cards themselves are checked by the card."""
+
 _TITLES = {NODE: "node", QUEUE: "queue", QUOTA: "quota"}
 
 
@@ -41,10 +47,9 @@ class Limit:
     def title(self) -> str:
         return f"{_TITLES[self.key.kind]} {self.key.name}"
 
-    @property
-    def complete(self) -> bool:
-        """Whether a resource that the limit does not name is not there at all, instead of without limit."""
-        return self.key.kind == NODE
+    def speaks_of(self, resource: str) -> bool:
+        """Whether what it does not name is not there at all: of a node, but for words of pods for parts of its cards."""
+        return resource in self.amounts or (self.key.kind == NODE and resource not in _OF_CARDS)
 
     def charged(self, charges: Iterable[Charge]) -> list[Charge]:
         """Those that count against it. A pod that is leaving holds its node, but no longer its queue."""

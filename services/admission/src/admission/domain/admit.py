@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 from admission.domain.errors import FieldError, Rejected
 from admission.domain.object_meta import MARKS, check_metadata, default_namespace
+from admission.domain.resource_quota import check_quota_room
 from admission.domain.rules import RULES, UNRULED, Rules
 from admission.domain.runnable import warn_unrunnable
 from admission.domain.shapes import Reading, copied
@@ -50,6 +51,7 @@ def admit(manifest: Manifest, old: Object | None, world: World) -> Admitted:
     for fill_in in rules.defaults:
         fill_in(review)
     _refuse(key, [*check_metadata(review, rules.name), *(error for check in rules.checks for error in check(review))])
+    _refuse(key, list(check_quota_room(review)))
     warnings = [*_unknown(reading.unknown), *_version(manifest, key), *unattended(key.kind)]
     for warn in (*rules.warnings, warn_unrunnable):
         warnings += warn(review)

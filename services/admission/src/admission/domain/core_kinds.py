@@ -1,4 +1,4 @@
-"""Small kinds of Kubernetes: ConfigMap, Secret, Service, Namespace, disruption budgets, quotas."""
+"""Small kinds of Kubernetes: ConfigMap, Secret, Service, Namespace, disruption budgets."""
 
 import base64
 import binascii
@@ -7,14 +7,11 @@ from collections.abc import Iterable
 from admission.domain import names
 from admission.domain.changes import fixed
 from admission.domain.errors import FieldError
-from admission.domain.quantities import check_amounts
 from admission.domain.selectors import SELECTOR, check_selector
 from admission.domain.shapes import (
-    AMOUNTS,
     EITHER,
     TEXT,
     TEXT_MAP,
-    TEXTS,
     TRUTH,
     WHOLE,
     ListOf,
@@ -37,7 +34,6 @@ SERVICE_SPEC = fields(
     ports=ListOf(fields(name=TEXT, port=WHOLE, targetPort=EITHER, nodePort=WHOLE, protocol=TEXT)),
 )
 BUDGET_SPEC = fields(minAvailable=EITHER, maxUnavailable=EITHER, selector=SELECTOR)
-RESOURCE_QUOTA_SPEC = fields(hard=AMOUNTS, scopes=TEXTS)
 KEPT_NAMESPACES = ("default", "kube-system", "kube-public", "kube-node-lease")
 SERVICE_TYPES = ("ClusterIP", "NodePort", "LoadBalancer", "ExternalName")
 
@@ -125,7 +121,3 @@ def check_budget(review: Review) -> Iterable[FieldError]:
         if not number.isdigit() or (isinstance(value, str) and (not value.endswith("%") or int(number) > 100)):
             yield FieldError(f"spec.{name}", value, "must be a number from 0 on, or 0% to 100%")
     yield from check_selector("spec.selector", spec.get("selector"))
-
-
-def check_resource_quota(review: Review) -> Iterable[FieldError]:
-    return check_amounts("spec.hard", review.spec.get("hard"))

@@ -7,6 +7,7 @@ from admission.domain.quantities import at_most, check_amounts, sound_amounts
 from admission.domain.shapes import AMOUNTS, closed, entry
 from admission.domain.world import Review, World
 from kube import Manifest, Object
+from kube.words import counted
 from resources import Amounts, add, subtract
 
 QUOTA_SPEC = closed(min=AMOUNTS, max=AMOUNTS)
@@ -139,7 +140,7 @@ def check_quota_delete(old: Object, world: World) -> Iterable[FieldError]:
         yield FieldError("metadata.name", old.name, f"quota {old.name} has child quotas ({listed}); delete them first")
     if pods:
         first = pods[0]
-        rule = f"quota {old.name} has {len(pods)} pods in it ({first.namespace}/{first.name} is one); delete them first"
+        rule = f"quota {old.name} has {counted(len(pods), 'pod')} in it ({first.namespace}/{first.name} is one); delete them first"
         yield FieldError("metadata.name", old.name, rule)
 
 

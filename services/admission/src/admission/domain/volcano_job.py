@@ -18,6 +18,7 @@ from admission.domain.shapes import TEXT, TEXTS, WHOLE, ListOf, MapOf, closed, c
 from admission.domain.volumes import CLAIM_SPEC, check_claim_spec
 from admission.domain.world import Review
 from kube import Manifest
+from kube.words import counted
 
 JOB_SPEC = closed(
     schedulerName=TEXT,
@@ -139,7 +140,7 @@ def _warn_minimum(spec: Manifest) -> Iterable[str]:
     together = sum(task.get("minAvailable") or 0 for task in tasks)
     if 0 < minimum < together and not any(task.get("dependsOn") for task in tasks):
         yield (
-            f"spec.minAvailable is {minimum}, but its tasks need {together} pods, and all {together} start together; give "
+            f"spec.minAvailable is {minimum}, but its tasks need {counted(together, 'pod')}, and all {together} start together; give "
             "tasks a lower minAvailable if fewer will do (without one a task needs all its replicas)"
         )
 

@@ -57,6 +57,9 @@ PARALLELISM = "tidegate.dev/parallelism"
 QUOTA_NOTES = ("tidegate.dev/admission", "tidegate.dev/quota-of")
 """What the template of a Job that was given quota says of it."""
 
+QUOTA_HELD = frozenset(("tidegate.dev/admission", "tidegate.dev/reservation"))
+"""The annotations of a Job that holds quota, running or waiting for admission checks."""
+
 WAY_OUT = "delete it and create it anew"
 
 
@@ -185,6 +188,10 @@ def check_batch_job(review: Review) -> Iterable[FieldError]:
     default_batch_job_spec(old)
     for name in ("completions", "completionMode"):
         yield from fixed(f"spec.{name}", old.get(name), review.spec.get(name), WAY_OUT)
+    if not old.get("suspend") or not QUOTA_HELD.isdisjoint(review.old.annotations):
+        labels = review.metadata.get("labels") or {}
+        path, way_out = f'metadata.labels["{LOCAL_QUEUE}"]', f"its quota is of that queue; {WAY_OUT}"
+        yield from fixed(path, review.old.labels.get(LOCAL_QUEUE), labels.get(LOCAL_QUEUE), way_out)
     if not old.get("suspend"):
         way_out = f"suspend the job first, or {WAY_OUT}"
         yield from fixed("spec.template", old.get("template"), review.spec.get("template"), way_out)

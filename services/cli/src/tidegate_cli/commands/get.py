@@ -9,10 +9,11 @@ import click
 from tidegate_cli import options
 from tidegate_cli.failures import complain, failed
 from tidegate_cli.gathering import Gathered, Selection, gather
+from tidegate_cli.json_path import BadTemplate, filled
 from tidegate_cli.object_words import Wanted, check_selectors, wanted_objects
 from tidegate_cli.session import Session, with_session
 from tidegate_cli.sorting import BadPath, field_path, sorted_by
-from tidegate_cli.tables import render
+from tidegate_cli.tables import own_columns, render
 from tidegate_cli.terminal import say
 from tidegate_cli.watching import Watching, watch_objects
 
@@ -23,12 +24,24 @@ class _Form(click.Choice[str]):
     """Forms of output; who asks for one of kubectl's that is none here is told what does the same."""
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
-        kind = str(value).partition("=")[0]
-        if kind in ("jsonpath", "custom-columns", "go-template"):
-            self.fail(
-                f"there is no {kind} here: take `-o json` and pick what is wanted, with jq for instance", param, ctx
-            )
-        return super().convert(value, param, ctx)
+        kind, given, text = str(value).partition("=")
+        if kind == "go-template":
+            self.fail("there is no go-template here: take jsonpath=, or `-o json` and jq for instance", param, ctx)
+        if kind not in ("jsonpath", "custom-columns"):
+            return super().convert(value, param, ctx)
+        try:
+            if not given or not text:
+                raise BadTemplate(f"write {kind}=TEMPLATE, such as {_EXAMPLES[kind]}")
+            if kind == "jsonpath":
+                filled(text, {})
+            else:
+                own_columns(text)
+        except BadTemplate as error:
+            self.fail(str(error), param, ctx)
+        return str(value)
+
+
+_EXAMPLES = {"jsonpath": "jsonpath={.items[*].metadata.name}", "custom-columns": "custom-columns=NAME:.metadata.name"}
 
 
 @click.command()
@@ -36,7 +49,14 @@ class _Form(click.Choice[str]):
 @options.all_namespaces
 @options.selector
 @options.field_selector
-@click.option("--output", "-o", default="table", show_default=True, type=_Form(_OUTPUTS), help="The form.")
+@click.option(
+    "--output",
+    "-o",
+    default="table",
+    show_default=True,
+    type=_Form(_OUTPUTS),
+    help="The form; also jsonpath=TEMPLATE and custom-columns=TITLE:PATH,….",
+)
 @click.option("--watch", "-w", is_flag=True, help="Go on, and show what changes.")
 @click.option("--sort-by", default="", metavar="FIELD", help="Sort by a field such as .metadata.creationTimestamp.")
 @click.option("--show-labels", is_flag=True, help="Show labels in a last column.")
@@ -67,6 +87,8 @@ def get(
       tidegate get pods                            in the namespace default
       tidegate get jobs,pods -A -o wide            two kinds, in all namespaces, more columns
       tidegate get job ring -o yaml                all of one object
+      tidegate get pods -o custom-columns=POD:.metadata.name,NODE:.spec.nodeName
+      tidegate get pods -o jsonpath='{range .items[*]}{.metadata.name}{"\\n"}{end}'
       tidegate get pods -l app=web -w              those with a label, and go on as they change
       tidegate get pods --field-selector status.phase=Pending --sort-by .metadata.creationTimestamp
     """
@@ -85,7 +107,7 @@ def get(
     if path:
         found.manifests = sorted_by(found.manifests, path)
     single = len(wanted) == 1 and len(wanted[0].names) == 1
-    if found.manifests or (form in ("yaml", "json") and not single):
+    if found.manifests or (form.partition("=")[0] in ("yaml", "json", "jsonpath") and not single):
         text = render(
             found.manifests,
             _now(),
@@ -94,7 +116,8 @@ def get(
             show_labels=show_labels,
             single=single,
         )
-        say(_headless(text) if no_headers and form in ("", "wide") else text)
+        tabular = form in ("", "wide") or form.startswith("custom-columns=")
+        say(_headless(text) if no_headers and tabular else text.removesuffix("\n"))
     _tell_missing(found, wanted, selection.namespace, ignore_not_found)
 
 

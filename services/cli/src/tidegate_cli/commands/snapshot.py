@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from kube.words import counted
 from tidegate_cli.failures import Failure, failed
 from tidegate_cli.object_words import key_in, one_object
 from tidegate_cli.session import Session, with_session
@@ -49,7 +50,7 @@ def snapshot(session: Session, output: Path | None, decision: str) -> None:
     except OSError as error:
         raise Failure(f"{path} cannot be written: {error.strerror}") from None
     count = sum(len(part.changes) for part in taken.facts.parts)
-    say(f"{path}: {count} objects as of revision {taken.facts.revision}, {len(content):,} bytes")
+    say(f"{path}: {counted(count, 'object')} as of revision {taken.facts.revision}, {len(content):,} bytes")
 
 
 @click.command()

@@ -72,7 +72,7 @@ class SimulatedNodes:
         while self._due and self._due[0][0] <= now:
             _, _, what, members = heapq.heappop(self._due)
             pods = [pod for key, uid in members if (pod := self.cluster.store.get(key)) is not None and pod.uid == uid]
-            if what == "start" and are_alike(pods):
+            if what == "start" and pods and are_alike(pods):
                 self._start(pods, now)
             else:
                 for pod in pods:
@@ -96,14 +96,16 @@ class SimulatedNodes:
         old, new = run[0].old, run[0].new
         if old is not None and new is not None and old.body is new.body:
             return
-        if not any(item.spec.get("nodeName") for item in (old, new) if item is not None):
-            return
-        for event in run:
-            before, after = (item.spec.get("nodeName") if item else None for item in (event.old, event.new))
-            if before and before != after:
-                self._bound.get(before, {}).pop(event.key, None)
-            if after and self.cluster.store.get(event.key) is not None:
-                self._bound.setdefault(after, {})[event.key] = None
+        if old is not None and old.spec.get("nodeName"):
+            for event in run:
+                before, after = (item.spec.get("nodeName") if item else None for item in (event.old, event.new))
+                if before != after:
+                    self._bound.get(str(before), {}).pop(event.key, None)
+        if new is not None and new.spec.get("nodeName"):
+            there = self.cluster.store.of_kind("Pod")
+            for event in run:
+                if event.new is not None and event.key in there:
+                    self._bound.setdefault(event.new.spec["nodeName"], {})[event.key] = None
 
     def _resume_all(self, node: str, now: int) -> None:
         """Plan what comes next for the pods of ``node`` as they stand; what is planned twice happens once."""

@@ -1,6 +1,6 @@
 """The cluster as facts tell it, kept in the form in which decisions are made."""
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
 from functools import partial
@@ -20,7 +20,7 @@ from gang_scheduler.domain.pods.pod_record import FINISHED, PodRecord
 from gang_scheduler.domain.queues.entitlement import Entitlement
 from gang_scheduler.domain.reservations.reservation_terms import RESERVATION, terms_of_reservation
 from gang_scheduler.domain.topology.hyper_nodes import HYPER_NODE
-from kube import Event, Key, Manifest, Object
+from kube import Event, Key, Manifest, Object, runs
 from kube.runtime_classes import RUNTIME_CLASS
 from kube.volumes import CLAIM, STORAGE_CLASS, VOLUME
 
@@ -61,19 +61,20 @@ class Cluster(NodeBooks):
 
     def fold(self, events: Iterable[Event], now: int = 0) -> None:
         """Take in one change set, as of ``now``. What pods refer to is read before the pods, what tells of them after."""
-        pods: list[Event] = []
+        pods: list[Sequence[Event]] = []
         metrics: list[Event] = []
-        for event in events:
-            kind = event.key.kind
+        for run in runs(events):
+            kind = run[0].key.kind
             if kind == "Pod":
-                pods.append(event)
+                pods.append(run)
             elif kind == METRIC:
-                metrics.append(event)
+                metrics += run
             elif kind in self._folds:
-                self._folds[kind](event)
-        for event in pods:
-            self.run_times.fold(event, now)
-            self.fold_pod(event)
+                for event in run:
+                    self._folds[kind](event)
+        for run in pods:
+            self.run_times.fold(run, now)
+            self.fold_pods(run)
         for event in metrics:
             self.fold_metric(event)
 

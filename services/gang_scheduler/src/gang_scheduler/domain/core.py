@@ -6,6 +6,7 @@ from dataclasses import dataclass, field, fields
 
 from gang_scheduler.domain import decisions
 from gang_scheduler.domain.answers.explain import Explanation, Reason
+from gang_scheduler.domain.answers.group_reports import GroupReports
 from gang_scheduler.domain.answers.inquiry import explain
 from gang_scheduler.domain.answers.knowledge import Evictions, Knowledge
 from gang_scheduler.domain.audit import audit
@@ -69,6 +70,7 @@ class SchedulerCore:
     claims: Claims = field(init=False)
     """The room that is kept for somebody."""
 
+    _reports: GroupReports = field(default_factory=GroupReports)
     _again: bool = False
     """Whether a head that is due was not looked at as such yet."""
 
@@ -168,7 +170,12 @@ class SchedulerCore:
         self.claims.renew()
         made += [decision for group in touched if (decision := evicted(group))]
         gone = {decision.subject for decision in made}
-        made += self._decisions(turns, [group for group in touched if not gone or group.key not in gone], now)
+        decided = list(self._decisions(turns, now))
+        made += [decision for _, decision in decided]
+        old = (group for group in touched if group.pod_group is not None and group.key not in gone)
+        self._reports.note([group.id for group in old], now)
+        self._reports.drop(gang for unit, _ in decided for gang in unit)
+        made += list(self._observed(turns, now, in_flight, busy=bool(made or in_flight)))
         for turn in turns.turns.values():
             self._park(turn, waits)
         self.heads.settle(now, self.line.__contains__)
@@ -180,7 +187,7 @@ class SchedulerCore:
 
     def deadline(self) -> int | None:
         """When room is to be reserved for a head that has waited long, a busy node opens, or the time of somebody is over."""
-        times = [self.limits.next, self.desk.deadline()]
+        times = [self.limits.next, self.desk.deadline(), self._reports.deadline()]
         if self.line.waits():
             times.append(self.cluster.room.table.load.next_expiry())
         if self.backfill:
@@ -337,28 +344,33 @@ class SchedulerCore:
         group = self.cluster.groups.get(unit[0])
         return group.queue if group and self.cluster.room.ledger.strict(group.queue) else None
 
-    def _decisions(self, turns: Pass, touched: list[Group], now: int) -> Iterator[Decision]:
+    def _decisions(self, turns: Pass, now: int) -> Iterator[tuple[Unit, Decision]]:
+        """What came of those who were tried, and of whom each decision tells."""
         names = self.cluster.room.table.names
         uids = {name: found.item.uid for name, found in self.cluster.room.reserved.by_name.items()}
-        said: set[GroupId] = set()
         for turn in turns.turns.values():
             if turn.steps:
-                yield decisions.placed(turn, names, uids, now)
+                yield turn.unit, decisions.placed(turn, names, uids, now)
             elif turn.plan:
-                yield decisions.room_made(turn, now)
-            elif turn.block is None or (words := decisions.explained(turn, now)) is None:
+                yield turn.unit, decisions.room_made(turn, now)
+            elif turn.block is not None and (words := decisions.explained(turn, now)) is not None:
+                yield turn.unit, words
+
+    def _observed(self, turns: Pass, now: int, in_flight: AbstractSet[Key], *, busy: bool) -> Iterator[Decision]:
+        """The statuses that follow pods, of groups that nothing else was said of; a successor tells all of them at once."""
+        for gang in self._reports.take(now, busy=busy and not self._new):
+            group = self.cluster.groups.get(gang)
+            if group is None or group.pod_group is None:
                 continue
-            else:
-                yield words
-            said.update(turn.unit)
-        for group in touched:
-            if group.pod_group is not None and group.id not in said:
-                unit = self._units.get(group.id, ())
-                tried = turns.turns.get(unit)
-                told = self.explanations.get(unit) if tried is None else tried.block and tried.block.explanation
-                status = decisions.observed(group, now, told)
-                if status is not None:
-                    yield status
+            if group.key in in_flight:
+                self._reports.note((gang,), now)
+                continue
+            unit = self._units.get(gang, ())
+            tried = turns.turns.get(unit)
+            told = self.explanations.get(unit) if tried is None else tried.block and tried.block.explanation
+            status = decisions.observed(group, now, told)
+            if status is not None:
+                yield status
 
     def _park(self, turn: Turn, waits: dict[Unit, Wake]) -> None:
         """A unit that found no place waits; one with a decision comes back with its outcome."""

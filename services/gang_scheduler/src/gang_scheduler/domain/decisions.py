@@ -15,13 +15,18 @@ from gang_scheduler.domain.pods.pod_record import PodRecord
 from kube import Decision, Manifest, Mutation, Object, Verb
 from kube.devices import RESERVATION
 from kube.volumes import SELECTED_NODE
+from kube.words import counted, verb
 
 NAMED = 8
 """So many pods or nodes are named in a message."""
 
+BOUND_ALONE = "pod {} is bound"
+
 
 def placed(turn: Turn, names: Sequence[str], uids: Mapping[str, str], now: int) -> Decision:
     """Bind what the unit was given in this pass; ``names`` are the nodes by slot, ``uids`` those of reservations by name."""
+    if turn.alone and (decision := _bound_alone(turn.steps[0], names)):
+        return decision
     count: dict[Group, int] = {}
     mutations = _claims_bound(turn, names)
     for step in turn.steps:
@@ -43,11 +48,11 @@ def placed(turn: Turn, names: Sequence[str], uids: Mapping[str, str], now: int) 
         message = (
             f"{total} pods of {title} are bound at once"
             if total > 1
-            else f"pod {turn.steps[0].records[0].key.name} is bound"
+            else BOUND_ALONE.format(turn.steps[0].records[0].key.name)
         )
         return Decision("GangPlaced", lead.key, lead.uid, "MinimumPlaced", message, tuple(mutations))
-    who = "1 more pod" if total == 1 else f"{total} more pods"
-    message = f"{who} of {lead.name} {'is' if total == 1 else 'are'} bound"
+    who = counted(total, "more pod")
+    message = f"{who} of {lead.name} {verb(total)} bound"
     return Decision("SurplusPlaced", lead.key, lead.uid, "RoomForMore", message, tuple(mutations))
 
 
@@ -55,8 +60,8 @@ def released(claim: Object, patch: Manifest) -> Decision:
     """A resource claim is no longer for pods that have ended; nobody's devices go back to all."""
     kept = len(patch["reservedFor"] or ())
     gone = len(users_of(claim)) - kept
-    rest = f"{kept} pods still have it" if kept else "its devices are free"
-    message = f"resource claim {claim.name} was reserved for {gone} pods that have ended; {rest}"
+    rest = f"{counted(kept, 'pod')} still {verb(kept, 'has', 'have')} it" if kept else "its devices are free"
+    message = f"resource claim {claim.name} was reserved for {counted(gone, 'pod')} that {verb(gone, 'has', 'have')} ended; {rest}"
     mutations = (Mutation(Verb.STATUS, claim.key, claim.uid, None, patch),)
     return Decision("ClaimReleased", claim.key, claim.uid, "PodsEnded", message, mutations)
 
@@ -88,6 +93,16 @@ def observed(group: Group, now: int, explanation: Explanation | None) -> Decisio
         return None
     message = f"{group.name}: {group.live} of its pods are bound or done"
     return Decision("GangObserved", group.key, group.uid, "PodsChanged", message, tuple(mutations))
+
+
+def _bound_alone(step: Step, names: Sequence[str]) -> Decision | None:
+    """The same for a pod by itself that is given nothing but a node, for the many such pods; None for any other."""
+    if step.allotments or step.reservation or step.volumes or step.grants:
+        return None
+    record = step.records[0]
+    mutations = (Mutation(Verb.BIND, record.key, record.pod.uid, None, None, names[step.slot]),)
+    message = BOUND_ALONE.format(record.key.name)
+    return Decision("GangPlaced", record.key, record.pod.uid, "MinimumPlaced", message, mutations)
 
 
 def _bound_with(step: Step, node: str, uids: Mapping[str, str]) -> Iterator[Mutation]:
@@ -162,5 +177,5 @@ def _eviction_words(lead: Group, plan: Plan) -> str:
     nodes = sorted({node for _, node in plan.claim.places.values()})
     on = ", ".join(nodes[:NAMED]) + (" and others" if len(nodes) > NAMED else "")
     ground = f"queue {lead.queue} takes back what it deserves" if plan.reclaimed else f"it has priority {plan.priority}"
-    count = "1 pod is" if len(pods) == 1 else f"{len(pods)} pods are"
+    count = f"{counted(len(pods), 'pod')} {verb(len(pods))}"
     return f"{count} evicted for {lead.id.namespace}/{lead.name} to start on {on}, as {ground}: {', '.join(pods[:NAMED])}{more}"

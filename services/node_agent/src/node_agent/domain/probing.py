@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 
+from kube.words import counted
 from node_agent.domain.containers import Container, Probe
 from node_agent.domain.records import ContainerRecord, ProbeState, Stage
 
@@ -60,7 +61,7 @@ def answered(record: ContainerRecord, container: Container, kind: str, failure: 
     new = ProbeState(successes, failures, passed, due=now + probe.period_ms, message=failure)
     record = _with(record, kind, new)
     if kind in ENDING and failures >= probe.failure_threshold:
-        reason = f"{kind} probe failed {failures} times in a row: {failure}"
+        reason = f"{kind} probe failed {counted(failures, 'time')} in a row: {failure}"
         record = replace(record, halt_reason=reason)
     return record
 

@@ -5,6 +5,7 @@ from collections.abc import Set as AbstractSet
 from dataclasses import asdict
 
 from kube import Decision, Event, Key, Manifest, Outcome, runs
+from kube.resource_quotas import RESOURCE_QUOTA
 from queue_manager.domain.cohorts.account import WORKLOAD
 from queue_manager.domain.cohorts.cluster_queue import PRIORITY
 from queue_manager.domain.cohorts.cohort_answer import cohort_answer
@@ -12,7 +13,6 @@ from queue_manager.domain.cohorts.cohort_report import NAME as QUOTA_REPORT
 from queue_manager.domain.cohorts.cohorts import OBJECTS, Cohorts
 from queue_manager.domain.gates.gate_answer import queue_lines
 from queue_manager.domain.gates.members import GROUP
-from queue_manager.domain.gates.quota import RESOURCE_QUOTA
 from queue_manager.domain.gates.waiting import ADMISSION, WaitingGroups
 from queue_manager.domain.policy import QueuePolicy
 from queue_manager.domain.reports import Report

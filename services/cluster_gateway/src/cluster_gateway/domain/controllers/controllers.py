@@ -11,12 +11,14 @@ from cluster_gateway.domain.controllers.job import JOB, reconcile_job
 from cluster_gateway.domain.controllers.namespace_end import NAMESPACE, reconcile_namespace
 from cluster_gateway.domain.controllers.replica_set import DEPLOYMENT, REPLICA_SET, reconcile_replica_set
 from cluster_gateway.domain.controllers.resource_claim import POD, TEMPLATE, from_template, reconcile_claims
+from cluster_gateway.domain.controllers.resource_quota import QuotaUse, reconcile_quota
 from cluster_gateway.domain.controllers.runtime_class import reconcile_runtime_class
 from cluster_gateway.domain.controllers.stateful_set import STATEFUL_SET, reconcile_stateful_set
 from cluster_gateway.domain.controllers.volume_claim import reconcile_claim, reconcile_volume, unbound
 from cluster_gateway.domain.controllers.work import Names, Work
 from kube import Event, Key, Manifest, Mutation, Object, Store, kind_id, runs
 from kube.pods import has_condition, is_finished
+from kube.resource_quotas import RESOURCE_QUOTA
 from kube.runtime_classes import RUNTIME_CLASS, class_name
 from kube.volumes import CLAIM, STORAGE_CLASS, VOLUME, claims_of
 
@@ -25,7 +27,7 @@ _RANK = {
     for rank, kind in enumerate(
         (
             *(NAMESPACE, CRON_JOB, DEPLOYMENT, REPLICA_SET, STATEFUL_SET, DAEMON_SET, JOB, BUDGET),
-            *(CLAIM, VOLUME, POD),
+            *(CLAIM, VOLUME, POD, RESOURCE_QUOTA),
         )
     )
 }
@@ -42,6 +44,7 @@ class Controllers:
         self._store = store
         self._names = Names(store)
         self._members = BudgetMembers(store)
+        self._quotas = QuotaUse(store)
         self._finished: dict[str, list[Object]] = {}
         self._ending: set[str] = set()
         self._dirty: dict[Key, None] = {}
@@ -62,6 +65,7 @@ class Controllers:
             BUDGET: lambda budget, work: reconcile_budget(budget, self._members.of(budget.key), work),
             CLAIM: lambda claim, work: reconcile_claim(claim, self._taken, work),
             VOLUME: reconcile_volume,
+            RESOURCE_QUOTA: lambda quota, work: reconcile_quota(quota, self._quotas.of(quota.key), work),
         }
 
     def fold(self, events: Sequence[Event], now: int) -> None:
@@ -82,6 +86,9 @@ class Controllers:
                 self._mark_claims()
             elif kind == "Node" and _matters(run[0]):
                 self._dirty.update(dict.fromkeys(self._store.of_kind(DAEMON_SET)))
+            if self._quotas.has_quotas(namespace):
+                for event in run:
+                    self._dirty.update(dict.fromkeys(self._quotas.fold(event)))
             if namespace in self._ending:
                 self._dirty[Key(NAMESPACE, "", namespace)] = None
 
@@ -140,6 +147,8 @@ class Controllers:
         self._dirty[key] = None
         if key.kind == BUDGET:
             self._members.fold_budget(event)
+        elif key.kind == RESOURCE_QUOTA:
+            self._quotas.fold_quota(event)
         elif key.kind == NAMESPACE:
             self._fold_namespace(event)
         elif key.kind == VOLUME:

@@ -5,6 +5,7 @@ from cluster_gateway.domain.controllers.work import Work, share_of, whole, with_
 from kube import Event, Key, Manifest, Object, Store, kind_id, rfc3339
 from kube.pods import is_finished, is_ready
 from kube.selectors import SelectorError, matches
+from kube.words import counted, verb
 
 BUDGET = "PodDisruptionBudget.policy"
 
@@ -118,6 +119,6 @@ def _condition(allowed: int, healthy: int, desired: int, now: int) -> Manifest:
         "type": "DisruptionAllowed",
         "status": "True" if allowed else "False",
         "reason": "SufficientPods" if allowed else "InsufficientPods",
-        "message": f"{healthy} pods are healthy, {desired} have to be",
+        "message": f"{counted(healthy, 'pod')} {verb(healthy)} healthy, {desired} {verb(desired, 'has', 'have')} to be",
         "lastTransitionTime": rfc3339(now),
     }

@@ -11,6 +11,7 @@ from cluster_gateway.domain.controllers.job_failure import Action, action_for
 from cluster_gateway.domain.controllers.job_pods import failures_of, index_of, is_indexed
 from cluster_gateway.domain.controllers.work import whole
 from kube import Manifest, Object, parse_time
+from kube.words import counted
 
 _BACKOFF_LIMIT = 6
 _UNLIMITED = 2**31 - 1
@@ -87,7 +88,9 @@ class JobTally:
         wanted = self.completions
         if wanted is None:
             done = self.succeeded > 0 and active == 0
-            return ("CompletionsReached", f"{self.succeeded} pods succeeded and none is left") if done else None
+            return (
+                ("CompletionsReached", f"{counted(self.succeeded, 'pod')} succeeded and none is left") if done else None
+            )
         if self.succeeded >= wanted:
             return "CompletionsReached", f"{self.succeeded} of {wanted} completions are reached"
         return None
@@ -109,7 +112,7 @@ class JobTally:
         if self.failed > limit or (restarts and restarts >= max(limit, 1)):
             return (
                 "BackoffLimitExceeded",
-                f"{self.failed} pods failed, {restarts} restarts; the backoff limit is {limit}",
+                f"{counted(self.failed, 'pod')} failed, {counted(restarts, 'restart')}; the backoff limit is {limit}",
             )
         deadline = self.job.spec.get("activeDeadlineSeconds")
         if isinstance(deadline, int) and now >= started + deadline * 1000:

@@ -11,6 +11,7 @@ from gang_scheduler.domain.gangs.groups import Group
 from gang_scheduler.domain.gangs.statuses import condition_of
 from gang_scheduler.domain.pods.pod_record import PodRecord, Standing
 from kube import Key, Manifest
+from kube.words import counted, verb
 
 
 def explain(k: Knowledge, arguments: Manifest) -> Manifest:
@@ -75,8 +76,7 @@ def _group(k: Knowledge, group: Group) -> Manifest:
         if group.started:
             answer["verdict"] = "Placed"
     elif any(record.node for record in group.members.values()):
-        pods = "1 pod" if group.live == 1 else f"{group.live} pods"
-        message = f"{pods} of {group.name} {'is' if group.live == 1 else 'are'} placed"
+        message = f"{counted(group.live, 'pod')} of {group.name} {verb(group.live)} placed"
         answer |= {"verdict": "Placed", "rule": "", "message": message}
     elif group.counts[Standing.HELD]:
         message = f"all waiting pods of {group.name} are held back"
@@ -112,8 +112,10 @@ def _told_at_gate(group: Group, record: PodRecord | None) -> tuple[str, str]:
 
 
 def _group_owned_by(cluster: Cluster, kind: str, namespace: str, name: str) -> Group | None:
-    """The group that a job of some kind owns."""
+    """The group that a job of some kind owns, or that its pods say they are."""
     for gang in sorted(cluster.groups):
+        if gang.namespace == namespace and gang.name.startswith(f"{kind}/{name}/"):
+            return cluster.groups[gang]
         pod_group = cluster.groups[gang].pod_group
         owner = pod_group.controller if pod_group and gang.namespace == namespace else None
         if owner and owner.get("name") == name and str(owner.get("kind")) == kind:

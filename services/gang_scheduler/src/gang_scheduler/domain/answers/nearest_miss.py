@@ -11,6 +11,7 @@ from gang_scheduler.domain.nodes.vectors import Ints, Mask
 from gang_scheduler.domain.pods.pod_record import PodRecord
 from gang_scheduler.domain.topology.hyper_nodes import Topology
 from kube import Manifest
+from kube.words import counted
 from resources import Amounts, format_amounts
 
 _RACK, _ZONE = "topology.kubernetes.io/rack", "topology.kubernetes.io/zone"
@@ -94,7 +95,7 @@ def domain_miss(room: Room, topology: Topology, records: Sequence[PodRecord]) ->
     if best is None:
         return {}
     places = -best[0]
-    message = f"domain {best[2]} of tier {best[1]} comes closest: it has room for {places} of {len(records)} members"
+    message = f"domain {best[2]} of tier {best[1]} comes closest: it has room for {places} of {counted(len(records), 'member')}"
     return {"domain": best[2], "tier": best[1], "places": places, "needed": len(records), "message": message}
 
 

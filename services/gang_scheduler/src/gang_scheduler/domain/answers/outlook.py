@@ -12,6 +12,7 @@ from gang_scheduler.domain.evictions.evictor import EvictionRules, Evictor
 from gang_scheduler.domain.evictions.wish import Wish
 from gang_scheduler.domain.gangs.groups import Group
 from gang_scheduler.domain.gangs.minimum import candidates, first_choice
+from gang_scheduler.domain.gangs.portions import lacks_minimum, portions
 from gang_scheduler.domain.line.attempt import Attempts
 from gang_scheduler.domain.line.backfill import Backfill
 from gang_scheduler.domain.line.claims import Claim
@@ -19,6 +20,7 @@ from gang_scheduler.domain.line.trial import Trial
 from gang_scheduler.domain.line.waiting_line import Unit
 from gang_scheduler.domain.pods.pod_record import PodRecord
 from kube import Key, Manifest, rfc3339
+from kube.words import counted, verb
 
 MOST_PODS = 1_000
 NAMED = 5
@@ -45,8 +47,15 @@ class Outlook:
             return self._promised(promise)
         placed = sum(1 for _ in self.knowledge.cluster.placed())
         if placed > MOST_PODS:
-            return {"outlook": f"not looked into here, as {placed} pods are placed; `tidegate whatif KIND/NAME` does"}
-        return self._after() | self._evictable()
+            return {
+                "outlook": f"not looked into here, as {counted(placed, 'pod')} {verb(placed)} placed; `tidegate whatif KIND/NAME` does"
+            }
+        return self._after() | ({} if self._is_surplus() else self._evictable())
+
+    def _is_surplus(self) -> bool:
+        """Whether its gang does without what is looked at here: then nobody leaves for it."""
+        lead = self.groups[0]
+        return lead.id.kind != "pod" and lead.started and not lacks_minimum(lead, 0)
 
     def _promised(self, claim: Claim) -> Manifest:
         awaited = self._present(claim.awaited)
@@ -58,9 +67,12 @@ class Outlook:
         }
 
     def _after(self) -> Manifest:
-        k = self.knowledge
-        known = k.claims.reservations.get(self.unit)
-        claim = known or Backfill(k.cluster, self.trial, k.claims, k.heads, k.now).foresee(self.unit, self._wish())
+        k, wish = self.knowledge, self._wish()
+        backfill = Backfill(k.cluster, self.trial, k.claims, k.heads, k.now)
+        heads = self._before(backfill)
+        claim = k.claims.reservations.get(self.unit) or backfill.foresee(self.unit, wish, heads)
+        if claim is None and heads and (alone := backfill.foresee(self.unit, wish)) is not None:
+            return self._behind(heads, alone)
         if claim is None:
             return {"after": [], "estimate": "never as things are: not even if all that runs now ended"}
         awaited = self._present(claim.awaited)
@@ -78,6 +90,36 @@ class Outlook:
         silent = [record for record, end in zip(awaited, ends, strict=True) if end is None]
         unknown = "that" if len(silent) == len(awaited) else f"that of {_some(silent)}"
         return answer | {"estimate": f"once {_some(awaited)} ended; nobody says when {unknown} is"}
+
+    def _before(self, backfill: Backfill) -> list[Claim]:
+        """The heads for whom room is reserved that the unit may not take."""
+        others = {unit: claim for unit, claim in self.knowledge.claims.reservations.items() if unit != self.unit}
+        place = self.knowledge.heads.places.get(self.unit) if others else None
+        passed = backfill.passable(self.unit, *place, self.records) if place is not None else []
+        return [claim for unit, claim in others.items() if unit not in passed]
+
+    def _behind(self, heads: Sequence[Claim], alone: Claim) -> Manifest:
+        """There is no room beside the heads: it comes when they have started and ended."""
+        names = [f"{unit.namespace}/{unit.name}" for head in heads for unit in head.unit]
+        answer: Manifest = {"after": _names(self._present(alone.awaited)), "behind": names}
+        who = ", ".join(names[:NAMED])
+        ends = [self._end_of(head) for head in heads]
+        if None in ends or (alone.awaited and alone.until is None):
+            return answer | {
+                "estimate": f"once {who}, for whom room is reserved, started and ended; nobody says when that is"
+            }
+        until = max(end for end in (*ends, alone.until or 0) if end is not None)
+        words = f"{rfc3339(until)}, by when {who}, for whom room is reserved, should have started and ended"
+        return answer | {"estimateMs": until, "estimate": words}
+
+    def _end_of(self, head: Claim) -> int | None:
+        """When one for whom room is reserved will have ended, in milliseconds since the epoch; None when nobody knows."""
+        run_times = self.knowledge.cluster.run_times
+        lengths = [run_times.estimate(record) for record, _ in self.knowledge.claims.waiting(head)]
+        known = [length for length in lengths if length is not None]
+        if head.until is None or not known or len(known) < len(lengths):
+            return None
+        return head.until + max(known)
 
     def _evictable(self) -> Manifest:
         """Whom the unit could have evicted if only it were important enough."""
@@ -105,7 +147,7 @@ class Outlook:
         attempts = Attempts(self.knowledge.cluster.room, self.trial)
         priority = max(group.priority(self.knowledge.cluster.classes) for group in self.groups)
         lead = self.groups[0]
-        if lead.started:
+        if lead.open:
             return Wish([lead], self.records, priority, lambda: attempts.adds(lead, self.records))
         return Wish(self.groups, self.records, priority, lambda: attempts.starts(self.groups))
 
@@ -117,6 +159,16 @@ class Outlook:
 def wanted(groups: Sequence[Group]) -> list[PodRecord]:
     """The members of gangs that have not started which start together."""
     return [record for group in groups if group.pending for record in first_choice(candidates(group))]
+
+
+def up_to(record: PodRecord) -> list[PodRecord]:
+    """The members of a gang that runs which are placed before ``record`` and with it; empty where nothing can be said."""
+    found: list[PodRecord] = []
+    for portion in portions(record.group):
+        found += portion
+        if record in portion:
+            return found
+    return []
 
 
 def _names(records: Sequence[PodRecord]) -> list[str]:

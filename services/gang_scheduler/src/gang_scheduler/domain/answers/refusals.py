@@ -11,6 +11,7 @@ from gang_scheduler.domain.line.trial import Trial
 from gang_scheduler.domain.nodes.room import PodClass, Room
 from gang_scheduler.domain.pods.pod_record import PodRecord
 from gang_scheduler.domain.queues.queue_limits import Denial
+from kube.words import verb
 
 
 @dataclass(slots=True)
@@ -77,7 +78,8 @@ class Refusals:
         }
         if len(records) == 1:
             return Block(Explanation(report.reason, sentence, detail), wake)
-        message = f"{sentence} {placed} of {len(records)} members of {who} fit, {len(records)} are needed at once"
+        fit = f"{placed} of {len(records)} members of {who} {verb(placed, 'fits', 'fit')}"
+        message = f"{sentence} {fit}, {len(records)} are needed at once"
         if len(_one_of_each(records)) > 1:
             message += f"; the next one is {failed.key.name}"
         possible = sum(self.room.view(record).largest_possible() for record in _one_of_each(records))

@@ -7,7 +7,7 @@ import numpy as np
 from gang_scheduler.domain.answers.explain import Explanation, Reason, node_report
 from gang_scheduler.domain.answers.knowledge import Knowledge
 from gang_scheduler.domain.answers.nearest_miss import domain_miss, nearest_miss
-from gang_scheduler.domain.answers.outlook import Outlook, wanted
+from gang_scheduler.domain.answers.outlook import Outlook, up_to, wanted
 from gang_scheduler.domain.answers.ways_out import ways_out
 from gang_scheduler.domain.gangs.gang import place_some
 from gang_scheduler.domain.gangs.groups import Group
@@ -41,13 +41,25 @@ def waiting(k: Knowledge, group: Group, record: PodRecord | None) -> Manifest:
         facts: Manifest = {}
         if records:
             facts = _facts(k, trial, groups, records, record, explanation)
-            # A member is told what its gang needs; what the gang waits for is asked of the gang.
-            if not _hopeless(explanation) and (record is None or group.id.kind == "pod"):
-                facts |= Outlook(k, trial, unit, groups, records).manifest()
+            if not _hopeless(explanation):
+                facts |= _outlook(k, trial, groups, records, record)
             if explanation.reason is Reason.GUARANTEED_TO_OTHERS and facts.get("nodes") and not facts.get("after"):
                 names = ", ".join(item["queue"] for item in facts["guaranteedTo"]) or "others"
                 facts["estimate"] = f"not known: there is room on nodes, but it is guaranteed to {names}"
     return _with_ways(answer | facts, answer | facts)
+
+
+def _outlook(
+    k: Knowledge, trial: Trial, groups: list[Group], records: list[PodRecord], asked: PodRecord | None
+) -> Manifest:
+    """What has to happen first. A member is told it of itself once its gang runs; before, that is asked of the gang."""
+    unit = groups[0].bundle()
+    if asked is None or asked.group.id.kind == "pod":
+        return Outlook(k, trial, unit, groups, records).manifest()
+    mine = up_to(asked) if asked.group.open else []
+    if not mine:
+        return {}
+    return Outlook(k, trial, unit, [asked.group], mine).manifest() | {"membersAhead": len(mine) - 1}
 
 
 def _with_ways(answer: Manifest, numbers: Manifest) -> Manifest:
@@ -66,7 +78,7 @@ def _explained(k: Knowledge, trial: Trial, groups: list[Group]) -> tuple[Explana
         return missing.explanation, []
     told = k.explanations.get(turn.unit)
     attempts, lead = Attempts(k.cluster.room, trial), groups[0]
-    fresh = [group for group in groups if not group.started and group.pending]
+    fresh = [group for group in groups if not group.open and group.pending]
     block: Block | None
     if fresh:
         records = wanted(fresh)

@@ -4,8 +4,14 @@ from collections.abc import Callable, Iterator
 
 from gang_scheduler.domain.answers.explain import Reason
 from kube import Manifest
+from kube.words import counted
 
-_RESOURCES = (Reason.NOT_ENOUGH_RESOURCES, Reason.QUEUE_CAPABILITY, Reason.GUARANTEED_TO_OTHERS)
+_RESOURCES = (
+    Reason.NOT_ENOUGH_RESOURCES,
+    Reason.DEVICES_MISSING,
+    Reason.QUEUE_CAPABILITY,
+    Reason.GUARANTEED_TO_OTHERS,
+)
 
 
 def ways_out(rule: str, answer: Manifest) -> list[str]:
@@ -25,11 +31,7 @@ def _room(answer: Manifest) -> Iterator[str]:
     if miss.get("rules"):
         yield "change what the pod asks of its node (selector, affinity, tolerations, spread), or the nodes"
     if gang.get("placed") and gang.get("needed", 0) > gang["placed"]:
-        yield f"a minimum of {_counted(gang['placed'])} could start now; {gang['needed']} are asked for at once"
-
-
-def _counted(count: int, which: str = "") -> str:
-    return f"{count} {which}member{'' if count == 1 else 's'}"
+        yield f"a minimum of {counted(gang['placed'], 'member')} could start now; {gang['needed']} are asked for at once"
 
 
 def _rules(answer: Manifest) -> Iterator[str]:
@@ -47,7 +49,7 @@ def _devices(answer: Manifest) -> Iterator[str]:
 def _domain(answer: Manifest) -> Iterator[str]:
     nearest = answer.get("nearestDomain") or {}
     if nearest.get("places"):
-        lacking = _counted(nearest["needed"] - nearest["places"], "more ")
+        lacking = counted(nearest["needed"] - nearest["places"], "more member")
         yield f"wait, or make room for {lacking} in domain {nearest['domain']}"
     yield "allow a higher level of the topology, make it preferred instead of required, or ask for fewer or smaller pods"
 

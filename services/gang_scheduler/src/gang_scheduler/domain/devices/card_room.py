@@ -88,6 +88,14 @@ class CardRoom:
             chosen = sorted(fitting, key=lambda at: (-copies[at], *self._fullness(at)))[: need.count]
         return tuple(sorted(self.cards[at].index for at in chosen))
 
+    def wastes(self, need: CardNeed, chosen: Iterable[int]) -> bool:
+        """Whether a pod with parts of the cards of indexes ``chosen`` leaves room for fewer pods than it has to."""
+        if need.whole or need.count == 1:
+            return False
+        copies = {at: self.copies_on(at, need) for at in range(len(self.cards))}
+        taken = [at for at, card in enumerate(self.cards) if card.index in set(chosen)]
+        return _rest(copies, taken, need.count) + 1 < most_copies(copies.values(), need.count)
+
     def _untouched(self, at: int) -> bool:
         return self.core[at] == 100 and self.memory[at] == self.cards[at].memory
 

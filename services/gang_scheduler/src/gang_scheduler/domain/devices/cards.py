@@ -17,7 +17,11 @@ CARD_MEMORY = "volcano.sh/gpu-memory"
 """MiB of one card."""
 
 GPU_CORE, GPU_RATIO, GPU_MEMORY = (f"koordinator.sh/{name}" for name in ("gpu-core", "gpu-memory-ratio", "gpu-memory"))
+GPU, GPU_SHARED = "koordinator.sh/gpu", "koordinator.sh/gpu.shared"
+"""Asked for by pods alone: so many percent of cores and memory, and of how many cards; devices offer the parts."""
+
 VGPU_NUMBER, VGPU_MEMORY = "volcano.sh/vgpu-number", "volcano.sh/vgpu-memory"
+VGPU_CORES, VGPU_PERCENT = "volcano.sh/vgpu-cores", "volcano.sh/vgpu-memory-percentage"
 
 UNKNOWN_MEMORY = 100 << 30
 """Stands for the memory of a card that nobody tells; only shares in percent are asked of such cards."""
@@ -41,6 +45,15 @@ class Card:
 
     pcie: str = ""
     """The PCIe switch that it is behind, "" where that is not known."""
+
+
+def implied(allocatable: Amounts) -> Amounts:
+    """What a node of these amounts has of the other names of its cards; which cards they are decides in the end."""
+    percent = max(allocatable.get(GPU_CORE, 0), allocatable.get(GPU_RATIO, 0), allocatable.get(GPU, 0))
+    virtual = 100 * allocatable.get(VGPU_NUMBER, 0)
+    shares = dict.fromkeys((GPU, GPU_SHARED, GPU_CORE, GPU_RATIO), percent) if percent else {}
+    parts = dict.fromkeys((VGPU_CORES, VGPU_PERCENT), virtual) if virtual else {}
+    return {name: amount for name, amount in {**shares, **parts}.items() if name not in allocatable}
 
 
 def cards_of(inventory: Manifest, allocatable: Amounts) -> tuple[Card, ...]:
@@ -114,7 +127,7 @@ def _listed(entries: list[Any]) -> dict[int, Manifest]:
 def _counted(allocatable: Amounts) -> int:
     """How many cards the amounts stand for."""
     whole = max(allocatable.get(name, 0) for name in WHOLE_CARDS)
-    percent = max(allocatable.get(GPU_CORE, 0), allocatable.get(GPU_RATIO, 0))
+    percent = max(allocatable.get(GPU_CORE, 0), allocatable.get(GPU_RATIO, 0), allocatable.get(GPU, 0))
     return whole or percent // 100 or -(-allocatable.get(VGPU_NUMBER, 0) // VIRTUAL_PER_CARD)
 
 

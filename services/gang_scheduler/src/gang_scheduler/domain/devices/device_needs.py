@@ -8,11 +8,15 @@ from typing import Any, NamedTuple
 
 from gang_scheduler.domain.devices.cards import (
     CARD_MEMORY,
+    GPU,
     GPU_CORE,
     GPU_MEMORY,
     GPU_RATIO,
+    GPU_SHARED,
+    VGPU_CORES,
     VGPU_MEMORY,
     VGPU_NUMBER,
+    VGPU_PERCENT,
     WHOLE_CARDS,
 )
 from gang_scheduler.domain.devices.cpu_binding import RESOURCE_SPEC, USUAL, Binding, binding_of
@@ -20,8 +24,6 @@ from gang_scheduler.domain.devices.nics import JOINT, Joint, NicNeed, joint_of, 
 from gang_scheduler.domain.nodes.load_estimate import FACTORS, USUAL_LOAD, LoadTraits, own_factors
 from resources import Amounts, QuantityError, parse_amounts
 
-GPU, GPU_SHARED = "koordinator.sh/gpu", "koordinator.sh/gpu.shared"
-VGPU_CORES, VGPU_PERCENT = "volcano.sh/vgpu-cores", "volcano.sh/vgpu-memory-percentage"
 QOS, PRIORITY_CLASS = "koordinator.sh/qosClass", "koordinator.sh/priority-class"
 VOLCANO_POLICY, NUMA_SPEC = "volcano.sh/numa-topology-policy", "scheduling.koordinator.sh/numa-topology-spec"
 _LABELS = frozenset({QOS, PRIORITY_CLASS, VOLCANO_POLICY})

@@ -169,6 +169,9 @@ class NodeRoom(CardRoom):
         near = self._common_cell(need) if need.cards and need.cpus and len(self.cell_cpu) > 1 else None
         among = range(len(self.cards)) if near is None else self._near([near])
         cards = self.choose_cards(need.cards, among, forced)
+        if near is not None and need.cards and cards and self.wastes(need.cards, cards):
+            # To be near its cards is a wish; another pod that would find no room any more is a loss.
+            near, cards = None, self.choose_cards(need.cards, range(len(self.cards)), forced)
         cpus = self._cpus(need, None if near is None else [near], forced)
         if cards is None or cpus is None:
             return None

@@ -6,6 +6,7 @@ pods of one template are alike. All others are part of it by name.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -24,7 +25,7 @@ from gang_scheduler.domain.dra.requests import (
     users_of,
     wanted,
 )
-from gang_scheduler.domain.dra.slices import text_of
+from gang_scheduler.domain.dra.slices import DeviceId, text_of
 from gang_scheduler.domain.nodes.node_table import NodeTable
 from gang_scheduler.domain.nodes.vectors import Mask
 from gang_scheduler.domain.pods.pod_shape import PodShape
@@ -42,6 +43,12 @@ class Grant(NamedTuple):
     claim: Object
     users: tuple[Manifest, ...]
     allocation: Manifest | None
+
+    @property
+    def devices(self) -> tuple[DeviceId, ...]:
+        """What it gets that is no fact yet, for itself."""
+        holding = holding_of(self.allocation)
+        return holding.devices if holding is not None else ()
 
 
 @dataclass(slots=True)
@@ -68,6 +75,12 @@ class ClaimBook:
     _trial_users: dict[Key, dict[str, Manifest]] = field(default_factory=dict)
     _assumed: dict[Key, list[Manifest]] = field(default_factory=dict)
     """The changes of status that are on their way."""
+
+    _absent: set[str] = field(default_factory=set)
+    """The uids of pods that are taken for gone."""
+
+    _kept: frozenset[DeviceId] = frozenset()
+    """Devices that are kept for somebody, free or not yet."""
 
     _held: dict[Key, Holding] = field(default_factory=dict)
     _fits: dict[int, _Fit] = field(default_factory=dict)
@@ -144,6 +157,30 @@ class ClaimBook:
                     del self._trial[key]
                     self._renew(key)
 
+    def leave(self, pods: Iterable[Object]) -> None:
+        """These pods are taken for gone: what is reserved for nobody else comes free."""
+        for pod in pods:
+            self._absent.add(pod.uid)
+            for key in self.keys_of(pod):
+                self._renew(key)
+
+    def come_back(self, pods: Iterable[Object]) -> None:
+        """These pods are there again, and have what they had."""
+        for pod in pods:
+            self._absent.discard(pod.uid)
+            for key in self.keys_of(pod):
+                self._renew(key)
+
+    def keep(self, devices: frozenset[DeviceId]) -> None:
+        """Keep these devices for somebody, instead of those that were kept before."""
+        changed, self._kept = self._kept ^ devices, devices
+        for device in sorted(changed):
+            self.pools.note(device)
+
+    def reserved_for(self, uids: AbstractSet[str]) -> bool:
+        """Whether any claim is reserved for one of these pods, gone or not."""
+        return any(str(user.get("uid")) in uids for claim in self.claims.values() for user in users_of(claim))
+
     def grants(self, pod: Object) -> tuple[Grant, ...]:
         """What the decision that binds the pod has to do to its claims."""
         found = []
@@ -203,12 +240,22 @@ class ClaimBook:
         trial = self._trial.get(key)
         if trial is not None:
             return trial[1]
+        if self._absent and self._deserted(key):
+            return None
         for patch in self._assumed.get(key, ()):
             if patch.get("allocation"):
                 allocation: Manifest = patch["allocation"]
                 return allocation
         claim = self.claims.get(key)
         return claim.status.get("allocation") if claim is not None else None
+
+    def _deserted(self, key: Key) -> bool:
+        """Whether all for whom a claim is reserved are taken for gone."""
+        claim = self.claims.get(key)
+        facts = users_of(claim) if claim is not None else []
+        coming = [user for patch in self._assumed.get(key, ()) for user in patch.get("reservedFor") or ()]
+        users = [*facts, *coming, *self._trial_users.get(key, {}).values()]
+        return bool(users) and all(str(user.get("uid")) in self._absent for user in users)
 
     def _renew(self, key: Key) -> None:
         """Let the pools know what a claim has now."""
@@ -260,8 +307,12 @@ class ClaimBook:
         return self._allocator(slot).allocate(asked) or []
 
     def _allocator(self, slot: int) -> Allocator:
-        pools = self.pools
-        taken = pools.users.__contains__
+        pools, kept = self.pools, self._kept
+        users = pools.users
+
+        def taken(device: DeviceId) -> bool:
+            return device in users or device in kept
+
         return Allocator(pools.on(slot), pools.classes, taken, pools.left, pools.sharers, pools.drawn)
 
     def _wanted(self, text: str) -> Wanted:

@@ -86,7 +86,7 @@ class DevicePools:
         for device in holding.devices:
             _count(self.users, device, sign)
             self._draw_counters(device, sign)
-            self._note(device)
+            self.note(device)
         for device, taken in holding.shares:
             before = self.sharers.get(device, 0)
             _count(self.sharers, device, sign)
@@ -95,7 +95,7 @@ class DevicePools:
                 self._draw_counters(device, sign)
             for name, amount in taken:
                 _count(self.drawn, (device, name), sign * amount)
-            self._note(device)
+            self.note(device)
 
     def overdrawn(self) -> Iterator[str]:
         """Devices of which more is given away than there is, for tests."""
@@ -113,8 +113,8 @@ class DevicePools:
         for name, amount in known.consumes if known is not None else ():
             self.left[device.driver, device.pool, name] -= sign * amount
 
-    def _note(self, device: DeviceId) -> None:
-        """The use of a device changed."""
+    def note(self, device: DeviceId) -> None:
+        """The use of a device changed, or for whom it is kept."""
         known = self._known.get(device)
         slot = self.table.slots.get(known.node, -1) if known is not None and known.node else -1
         if slot >= 0:

@@ -6,7 +6,6 @@ from dataclasses import dataclass, field
 from gang_scheduler.domain.evictions.disruption_budgets import DisruptionBudgets
 from gang_scheduler.domain.evictions.rights import Floors
 from gang_scheduler.domain.evictions.victims import Holding, Lot
-from gang_scheduler.domain.queues.queue_ledger import total_of
 from kube import Key
 
 
@@ -53,7 +52,7 @@ class Allowances:
         return id(holding) in self._whole or self.members_of(holding) >= holding.spare
 
     def _move(self, lot: Lot, sign: int) -> None:
-        self.floors.take(lot.queue, _freed(lot), sign)
+        self.floors.take(lot.queue, lot.freed(), sign)
         for key, count in self._covered(lot).items():
             self._taken[key] = self._taken.get(key, 0) + sign * count
         gang = id(lot.holding)
@@ -75,7 +74,7 @@ class Allowances:
         return lot.holding.spares(gone + 1, role, self._roles.get((gang, role), 0) + 1)
 
     def _keeps_floor(self, lot: Lot) -> bool:
-        return self.floors.allow(lot.queue, _freed(lot))
+        return self.floors.allow(lot.queue, lot.freed())
 
     def _keeps_budgets(self, lot: Lot) -> bool:
         covered = self._covered(lot)
@@ -94,9 +93,3 @@ class Allowances:
                 for budget in self.budgets.of(record):
                     found[budget.key] = found.get(budget.key, 0) + 1
         return found
-
-
-def _freed(lot: Lot) -> dict[str, int]:
-    if len(lot.records) == 1:
-        return lot.records[0].shape.requests
-    return total_of((record.shape.requests, 1) for record in lot.records)

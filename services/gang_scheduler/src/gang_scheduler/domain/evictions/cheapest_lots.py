@@ -13,20 +13,12 @@ import numpy as np
 
 from gang_scheduler.domain.evictions.allowances import Allowances
 from gang_scheduler.domain.evictions.lot_table import Demand
+from gang_scheduler.domain.evictions.set_price import Price, SetPrices
 from gang_scheduler.domain.evictions.victims import Lot
 from gang_scheduler.domain.nodes.vectors import Ints
 
 MOST_STEPS = 400
 """So many sets are looked at; the cheapest among them is taken then."""
-
-Price = tuple[int, int, int]
-"""How many gangs end, how many are touched, how many pods go. Priorities and budgets are the same or less in one search."""
-
-
-def price_of(lots: Sequence[Lot]) -> Price:
-    """What it costs to evict all these."""
-    gangs = {id(lot.holding) for lot in lots}
-    return sum(lot.minimum for lot in lots), len(gangs), sum(len(lot.records) for lot in lots)
 
 
 @dataclass(slots=True)
@@ -40,6 +32,7 @@ class CheapestLots:
     demands: Sequence[Demand]
     free: Ints
     allowances: Allowances
+    prices: SetPrices
     is_enough: Callable[[Sequence[Lot]], bool]
     best: Price
     found: list[Lot] | None = None
@@ -107,7 +100,7 @@ class CheapestLots:
     def _extend(self, first: int, free: Ints) -> None:
         """Look at all sets that have the chosen lots and some of those from ``first`` on; ``free`` is the room by now."""
         chosen = self.allowances.chosen
-        price, missing = price_of(chosen), self._missing(free)
+        price, missing = self.prices.of(chosen), self._missing(free)
         self._steps += 1
         if all(count <= 0 for count in missing) and self.is_enough(list(chosen)):
             self.best, self.found = price, list(chosen)
@@ -115,7 +108,7 @@ class CheapestLots:
         more = self._pods_missing(missing)
         tried: set[Hashable] = set()
         for at in range(first, len(self.lots)):
-            if self._steps >= MOST_STEPS or (price[0], price[1], price[2] + more) >= self.best:
+            if self._steps >= MOST_STEPS or price._replace(pods=price.pods + more) >= self.best:
                 return
             if self._kinds[at] in tried:
                 continue
@@ -125,7 +118,7 @@ class CheapestLots:
             if not self.allowances.admit(lot):
                 continue
             tried.add(self._kinds[at])
-            if price_of(chosen) < self.best:
+            if self.prices.of(chosen) < self.best:
                 self._extend(at + 1, free + self._freed[at])
             self.allowances.dismiss([lot])
 

@@ -25,6 +25,7 @@ class Departures:
             for place in batch:
                 self._gone[id(place[0])] = place
             self.room.vacate([record for record, _, _ in batch])
+            self.room.claim_book.leave(record.pod for record, _, _ in batch if record.claim_keys)
 
     def slot_of(self, record: PodRecord) -> int:
         """The node where one that was taken off was."""
@@ -35,6 +36,7 @@ class Departures:
         places = [self._gone.pop(id(record)) for record in records if id(record) in self._gone]
         for batch in _alike(places):
             _, slot, queue = batch[0]
+            self.room.claim_book.come_back(record.pod for record, _, _ in batch if record.claim_keys)
             self.room.occupy([record for record, _, _ in batch], slot, queue)
 
     def adopt(self, others: "Departures") -> None:

@@ -7,8 +7,8 @@ more budgets, queues and priorities only when it must, picks lots by vectors ove
 with every rule of placement. Then it puts back, the most valuable first, whoever is not needed. The result is always
 enough and never more than is needed. The picking itself is greedy; so at last what it found is compared with all other sets
 of few lots (`cheapest_lots`): of all that may be asked where these are few, else of those found and the offers next to
-them, which makes it a local search. Between queues the one furthest above its due gives first, which the greedy order alone
-sees to.
+them, which makes it a local search. Between queues the one furthest above its due gives first: to that comes, for a set,
+what ``SetPrices`` compares before all that counts within a queue.
 """
 
 from collections import Counter
@@ -20,11 +20,12 @@ import numpy as np
 
 from gang_scheduler.domain.cluster import Cluster
 from gang_scheduler.domain.evictions.allowances import Allowances
-from gang_scheduler.domain.evictions.cheapest_lots import CheapestLots, price_of
+from gang_scheduler.domain.evictions.cheapest_lots import CheapestLots
 from gang_scheduler.domain.evictions.lot_picker import Picker
-from gang_scheduler.domain.evictions.lot_table import Demand, LotTable
+from gang_scheduler.domain.evictions.lot_table import Demand, LotTable, differ
 from gang_scheduler.domain.evictions.rehearsal import Rehearsal
 from gang_scheduler.domain.evictions.rights import Floors
+from gang_scheduler.domain.evictions.set_price import DEAREST, Price, SetPrices
 from gang_scheduler.domain.evictions.victims import Lot
 from gang_scheduler.domain.evictions.wish import Wish, demands, free_room
 from gang_scheduler.domain.line.trial import Trial
@@ -76,26 +77,56 @@ class Search:
         for may_break in self._budget_steps():
             for scope in self._scopes():
                 found = self._among(scope, may_break)
+                if found is None:
+                    found = self._of_few(scope, may_break)
+                elif not self._is_cheapest(found, scope):
+                    found = self._cheaper(found, scope, may_break)
                 if found is not None:
-                    return self._cheaper(found, scope, may_break) or found
+                    return found
         return None
 
-    def _cheaper(self, found: list[Lot], scope: Mask, may_break: int) -> list[Lot] | None:
-        """Lots of one queue that are enough, too, and cost less than those found."""
-        if len(found) > FEW_LOTS // 2 or len(np.unique(self.table.queue[scope])) > 1:
-            return None
-        price = price_of(found)
-        if price[2] <= 1 and (not price[0] or self.table.minimum[scope].all()):
-            return None
-        numbers = sorted(self._near(found, scope), key=self.table.worth)
-        lots = [self.table.lots[number] for number in numbers]
-        allowances = Allowances(self.cluster.budgets, self.spent, self.floors(), may_break)
+    def _cheaper(self, found: list[Lot], scope: Mask, may_break: int) -> list[Lot]:
+        """Lots that are enough, too, and cost less than those found; else those found."""
         self.rehearsal.undo()
-        best = CheapestLots(lots, self._demands, self._free, allowances, self._is_enough_without, price).run()
-        better = best and self._proved([self.table.numbers[id(lot)] for lot in reversed(best)])
-        if not better:
+        prices = self._prices(scope)
+        better = self._cheapest(self._near(found, scope), prices, prices.of(found), may_break)
+        if better is None:
             self.rehearsal.take(_records(found))
-        return better
+        return better or found
+
+    def _of_few(self, scope: Mask, may_break: int) -> list[Lot] | None:
+        """Lots that are enough together though the first choice of some, a queue at its due, keeps others from going."""
+        useful = np.logical_or.reduce([self.table.touching(item) for item in self._demands]) & scope
+        prices = self._prices(scope)
+        if not prices.giving or int(useful.sum()) > FEW_LOTS:
+            return None
+        return self._cheapest(np.flatnonzero(useful).tolist(), prices, DEAREST, may_break)
+
+    def _cheapest(self, numbers: Sequence[int], prices: SetPrices, below: Price, may_break: int) -> list[Lot] | None:
+        """The cheapest set of these lots that is enough and costs less than ``below``."""
+        lots = [self.table.lots[number] for number in sorted(numbers, key=self.table.worth)]
+        allowances = Allowances(self.cluster.budgets, self.spent, self.floors(), may_break)
+        best = CheapestLots(lots, self._demands, self._free, allowances, prices, self._is_enough_without, below).run()
+        return best and self._proved([self.table.numbers[id(lot)] for lot in reversed(best)])
+
+    def _prices(self, scope: Mask) -> SetPrices:
+        numbers, places = np.unique(self.table.queue[scope], return_index=True)
+        queues = [self.table.queues[number] for number in numbers.tolist()]
+        tiers = dict(zip(queues, self.tiers[scope][places].tolist(), strict=True))
+        floors = self.floors()
+        giving = [queue for queue in queues if queue in floors.levels]
+        return SetPrices(self.cluster.room.ledger, floors.short, tiers, giving)
+
+    def _is_cheapest(self, found: list[Lot], scope: Mask) -> bool:
+        """Whether it is not worth while to look for cheaper ones.
+
+        There are too many sets as large as that one, or it is one pod and nobody could give before its queue does.
+        """
+        if not found or len(found) > FEW_LOTS // 2:
+            return True
+        if len(found) > 1 or len(found[0].records) > 1 or differ(self.table.queue[scope]):
+            return False
+        return not found[0].minimum or bool(self.table.minimum[scope].all())
 
     def _near(self, found: list[Lot], scope: Mask) -> list[int]:
         """The lots that are worth a comparison: all that could help, or those found and others that make the best offers."""
@@ -158,6 +189,11 @@ class Search:
         if picker.pick(self._demands, self.wish.queue, self.wish.ask):
             numbers = [self.table.numbers[id(lot)] for lot in allowances.chosen]
             found = self._proved(sorted(numbers, key=self.table.worth, reverse=True))
+            if found is not None:
+                return found
+        holding = scope & self.table.claiming
+        if any(record.shape.resource_claims for record, _ in self._shapes) and holding.any():
+            found = self._among_all(holding, may_break)
             if found is not None:
                 return found
         return self._among_all(scope, may_break)

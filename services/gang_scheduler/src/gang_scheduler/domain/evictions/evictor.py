@@ -224,7 +224,9 @@ class Evictor:
         names = self.cluster.room.table.names
         places = {r.key: (r.pod.uid, names[step.slot]) for step in steps for r in step.records}
         victims = tuple(record for lot in found for record in lot.records)
-        claim = Claim(unit, Basis.PROMISE, places, {record.key: record.pod.uid for record in victims})
+        awaited = {record.key: record.pod.uid for record in victims}
+        devices = tuple(device for step in steps for grant in step.grants for device in grant.devices)
+        claim = Claim(unit, Basis.PROMISE, places, awaited, devices=devices)
         for record in victims:
             record.evicting = True
             self._marked.append(record)

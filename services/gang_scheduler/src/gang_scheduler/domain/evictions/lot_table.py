@@ -110,6 +110,11 @@ class LotTable:
         self._pair_slot = np.array([slot for _, slot in pairs], np.int64)
         self._pair_freed = np.array(list(pairs.values()), np.int64).reshape(len(pairs), rows).T
 
+    @property
+    def claiming(self) -> Mask:
+        """The lots with pods that have claims of devices, which come free with them."""
+        return np.array([any(record.claim_keys for record in lot.records) for lot in self.lots], np.bool_)
+
     def worth(self, number: int) -> tuple[bool, int, int]:
         """What is worth more is evicted later."""
         return bool(self.minimum[number]), int(self.priority[number]), int(self.age[number])

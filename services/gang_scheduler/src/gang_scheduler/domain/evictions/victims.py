@@ -8,7 +8,9 @@ from gang_scheduler.domain.cluster import Cluster
 from gang_scheduler.domain.gangs.groups import Group
 from gang_scheduler.domain.line.waiting_line import Unit
 from gang_scheduler.domain.pods.pod_record import LIVE, PodRecord, Standing
+from gang_scheduler.domain.queues.queue_ledger import total_of
 from kube import Object
+from resources import Amounts
 
 PREEMPTABLE = "volcano.sh/preemptable"
 SYSTEM_NAMESPACE = "kube-system"
@@ -37,6 +39,12 @@ class Lot:
     @property
     def queue(self) -> str:
         return self.records[0].group.queue
+
+    def freed(self) -> Amounts:
+        """What all its pods ask for."""
+        if len(self.records) == 1:
+            return self.records[0].shape.requests
+        return total_of((record.shape.requests, 1) for record in self.records)
 
 
 @dataclass(slots=True, eq=False)

@@ -3,6 +3,7 @@
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass
+from enum import StrEnum
 from functools import lru_cache
 from typing import Any, NamedTuple
 
@@ -31,10 +32,28 @@ ADMISSION = "tidegate.dev/admission"
 """What the queue manager grants to those that name a LocalQueue; before that they are not let in."""
 REVOKED = "tidegate.dev/revoked"
 """The queue manager wants that back: the pods are evicted, and nothing new starts."""
+QUOTA_OF = "tidegate.dev/quota-of"
+"""Whose quota the pods of a Job use; ``Job/name/count`` makes them a gang that starts with so many."""
 COHORTS = "cohort/"
 """Before the name of a ClusterQueue among the queues."""
 FIXED = "/fixed"
 """After it: what of the quota is used by pods that cannot be taken back."""
+
+
+class MatchPolicy(StrEnum):
+    """Which members count when a gang is matched with its minimum: Koordinator's ``match-policy``."""
+
+    NONE = ""
+    """Those that live; once one does, others come one by one."""
+    ONCE_SATISFIED = "once-satisfied"
+    """None any more after the gang has started for the first time."""
+    ONLY_WAITING = "only-waiting"
+    """Those that wait: whoever comes later starts with as many again."""
+    WAITING_AND_RUNNING = "waiting-and-running"
+    """Those that wait and those that are on nodes: below the minimum all that are missing come together."""
+
+
+MATCH_POLICIES = frozenset(map(str, MatchPolicy))
 
 
 class GroupId(NamedTuple):
@@ -69,6 +88,7 @@ class GangTerms:
     priority_class: str = ""
     topology: Topology | None = None
     task_topology: TaskTopology | None = None
+    match: MatchPolicy = MatchPolicy.NONE
 
     @property
     def fenced(self) -> bool:
@@ -90,9 +110,16 @@ def group_of(pod: Object) -> GroupId:
             return GroupId("gang", pod.namespace, annotations[name])
     if annotations or pod.labels:
         gang = _first(_GANG_NAME, annotations, pod.labels)
+        gang = gang or _gang_of_job(annotations)
         if gang:
             return GroupId("gang", pod.namespace, gang)
     return GroupId("pod", pod.namespace, pod.name)
+
+
+def _gang_of_job(annotations: Mapping[str, str]) -> str:
+    """The gang that the pods of a Job with quota are, ``Job/name/count``; "" where each is by itself."""
+    text = annotations.get(QUOTA_OF, "")
+    return text if text.count("/") == 2 else ""
 
 
 def queue_of(pod: Object, namespace_annotations: Mapping[str, str], namespace_queue: str = "") -> str:
@@ -143,16 +170,25 @@ def terms_of_group(group: Object) -> GangTerms:
         str(spec.get("priorityClassName") or ""),
         topology_of(spec.get("networkTopology")),
         task_topology_of(group.annotations) if group.annotations else None,
+        match_of(group.annotations),
     )
 
 
 def terms_of_pod(pod: Object) -> GangTerms | None:
     """The terms that a pod states for its gang; None when it states no minimum."""
     least = _first(_MIN_AVAILABLE, pod.annotations, pod.labels)
+    least = least or _gang_of_job(pod.annotations).rpartition("/")[2]
     if not least:
         return None
     own = group_of(pod)
-    return GangTerms(max(0, _integer(least, 1)), bundle=bundle_of(own, pod.annotations.get(KOORDINATOR + "groups")))
+    bundle = bundle_of(own, pod.annotations.get(KOORDINATOR + "groups"))
+    return GangTerms(max(0, _integer(least, 1)), bundle=bundle, match=match_of(pod.annotations))
+
+
+def match_of(annotations: Mapping[str, str]) -> MatchPolicy:
+    """The match policy that annotations name; one that there is not is none."""
+    text = annotations.get(KOORDINATOR + "match-policy", "")
+    return MatchPolicy(text) if text in MATCH_POLICIES else MatchPolicy.NONE
 
 
 def bundle_of(own: GroupId, text: str | None) -> tuple[GroupId, ...]:

@@ -11,6 +11,7 @@ from gang_scheduler.domain.gangs.gang_terms import (
     VOLCANO_GROUP,
     GangTerms,
     GroupId,
+    MatchPolicy,
     terms_of_group,
     terms_of_pod,
 )
@@ -18,6 +19,8 @@ from gang_scheduler.domain.pods.pod_record import PodRecord, Standing
 from kube import Key, Object
 
 _STANDINGS = len(Standing)
+SATISFIED = ("Running", "Unknown", "Completed")
+"""The phases of a PodGroup whose gang has started at some time."""
 
 
 @dataclass(slots=True, eq=False)
@@ -57,6 +60,22 @@ class Group:
         """Whether a member is bound, running or has succeeded."""
         counts = self.counts
         return bool(counts[Standing.BOUND] or counts[Standing.RUNNING] or counts[Standing.SUCCEEDED])
+
+    @property
+    def open(self) -> bool:
+        """Whether members may start that are not its whole minimum: because it has started, as far as its match policy goes."""
+        match = self.terms.match if self.terms is not None else MatchPolicy.NONE
+        if match is MatchPolicy.ONLY_WAITING:
+            return False
+        if match is MatchPolicy.ONCE_SATISFIED and not self.started:
+            # Who had a node got it with the minimum.
+            return self.phase in SATISFIED or any(record.node for record in self.members.values())
+        return self.started
+
+    @property
+    def on_nodes(self) -> int:
+        """How many members are bound or run."""
+        return self.counts[Standing.BOUND] + self.counts[Standing.RUNNING]
 
     @property
     def fenced(self) -> bool:
@@ -111,19 +130,22 @@ class Group:
         """The gangs that start together with it, itself included."""
         return (self.terms.bundle if self.terms else ()) or (self.id,)
 
-    def put(self, record: PodRecord, standing: Standing) -> None:
-        """A member joins, or its standing changes."""
-        if record.key in self.members:
-            self._uncount(record)
-        else:
-            self.members[record.key] = record
+    def put(self, records: Sequence[PodRecord], standing: Standing) -> None:
+        """Members join, or their standing changes."""
+        before = len(self.members)
+        for record in records:
+            if record.key in self.members:
+                self._uncount(record)
+            else:
+                self.members[record.key] = record
+            record.standing = standing
+            if standing is Standing.PENDING:
+                self.pending[record.key] = record
+        self.counts[standing] += len(records)
+        if len(self.members) != before:
             self._priority = self._created = None
             if self.pod_group is None:
                 self.renew()
-        record.standing = standing
-        self.counts[standing] += 1
-        if standing is Standing.PENDING:
-            self.pending[record.key] = record
 
     def drop(self, record: PodRecord) -> None:
         """A member leaves."""

@@ -4,10 +4,11 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from gang_scheduler.domain.gangs.gang_terms import GangTerms, SubGroupPolicy
+from gang_scheduler.domain.gangs.gang_terms import GangTerms, MatchPolicy, SubGroupPolicy
 from gang_scheduler.domain.gangs.groups import Group
 from gang_scheduler.domain.pods.pod_record import PodRecord, Standing
 from gang_scheduler.domain.pods.selectors import matches_all
+from kube.words import counted, verb
 
 
 class SubGroup(NamedTuple):
@@ -81,17 +82,33 @@ def shortage(group: Group, found: Candidates) -> str:
         if whole < policy.minimum:
             return (
                 f"{whole} of the {policy.minimum} sub-groups {policy.name} that {group.name} needs are complete "
-                f"({policy.size} pods each)"
+                f"({counted(policy.size, 'pod')} each)"
             )
     for role, least in terms.roles:
         present = sum(1 for record in group.pending.values() if record.role == role)
         if present < least:
-            return f"{present} of the {least} pods of role {role} that {group.name} needs are there"
+            return (
+                f"{present} of the {counted(least, 'pod')} of role {role} that {group.name} needs {verb(present)} there"
+            )
     if found.count < terms.min_member:
         held = group.counts[Standing.HELD]
         gated = f", {held} more are held back by scheduling gates" if held else ""
-        return f"{found.count} of the {terms.min_member} pods that {group.name} needs at once are there{gated}"
+        return f"{found.count} of the {counted(terms.min_member, 'pod')} that {group.name} needs at once {verb(found.count)} there{gated}"
     return ""
+
+
+def lack_beside_running(group: Group) -> str:
+    """The same for a gang that runs, where its match policy wants its minimum complete; "" where nothing is missing."""
+    terms = group.terms
+    if terms is None or terms.match is not MatchPolicy.WAITING_AND_RUNNING:
+        return ""
+    present = group.on_nodes + len(group.pending)
+    if present >= terms.min_member:
+        return ""
+    return (
+        f"{present} of the {counted(terms.min_member, 'pod')} that {group.name} needs {verb(present)} there, "
+        f"{group.on_nodes} of them on nodes; its match policy is {terms.match}"
+    )
 
 
 def first_choice(found: Candidates) -> list[PodRecord]:

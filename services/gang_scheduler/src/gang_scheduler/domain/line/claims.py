@@ -8,6 +8,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 
+from gang_scheduler.domain.dra.slices import DeviceId
 from gang_scheduler.domain.line.waiting_line import Unit
 from gang_scheduler.domain.pods.pod_books import PodBooks
 from gang_scheduler.domain.pods.pod_record import PodRecord, Standing
@@ -38,6 +39,12 @@ class Claim:
 
     until: int | None = None
     """When it will be taken, in milliseconds since the epoch, where that is known."""
+
+    earliest: int | None = None
+    """Before then it cannot be taken, as somebody who is awaited runs so long: until then others may use its room."""
+
+    devices: tuple[DeviceId, ...] = ()
+    """What its pods' own claims of devices will get."""
 
     ordered: bool = False
     """Whether the evictions that it rests on have become facts."""
@@ -115,6 +122,7 @@ class Claims:
             if slot >= 0:
                 table.hold(slot, self._hold_on(node, slot))
         self._renew_queues()
+        self._renew_devices()
 
     def waiting(self, claim: Claim) -> Iterator[tuple[PodRecord, str]]:
         """The pods for which room is still to be taken, with their nodes."""
@@ -147,6 +155,8 @@ class Claims:
                 continue
             if claim.basis is Basis.RESERVATION or not claim.ordered or self.leaves(record):
                 return True
+        if claim.awaited and self.books.room.claim_book.reserved_for(set(claim.awaited.values())):
+            return True  # What they had of devices is not given back yet.
         nodes = {node for _, node in claim.places.values()}
         return any(self.leaves(record) for node in nodes for record in self.books.on_node.get(node, {}).values())
 
@@ -163,7 +173,7 @@ class Claims:
             if claim.unit in self._lifted or record is None or record.slot >= 0:
                 continue
             if record.pod.uid == claim.places[key][0]:
-                until = max(until, claim.until or 0)
+                until = max(until, claim.earliest or 0)
                 _add(kept, zip(record.shape.rows, record.shape.needs, strict=True), 1)
         if not kept:
             return {}
@@ -202,6 +212,14 @@ class Claims:
         for queue in sorted(ledger.held.keys() | kept.keys()):
             amounts = kept.get(queue, {})
             ledger.hold(queue, {name: amount for name, amount in amounts.items() if amount > 0})
+
+    def _renew_devices(self) -> None:
+        kept = (
+            claim.devices
+            for claim in self.all()
+            if claim.devices and claim.unit not in self._lifted and any(True for _ in self.waiting(claim))
+        )
+        self.books.room.claim_book.keep(frozenset(device for devices in kept for device in devices))
 
     def _renew_units(self, units: Iterable[Unit]) -> None:
         found = [index[unit] for unit in units for index in (self.promises, self.reservations) if unit in index]

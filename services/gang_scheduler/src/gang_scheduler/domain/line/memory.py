@@ -5,6 +5,7 @@ import json
 from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
 
+from gang_scheduler.domain.dra.slices import DeviceId
 from gang_scheduler.domain.gangs.gang_terms import GroupId
 from gang_scheduler.domain.line.backfill import Place
 from gang_scheduler.domain.line.claims import Basis, Claim
@@ -17,12 +18,16 @@ Since = Mapping[Unit, int]
 
 def written(claim: Claim) -> Manifest:
     """A claim as plain data."""
+    more: Manifest = {"devices": [list(device) for device in claim.devices]} if claim.devices else {}
+    if claim.earliest is not None:
+        more["earliest"] = claim.earliest
     return {
         "unit": [list(gang) for gang in claim.unit],
         "basis": str(claim.basis),
         "places": [[*key, uid, node] for key, (uid, node) in sorted(claim.places.items())],
         "awaited": [[*key, uid] for key, uid in sorted(claim.awaited.items())],
         "until": claim.until,
+        **more,
     }
 
 
@@ -34,6 +39,8 @@ def read(data: Mapping[str, Any]) -> Claim:
         {Key(*key): (uid, node) for *key, uid, node in data["places"]},
         {Key(*key): uid for *key, uid in data["awaited"]},
         data["until"],
+        data.get("earliest"),
+        tuple(DeviceId(*device) for device in data.get("devices") or ()),
     )
 
 

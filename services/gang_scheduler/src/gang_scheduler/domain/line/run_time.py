@@ -1,5 +1,6 @@
 """When pods are expected to end: from what their owners say, else from what ran before."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from gang_scheduler.domain.line.run_history import RunHistory
@@ -15,13 +16,14 @@ class RunTimes:
 
     history: RunHistory = field(default_factory=RunHistory)
 
-    def fold(self, event: Event, now: int) -> None:
-        """Learn from a pod that has just come to a good end."""
-        old, new = event.old, event.new
+    def fold(self, run: Sequence[Event], now: int) -> None:
+        """Learn from pods that are alike and have just come to a good end."""
+        old, new = run[0].old, run[0].new
         if new is None or old is None or new.status is old.status:
             return
         if new.status.get("phase") == "Succeeded" and old.status.get("phase") != "Succeeded":
-            self.history.note(new, now)
+            for event in run:
+                self.history.note(event.object, now)
 
     def estimate(self, record: PodRecord) -> int | None:
         """How long the pod runs, in milliseconds; the pod's own word wins over that of its gang. None when nobody knows."""

@@ -41,17 +41,15 @@ class Trial:
         if reservation:
             for record in records:
                 record.reservation = reservation
-        group = records[0].group
-        self.room.occupy(records, slot, group.queue if records[0].ours else None)
-        devices = self.room.table.devices
+        first, shape, devices = records[0], records[0].form.shape, self.room.table.devices
+        self.room.occupy(records, slot, first.group.queue if first.ours else None)
         allotments: tuple[Allotment, ...] = ()
-        if devices.concern(records[0].shape.devices):
+        if devices.concern(shape.devices):
             allotments = tuple(devices.allotted(slot, record.key) for record in records)
-        shape, volumes = records[0].shape, self.room.volumes
         grants: tuple[Grant, ...] = ()
         if shape.resource_claims:
             grants = tuple(grant for record in records for grant in self.room.claim_book.grants(record.pod))
-        chosen = volumes.choices(shape.claims) if shape.claims else ()
+        chosen = self.room.volumes.choices(shape.claims) if shape.claims else ()
         self.steps.append(Step(tuple(records), slot, allotments, chosen, reservation, grants))
 
     def checkpoint(self) -> int:

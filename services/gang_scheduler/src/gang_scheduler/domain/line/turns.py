@@ -12,6 +12,7 @@ from gang_scheduler.domain.answers.explain import Explanation, Reason
 from gang_scheduler.domain.cluster import Cluster
 from gang_scheduler.domain.evictions.evictor import Evictor
 from gang_scheduler.domain.evictions.wish import Wish
+from gang_scheduler.domain.gangs.gang_terms import MatchPolicy
 from gang_scheduler.domain.gangs.groups import Group
 from gang_scheduler.domain.gangs.minimum import candidates, first_choice
 from gang_scheduler.domain.gangs.portions import lacks_minimum, portions
@@ -20,7 +21,7 @@ from gang_scheduler.domain.line.attempt import Attempts
 from gang_scheduler.domain.line.backfill import Backfill
 from gang_scheduler.domain.line.block import ANYTHING, OWN_CHANGE, Block
 from gang_scheduler.domain.line.claims import Claims
-from gang_scheduler.domain.line.trial import Trial
+from gang_scheduler.domain.line.trial import Step, Trial
 from gang_scheduler.domain.line.turn import Turn, expectation, incomplete, waits
 from gang_scheduler.domain.line.waiting_line import Unit
 from gang_scheduler.domain.queues.queue_ledger import QueueOrder
@@ -71,6 +72,15 @@ class Pass:
                 self._serve(queue)
             if line:
                 heapq.heappush(self._queues, (ledger.order(queue), queue))
+        for turn in self.turns.values():
+            turn.steps = [self._granted(step) for step in turn.steps]
+
+    def _granted(self, step: Step) -> Step:
+        """The step with its resource claims reserved for all who got them in this pass: decisions are carried out in any order."""
+        if not step.grants:
+            return step
+        book = self.cluster.room.claim_book
+        return step._replace(grants=tuple(grant for record in step.records for grant in book.grants(record.pod)))
 
     def _enter(self, turn: Turn) -> bool:
         """Whether the unit can be tried."""
@@ -88,7 +98,7 @@ class Pass:
         turn.block, turn.refused = None, None
         turn.blocked.clear()
         turn.failed.clear()
-        turn.rest = {group: portions(group) for group in turn.groups if group.started and group.pending}
+        turn.rest = {group: portions(group) for group in turn.groups if group.open and group.pending}
 
     def _redeem(self, turn: Turn) -> bool:
         """Room is kept for the unit: it takes it, or goes on waiting. False when it has to look for room like all others."""
@@ -121,9 +131,11 @@ class Pass:
         if stage is None:
             return
         group = turn.groups[0]
-        classes = self.cluster.classes
-        priority = group.priority(classes) if turn.alone else max(item.priority(classes) for item in turn.groups)
-        place = (-priority, stage, group.created, group.name, turn.unit)
+        if turn.alone:
+            priority, created = next(iter(group.pending.values())).order[:2]
+        else:
+            priority, created = -max(item.priority(self.cluster.classes) for item in turn.groups), group.created
+        place = (priority, stage, created, group.name, turn.unit)
         line = self._lines.setdefault(group.queue, [])
         heapq.heappush(line, (place, turn))
 
@@ -144,7 +156,8 @@ class Pass:
         turn.place = place if place[1] == MINIMUM else None
         before = self.trial.checkpoint()
         unstarted = turn.groups if turn.alone else self._unstarted(turn)
-        passed = self.backfill.passable(turn.unit, queue, place, turn.groups)
+        records = (record for group in turn.groups for record in group.pending.values())
+        passed = self.backfill.passable(turn.unit, queue, place, records)
         self.claims.lift(passed)
         failed = self._start(turn, unstarted) if unstarted else self._add(turn)
         turn.steps.extend(self.trial.since(before))
@@ -205,7 +218,7 @@ class Pass:
             return True
         turn.started.extend(groups)
         for group in groups:
-            if len(group.pending) > 1:
+            if len(group.pending) > 1 and _is_open_then(group):
                 turn.rest[group] = portions(group)
         return False
 
@@ -237,7 +250,7 @@ class Pass:
         self._lines[queue].clear()
 
     def _unstarted(self, turn: Turn) -> list[Group]:
-        return [group for group in turn.groups if not group.started and group not in turn.started and _wants(group)]
+        return [group for group in turn.groups if not group.open and group not in turn.started and _wants(group)]
 
     def _placed(self, turn: Turn, group: Group) -> int:
         return sum(len(step.records) for step in turn.steps if step.records[0].group is group)
@@ -251,3 +264,8 @@ def _for_room(block: Block) -> bool:
 def _wants(group: Group) -> bool:
     """Whether a gang has anything to start."""
     return bool(group.pending)
+
+
+def _is_open_then(group: Group) -> bool:
+    """Whether members beyond its minimum may follow once a gang has started."""
+    return group.terms is None or group.terms.match is not MatchPolicy.ONLY_WAITING

@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from gang_scheduler.domain.devices.cards import implied
 from gang_scheduler.domain.devices.devices import Devices
 from gang_scheduler.domain.nodes.lent_resources import current
 from gang_scheduler.domain.nodes.load_estimate import Load
@@ -190,7 +191,7 @@ class NodeTable:
             amounts = current(parse_amounts(node.status.get("allocatable") or node.status.get("capacity")))
         except QuantityError:
             amounts = {}
-        amounts.setdefault(PODS, DEFAULT_PODS)
+        amounts = {PODS: DEFAULT_PODS, **amounts, **implied(amounts)}
         self.allocatable[:, slot] = 0
         for name, amount in amounts.items():
             row = self.resources.row(name)

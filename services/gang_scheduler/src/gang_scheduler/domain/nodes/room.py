@@ -66,7 +66,7 @@ class Room:
         for record in owners:
             self.reserved.give_way(record, slot)
         self._move(records, slot, 1)
-        table, shape = self.table, records[0].shape
+        table, shape = self.table, records[0].form.shape
         if table.devices.concern(shape.devices):
             table.devices.take(slot, [record.tenant() for record in records])
         if slot in table.load.by_slot:
@@ -122,7 +122,7 @@ class Room:
 
     def _intricate(self, shape: PodShape, slot: int) -> bool:
         """Whether more than amounts is in the books of pods of a shape at a place."""
-        if shape.ports or shape.claims or shape.resource_claims or self.neighbours.active:
+        if shape.coupled or self.neighbours.active:
             return True
         table = self.table
         return slot in table.devices.nodes or slot in table.load.by_slot or table.devices.amplified > 0
@@ -140,18 +140,17 @@ class Room:
         """The nodes as the pod's shape sees them, in the order that its gang, its queue or the cluster wants."""
         if self.placement is Placement.BINPACK:
             self.foresight.keep_up()
-        view = self.views.of(record.shape, self.placement_of(record))
+        view = self.views.of(record.form.shape, self.choices.of(record).placement)
         return view if self.fence is None else view.inside(self.fence)
 
     def class_of(self, record: PodRecord) -> PodClass:
         """The class of a pod."""
         matched = self.neighbours.matched(record) if self.neighbours.active else ()
-        return record.shape.index, matched, self.reserved.matching(record) if self.reserved.standing else ()
+        return record.form.shape.index, matched, self.reserved.matching(record) if self.reserved.standing else ()
 
     def coupled(self, record: PodRecord) -> bool:
         """Whether it matters to the pod which pods are where, so that its copies have to be placed one at a time."""
-        shape = record.shape
-        if shape.ports or shape.claims or shape.resource_claims or not shape.terms.empty:
+        if record.form.shape.coupled:
             return True
         return self.neighbours.active and any(True for _ in self.neighbours.repelled_by(record))
 
@@ -168,7 +167,7 @@ class Room:
         return self.neighbours.bonus(record) + spread_bonus(record, self.neighbours)
 
     def _move(self, records: Sequence[PodRecord], slot: int, sign: int) -> None:
-        shape = records[0].shape
+        shape = records[0].form.shape
         self.table.take(shape, slot, sign * len(records))
         self.foresight.census.add(shape, sign * len(records))
         if shape.ports:

@@ -262,15 +262,17 @@ class ShapeViews:
     foresight: Outlook
     kernels: Kernels = no_kernel
     limit: int = 1024
-    _views: dict[tuple[int, Placement], ShapeView] = field(default_factory=dict)
+    _views: dict[tuple[int, bool], ShapeView] = field(default_factory=dict)
+    """By number of the shape, and whether its nodes are spread."""
 
     def of(self, shape: PodShape, placement: Placement | None = None) -> ShapeView:
         """The view of ``shape``, up to date; ``placement`` decides which nodes come first, not how many copies fit where."""
-        key = shape.index, placement or self.placement
+        placement = placement or self.placement
+        key = shape.index, placement is Placement.SPREAD
         view = self._views.get(key)
         if view is None:
             if len(self._views) >= self.limit:
                 for old in list(self._views)[: self.limit // 2]:
                     del self._views[old]
-            view = self._views[key] = ShapeView(shape, self.table, key[1], self.foresight, self.kernels)
+            view = self._views[key] = ShapeView(shape, self.table, placement, self.foresight, self.kernels)
         return view.sync()

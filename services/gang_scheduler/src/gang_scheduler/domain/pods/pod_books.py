@@ -1,17 +1,19 @@
 """The pods of a cluster: each in its gang, and in the books of what is taken."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
+from itertools import groupby
 
 from gang_scheduler.domain.devices.allotments import allotment_of
 from gang_scheduler.domain.devices.device_needs import Traits, traits_of
-from gang_scheduler.domain.gangs.gang_terms import ADMISSION, GroupId, group_of, queue_of
+from gang_scheduler.domain.gangs.gang_terms import ADMISSION, group_of
 from gang_scheduler.domain.gangs.groups import Group
 from gang_scheduler.domain.line.run_time import RunTimes
 from gang_scheduler.domain.nodes.load_policy import LoadPolicy
 from gang_scheduler.domain.nodes.node_load import NodeLoad
 from gang_scheduler.domain.nodes.node_table import NodeTable
 from gang_scheduler.domain.nodes.room import Room
-from gang_scheduler.domain.pods.pod_places import PodPlaces
+from gang_scheduler.domain.pods.pod_gangs import PodGangs
 from gang_scheduler.domain.pods.pod_record import FINISHED, PodRecord, Standing, standing_of
 from gang_scheduler.domain.pods.pod_shape import PodForm, ResourceRows, ShapeCatalog
 from gang_scheduler.domain.queues.queue_ledger import QueueLedger
@@ -20,15 +22,16 @@ from gang_scheduler.domain.reservations.reservation_terms import ALLOCATED, rese
 from gang_scheduler.domain.score.scoring import Placement
 from gang_scheduler.domain.storage.claimants import Claimants
 from gang_scheduler.domain.topology.podset import podset_of
-from kube import Event, Key, Object
+from kube import Event, Key, Object, are_alike
+from kube.bindings import template_of
 from kube.devices import devices_of
 from kube.pods import same_but_for_node
 from kube.runtime_classes import RuntimeClasses, class_name
 
 
 @dataclass(slots=True)
-class PodBooks(PodPlaces):
-    """``touched`` are the gangs that changed in any way since it was cleared; True says that they should be tried again."""
+class PodBooks(PodGangs):
+    """The pods by key, as the facts and the decisions on their way make them."""
 
     schedulers: frozenset[str]
     placement: Placement
@@ -39,24 +42,15 @@ class PodBooks(PodPlaces):
     """How long pods are expected to run."""
 
     pods: dict[Key, PodRecord] = field(default_factory=dict)
-    groups: dict[GroupId, Group] = field(default_factory=dict)
-    touched: dict[GroupId, bool] = field(default_factory=dict)
     departing: bool = False
     """Whether pods with a node began to leave since this was cleared: their room counts for whoever takes the rest from others."""
 
     claimants: Claimants = field(default_factory=Claimants)
-    namespace_annotations: dict[str, dict[str, str]] = field(default_factory=dict)
-    namespace_queues: dict[str, str] = field(default_factory=dict)
-    """Where the queue manager says that the pods of a namespace are which name no queue."""
 
     def __post_init__(self) -> None:
         resources = ResourceRows()
         self.catalog = ShapeCatalog(resources, self.load.factors)
         self.room = Room(NodeTable(resources, load=NodeLoad(self.load)), QueueLedger(), self.placement)
-
-    def touch(self, gang: GroupId, again: bool) -> None:
-        """A gang changed; ``again``: in a way that may let it be placed, or that takes the reason from its waiting."""
-        self.touched[gang] = again or self.touched.get(gang, False)
 
     def fold_claim(self, event: Event) -> None:
         """A resource claim changed: what the pods that name it need may be something else now."""
@@ -72,25 +66,34 @@ class PodBooks(PodPlaces):
         if not record.node and record.shape.resource_claims != self.room.claim_book.text_of(record.pod):
             self._reform(record)
 
-    def fold_pod(self, event: Event) -> None:
-        """A pod came, changed or went."""
-        new, record = event.new, self.pods.get(event.key)
-        if record is not None and (new is None or new.uid != record.pod.uid):
-            self._remove(record)
-            record = None
-        if new is None:
-            return
-        if record is None:
-            self._add(new)
+    def fold_pods(self, run: Sequence[Event]) -> None:
+        """Pods that are alike came, changed or went."""
+        coming: list[Object] = []
+        changing: list[tuple[PodRecord, Object]] = []
+        for event in run:
+            new, record = event.new, self.pods.get(event.key)
+            if record is not None and (new is None or new.uid != record.pod.uid):
+                self._remove(record)
+                record = None
+            if new is not None and record is None:
+                coming.append(new)
+            elif new is not None and record is not None:
+                changing.append((record, new))
+        if coming:
+            self._add(coming)
+        if changing and self._goes_on(changing):
+            self._go_on(changing)
         else:
-            self._update(record, new)
+            for record, new in changing:
+                self._update(record, new)
 
     def assume(self, records: list[PodRecord], node: str) -> None:
         """Pods of one shape and one gang count as bound to ``node`` until the fact says so, or ``unassume`` does."""
         for record in records:
             record.assumed = True
             self.bind(record, node)
-            record.group.put(record, standing_of(record))
+        for standing, members in groupby(records, standing_of):
+            records[0].group.put(list(members), standing)
         slot = self.room.table.slots.get(node, -1)
         if slot >= 0:
             self.room.occupy(records, slot, records[0].group.queue)
@@ -106,31 +109,42 @@ class PodBooks(PodPlaces):
         self.bind(record, node)
         self._stand(record, again=True)
 
-    def _add(self, pod: Object) -> None:
-        grant = self._grant_of(pod)
-        form = self._form_of(pod, grant)
-        record = PodRecord(pod.key, pod, form, form.scheduler in self.schedulers)
-        record.podset = podset_of(record, grant.levels) if grant is not None else None
-        record.given = allotment_of(devices_of(pod.annotations))
-        if pod.spec.get("nodeName"):
-            record.reservation = reservation_of(pod.annotations)
-        record.rank()
-        if not form.shape.terms.empty:
-            self.room.neighbours.watch(form.shape.terms, self.placed)
-        self.pods[pod.key] = record
-        self.claimants.come(record)
-        self.bind(record, str(pod.spec.get("nodeName") or ""))
-        self._join(record)
-        if "resourceClaims" in pod.spec:
-            self._renew_claims(record)
-        self.count(record)
+    def _add(self, pods: Sequence[Object]) -> None:
+        """Pods that are alike are there."""
+        first = pods[0]
+        gang, own_claims = group_of(first), "resourceClaims" in first.spec
+        if len(pods) > 1 and (gang.kind == "pod" or own_claims):
+            for pod in pods:
+                self._add([pod])
+            return
+        grant = self._grant_of(first)
+        form = self._form_of(first, grant)
+        ours, given = form.scheduler in self.schedulers, allotment_of(devices_of(first.annotations))
+        bound = bool(first.spec.get("nodeName"))
+        reservation = reservation_of(first.annotations) if bound else ""
+        records = [PodRecord(pod.key, pod, form, ours, given=given, reservation=reservation) for pod in pods]
+        for record in records:
+            record.podset = podset_of(record, grant.levels) if grant is not None else None
+            record.rank()
+            if not form.shape.terms.empty:
+                self.room.neighbours.watch(form.shape.terms, self.placed)
+            if form.shape.claims:
+                self.claimants.come(record)
+            if bound:
+                self.bind(record, str(record.pod.spec["nodeName"]))
+        self.pods.update((record.key, record) for record in records)
+        self.join(records, gang)
+        if own_claims:
+            self._renew_claims(records[0])
+        for record in records if bound else ():
+            self.count(record)
 
     def _remove(self, record: PodRecord) -> None:
         del self.pods[record.key]
         self.claimants.go(record)
         self.bind(record, "")
         self.count(record)
-        self._part(record)
+        self.part(record)
         if not record.shape.terms.empty:
             self.room.neighbours.leave(record.shape.terms)
 
@@ -154,10 +168,40 @@ class PodBooks(PodPlaces):
             self._renew_claims(record)
         self._stand(record, again=again)
 
+    def _goes_on(self, changing: Sequence[tuple[PodRecord, Object]]) -> bool:
+        """Whether nothing but the statuses of pods of one gang changed, and that they have their nodes now."""
+        record, new = changing[0]
+        old, group = record.pod, record.group
+        return (
+            bool(new.spec.get("nodeName"))
+            and new.metadata is old.metadata
+            and template_of(new.body) is template_of(old.body)
+            and "resourceClaims" not in new.spec
+            and all(other.group is group for other, _ in changing)
+            and are_alike([other.pod for other, _ in changing])
+        )
+
+    def _go_on(self, changing: Sequence[tuple[PodRecord, Object]]) -> None:
+        """What ``_update`` comes to for such pods."""
+        for record, new in changing:
+            if record.assumed and record.reservation:
+                self.room.reserved.note(record.reservation)
+            record.pod, record.assumed = new, False
+            self.bind(record, new.spec["nodeName"])
+        first = changing[0][0]
+        standing = standing_of(first)
+        moved = [record for record, _ in changing if record.standing is not standing]
+        first.group.put(moved, standing)
+        for record in moved if standing in FINISHED else ():
+            self.claimants.end(record)
+        for record, _ in changing:
+            self.count(record)
+        self.touch(first.group.id, bool(moved))
+
     def _stand(self, record: PodRecord, *, again: bool = False) -> None:
         standing = standing_of(record)
         if standing is not record.standing:
-            record.group.put(record, standing)
+            record.group.put([record], standing)
             again = True
             if standing in FINISHED:
                 self.claimants.end(record)
@@ -181,8 +225,8 @@ class PodBooks(PodPlaces):
         gang = group_of(record.pod)
         if gang != record.group.id:
             self.lift(record)
-            self._part(record)
-            self._join(record)
+            self.part(record)
+            self.join([record], gang)
         elif record.group.pod_group is None:
             record.group.renew()
             self.assign_queue(record.group)
@@ -247,44 +291,6 @@ class PodBooks(PodPlaces):
         for record in list(group.members.values()):
             self._reform(record)
             self.count(record)
-
-    def _join(self, record: PodRecord) -> None:
-        gang = group_of(record.pod)
-        group = self.groups.get(gang)
-        if group is None:
-            group = self.groups[gang] = Group(gang)
-        record.group = group
-        group.put(record, standing_of(record))
-        if group.terms is None or group.pod_group is None or not group.terms.queue:
-            self.assign_queue(group)
-        self.touch(gang, again=True)
-
-    def _part(self, record: PodRecord) -> None:
-        group = record.group
-        group.drop(record)
-        self.touch(group.id, again=True)
-        self.forget_if_empty(group)
-
-    def forget_if_empty(self, group: Group) -> None:
-        if not group.members and group.pod_group is None:
-            self.groups.pop(group.id, None)
-
-    def assign_queue(self, group: Group) -> None:
-        """The queue that a gang belongs to; what its members use moves with it."""
-        if group.pod_group is not None and group.terms is not None and group.terms.queue:
-            queue = group.terms.queue
-        elif group.members:
-            first, space = group.members[min(group.members)].pod, group.id.namespace
-            queue = queue_of(first, self.namespace_annotations.get(space, {}), self.namespace_queues.get(space, ""))
-        else:
-            return
-        if queue == group.queue:
-            return
-        group.queue = queue
-        for record in list(group.members.values()):
-            if record.charged is not None:
-                self.lift(record)
-                self.count(record)
 
 
 def traits_of_pod(pod: Object) -> Traits:

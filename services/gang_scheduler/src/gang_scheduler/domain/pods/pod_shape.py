@@ -65,6 +65,9 @@ class PodShape:
     unmet: str = ""
     """Why it cannot be of its runtime class: it waits too."""
 
+    coupled: bool = False
+    """Whether it names anything of which other pods have a part: ports, claims, pods to be near or away from."""
+
 
 class PodForm(NamedTuple):
     """What a pod spec says: its shape, and what does not bear on where it fits."""
@@ -145,6 +148,7 @@ class ShapeCatalog:
             broken = f"cpu: {requests['cpu']}m is not a whole number of CPUs, of which a pod of this QoS class gets some of its own"
         needs = tuple(min(amount, LARGEST_AMOUNT) for amount in requests.values())
         self._made += 1
+        ports = host_ports(spec)
         return PodShape(
             self._made,
             requests,
@@ -153,7 +157,7 @@ class ShapeCatalog:
             np.array(needs, np.int64).reshape(-1, 1),
             node_rules(spec),
             terms,
-            host_ports(spec),
+            ports,
             device_need(spec, requests, traits),
             estimate(spec, traits.load.factors or self.factors),
             traits.load.prod,
@@ -162,6 +166,7 @@ class ShapeCatalog:
             traits.claims,
             broken,
             traits.unmet,
+            bool(ports or claims or traits.claims or not terms.empty),
         )
 
 

@@ -68,8 +68,8 @@ def evicted(group: Group) -> Decision | None:
     if not (group.counts[Standing.BOUND] or group.counts[Standing.RUNNING]):
         return None
     whole = group.pod_group.annotations.get(REVOKED) if group.pod_group is not None else None
-    marked = (record for record in group.members.values() if whole or record.pod.annotations.get(REVOKED))
-    victims = [record for record in marked if _runs(record)]
+    members = group.members.values()
+    victims = [record for record in members if (whole or record.pod.annotations.get(REVOKED)) and _runs(record)]
     if not victims:
         return None
     victims.sort(key=lambda record: record.key)

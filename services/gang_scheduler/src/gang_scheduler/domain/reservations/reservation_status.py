@@ -7,6 +7,7 @@ from gang_scheduler.domain.reservations.pre_allocation import Ahead, names_of
 from gang_scheduler.domain.reservations.reservation import AVAILABLE, WAITING, Reservation
 from kube import Decision, Manifest, Mutation, Verb, rfc3339
 from kube.devices import RESERVATION, annotations_of
+from kube.words import counted
 from resources import format_amounts
 
 
@@ -105,7 +106,7 @@ def observed(found: Reservation, may_grow: bool) -> Decision | None:
     if not patch:
         return None
     count = len(found.owners)
-    message = f"reservation {found.name} is used by {count} pod{'' if count == 1 else 's'}"
+    message = f"reservation {found.name} is used by {counted(count, 'pod')}"
     changes = _status(found, patch)
     return Decision("ReservationObserved", found.item.key, found.item.uid, "OwnersChanged", message, changes)
 

@@ -8,6 +8,7 @@ from gang_scheduler.domain.nodes.room import Room
 from gang_scheduler.domain.pods.pod_record import PodRecord
 from gang_scheduler.domain.reservations.reservation import Reservation
 from gang_scheduler.domain.reservations.reservation_terms import wish_of
+from kube.words import counted
 from resources.amounts import format_amount
 
 NAMED = 4
@@ -30,7 +31,7 @@ def used_by(room: Room, record: PodRecord) -> str:
     known = list(_worth_telling(room, record))
     told = [f"reservation {found.name}: {_why_not(room, found, record)}" for found in known[:NAMED]]
     if len(known) > NAMED:
-        told.append(f"{len(known) - NAMED} more reservations")
+        told.append(counted(len(known) - NAMED, "more reservation"))
     if wish.required:
         none = f"reservation {wish.name} is not there" if wish.name else "none is there"
         return f"the pod goes only into a reservation, {'and ' + none if not told else '; '.join(told)}"

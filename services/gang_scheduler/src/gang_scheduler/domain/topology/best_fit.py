@@ -14,6 +14,7 @@ import numpy as np
 from gang_scheduler.domain.nodes.vectors import Ints
 from gang_scheduler.domain.topology.level_tree import LevelTree
 from gang_scheduler.domain.topology.podset import Nearness, PodSetAsk
+from kube.words import counted, verb
 
 
 class Share(NamedTuple):
@@ -60,7 +61,12 @@ def lay_out(tree: LevelTree, copies: Ints, ask: PodSetAsk, count: int) -> list[S
     level = min(level, sliced)
     pods, slices = _tally(tree, copies, sliced, size)
     if count % size:
-        return Shortfall(ask.slice_level, 0, count, fault=f"its {count} pods do not make whole slices of {size}")
+        return Shortfall(
+            ask.slice_level,
+            0,
+            count,
+            fault=f"its {counted(count, 'pod')} {verb(count, 'does', 'do')} not make whole slices of {size}",
+        )
     least = ask.nearness is Nearness.UNCONSTRAINED and not ask.slice_level
     found = _choose(tree, pods, slices, ask, level, count // size, least)
     if isinstance(found, Shortfall):

@@ -11,6 +11,7 @@ from gang_scheduler.domain.pods.pod_record import PodRecord
 from gang_scheduler.domain.topology.hyper_nodes import Topology
 from gang_scheduler.domain.topology.network_domains import Need
 from gang_scheduler.domain.topology.podset_start import PodSetStart
+from kube.words import counted, verb
 
 
 @dataclass(slots=True)
@@ -30,14 +31,14 @@ class DomainObstacles:
         for group, choice in zip(groups, choices, strict=True):
             topology = group.terms.topology if group.terms is not None else None
             if topology is not None and topology.hard and not self._possible(topology, group, len(choice)):
-                who = f"the {len(choice)} members of {group.name} that start together"
+                who = f"the {counted(len(choice), 'member')} of {group.name} that {verb(len(choice), 'starts', 'start')} together"
                 message = f"no network domain {topology} holds {who}, even if it were empty, so it can never start"
                 return Block(Explanation(Reason.NEVER_FITS, message, block.explanation.detail), ANYTHING, hopeless=True)
         count = sum(map(len, choices))
         asked = [str(group.terms.topology) for group in groups if group.terms is not None and group.terms.topology]
         where = f"no network domain {asked[0]}" if asked else "no set of network domains"
         message = block.explanation.message.removesuffix(".")
-        message += f"; {where} holds the {count} members of {groups[0].name} that start together"
+        message += f"; {where} holds the {counted(count, 'member')} of {groups[0].name} that {verb(count, 'starts', 'start')} together"
         return Block(Explanation(Reason.NOT_ENOUGH_RESOURCES, message, block.explanation.detail), ANYTHING)
 
     def later(self, group: Group, records: Sequence[PodRecord], block: Block) -> Block:

@@ -9,6 +9,7 @@ from job_controller.domain.reconcile import View
 from kube import Key, Manifest, Object
 from kube.pods import pod_request
 from kube.runtime_classes import completed
+from kube.words import counted
 from resources import Amounts, QuantityError, add, format_amounts, times
 
 POD_GROUP = "PodGroup.scheduling.volcano.sh"
@@ -131,4 +132,4 @@ def _priority(pod_spec: Manifest, view: View) -> int:
 
 
 def _pods(spec: Manifest) -> str:
-    return "1 pod" if spec["minMember"] == 1 else f"{spec['minMember']} pods"
+    return counted(spec["minMember"], "pod")

@@ -5,6 +5,7 @@ from job_controller.domain.kubeflow.changes import Changes
 from job_controller.domain.kubeflow.conditions import holds
 from job_controller.domain.reconcile import Actions, Refusal
 from kube import Object
+from kube.words import counted
 
 
 def note_refusal(job: Object, now: int, refusal: Refusal) -> Actions:
@@ -12,7 +13,7 @@ def note_refusal(job: Object, now: int, refusal: Refusal) -> Actions:
     if lifecycle.is_finished(job.status) or holds(job.status, lifecycle.RUNNING):
         return Actions()
     changes = Changes(job, now)
-    times = f"{refusal.times} times in a row it was refused: " if refusal.times else ""
+    times = f"{counted(refusal.times, 'time')} in a row it was refused: " if refusal.times else ""
     reason = "DecisionRefused" if refusal.times else "NameTaken"
     lifecycle.note_blocked(changes, reason, f"{times}{refusal.message}")
     changes.say("RefusalNoted", reason, f"{job.key}: {times}{refusal.message}")

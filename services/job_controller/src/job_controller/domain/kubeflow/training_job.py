@@ -31,6 +31,7 @@ from job_controller.domain.kubeflow.verdict import (
 )
 from job_controller.domain.reconcile import View
 from kube import Key, Manifest, Object
+from kube.words import counted, verb
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,7 +108,9 @@ def _scale_in(changes: Changes, job: ReplicatedJob, children: Children) -> None:
         service = children.services.get(pod.name)
         if service is not None:
             changes.delete(service)
-        changes.say("PodsDropped", "ScaledIn", f"{job.title} has {job.count_of(kind)} replicas of {kind} now")
+        changes.say(
+            "PodsDropped", "ScaledIn", f"{job.title} has {counted(job.count_of(kind), 'replica')} of {kind} now"
+        )
 
 
 def _provide(changes: Changes, job: ReplicatedJob, children: Children, view: View) -> None:
@@ -125,7 +128,11 @@ def _provide(changes: Changes, job: ReplicatedJob, children: Children, view: Vie
             changes.create(service_manifest(job, replica, index))
         changes.create(pod_manifest(job, replica, index))
     if missing:
-        changes.say("PodsWanted", "PodsMissing", f"{job.title} needs {job.total} pods; {len(missing)} of them are made")
+        changes.say(
+            "PodsWanted",
+            "PodsMissing",
+            f"{job.title} needs {counted(job.total, 'pod')}; {len(missing)} of them {verb(len(missing))} made",
+        )
 
 
 def _keep_group(changes: Changes, job: ReplicatedJob, children: Children, view: View) -> None:
@@ -144,7 +151,9 @@ def _note_progress(changes: Changes, job: ReplicatedJob, children: Children) -> 
     if deciding.active > 0 and (here == job.total or not holds(changes.status, lifecycle.RESTARTING)):
         lifecycle.note_running(changes)
     elif deciding.active == 0 and deciding.succeeded == 0:
-        lifecycle.note_waiting(changes, f"{job.title} waits: {here} of {job.total} pods run.")
+        lifecycle.note_waiting(
+            changes, f"{job.title} waits: {here} of {counted(job.total, 'pod')} {verb(here, 'runs', 'run')}."
+        )
 
 
 def _clean_up(changes: Changes, job: ReplicatedJob, children: Children) -> None:

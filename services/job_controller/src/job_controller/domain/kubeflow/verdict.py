@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from job_controller.domain.kubeflow.frameworks import TENSORFLOW
 from job_controller.domain.kubeflow.replica_specs import ReplicaSpec, ReplicatedJob
 from kube import Manifest, Object
+from kube.words import counted
 
 # (type, index) → its pod.
 Members = Mapping[tuple[str, int], Object]
@@ -117,7 +118,7 @@ def _spent_reason(job: ReplicatedJob, members: Members, retry: list[Object]) -> 
     if used + len(retry) <= limit:
         return ""
     failed = f"; failed again: {', '.join(pod.name for pod in retry)}" if retry else ""
-    return f"it has been restarted {used} times and its backoffLimit is {limit}{failed}"
+    return f"it has been restarted {counted(used, 'time')} and its backoffLimit is {limit}{failed}"
 
 
 def _succeeded(pod: Object | None) -> bool:

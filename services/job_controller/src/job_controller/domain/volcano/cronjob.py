@@ -8,6 +8,7 @@ from job_controller.domain.volcano.children import child_jobs, ended_at, has_end
 from job_controller.domain.volcano.ownership import owned
 from kube import Decision, Event, Manifest, Mutation, Object, Verb, api_version_of, key_of, parse_time, rfc3339
 from kube.cron import Schedule, ScheduleError, run_name
+from kube.words import counted, verb
 
 CRON = "CronJob.batch.volcano.sh"
 SCHEDULED = "volcano.sh/cronjob-scheduled-timestamp"
@@ -126,7 +127,7 @@ class _Plan:
         name, reason, message = self._headline or (
             "CronStatusChanged",
             "JobsCounted",
-            f"{len(self.active)} jobs of {self.cron.name} are active",
+            f"{counted(len(self.active), 'job')} of {self.cron.name} {verb(len(self.active))} active",
         )
         decision = Decision(name, self.cron.key, self.cron.uid, reason, message, tuple(self.mutations))
         return Actions((decision,), self.wake_at)

@@ -13,6 +13,7 @@ from job_controller.domain.volcano.children import phase_of
 from job_controller.domain.volcano.spec import Task, read_spec
 from kube import Manifest, Object, merge
 from kube.pods import PROBES, has_condition
+from kube.words import counted, verb
 
 _REQUESTS = ("httpGetList", "tcpSocketList")
 
@@ -70,7 +71,11 @@ def _task_name(item: Manifest) -> str:
 def _phase_missing(item: Manifest, task: Task, target: Object) -> str:
     counts = (target.status.get("taskStatusCount") or {}).get(task.name) or {}
     have, wanted = (counts.get("phase") or {}).get(item.get("phase"), 0), max(1, task.replicas)
-    return "" if have >= wanted else f"{have} of {wanted} pods of task {task.name} are {item.get('phase')}"
+    return (
+        ""
+        if have >= wanted
+        else f"{have} of {counted(wanted, 'pod')} of task {task.name} {verb(have)} {item.get('phase')}"
+    )
 
 
 def _answer(kind: str, item: Manifest, task: Task, pods: Sequence[Object]) -> str:
@@ -80,7 +85,9 @@ def _answer(kind: str, item: Manifest, task: Task, pods: Sequence[Object]) -> st
     have = len(of_task) - len(silent)
     if have >= wanted:
         return ""
-    words = f"{have} of {wanted} pods of task {task.name} answer {_words(kind, item)}"
+    words = (
+        f"{have} of {counted(wanted, 'pod')} of task {task.name} {verb(have, 'answers', 'answer')} {_words(kind, item)}"
+    )
     return f"{words} ({silent[0].name}: {_said(silent[0], name)})" if silent else words
 
 

@@ -10,6 +10,7 @@ from job_controller.domain.volcano.jobtemplate import BY_TEMPLATE, TEMPLATE
 from job_controller.domain.volcano.ownership import owned
 from job_controller.domain.volcano.spec import JOB
 from kube import Decision, Event, Key, Manifest, Mutation, Object, Verb, key_of, merge
+from kube.words import counted
 
 FLOW = "JobFlow.flow.volcano.sh"
 BY_FLOW = "volcano.sh/createdByJobFlow"
@@ -152,7 +153,7 @@ def _drop_children(job: Object, children: dict[str, Object]) -> Actions:
     if job.spec.get("jobRetainPolicy") != "delete" or not there:
         return Actions()
     mutations = tuple(Mutation(Verb.DELETE, child.key, uid=child.uid) for child in there)
-    message = f"{job.name} has succeeded and does not retain its {len(there)} jobs"
+    message = f"{job.name} has succeeded and does not retain its {counted(len(there), 'job')}"
     return Actions((Decision("FlowJobsDropped", job.key, job.uid, "FlowSucceeded", message, mutations),))
 
 

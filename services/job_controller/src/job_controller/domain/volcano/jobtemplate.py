@@ -3,6 +3,7 @@
 from job_controller.domain.reconcile import Actions, View
 from job_controller.domain.volcano.spec import JOB
 from kube import Decision, Event, Key, Mutation, Object, Verb
+from kube.words import counted, verb
 
 TEMPLATE = "JobTemplate.flow.volcano.sh"
 BY_TEMPLATE = "volcano.sh/createdByJobTemplate"
@@ -35,5 +36,5 @@ class JobTemplates:
         if names == (job.status.get("jobDependsOnList") or []):
             return Actions()
         mutation = Mutation(Verb.STATUS, job.key, uid=job.uid, patch={"jobDependsOnList": names})
-        message = f"{len(names)} jobs were made from {job.name}"
+        message = f"{counted(len(names), 'job')} {verb(len(names), 'was', 'were')} made from {job.name}"
         return Actions((Decision("TemplateUsed", job.key, job.uid, "JobsListed", message, (mutation,)),))

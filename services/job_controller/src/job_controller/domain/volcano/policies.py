@@ -7,6 +7,7 @@ from job_controller.domain.volcano.census import Census, Member
 from job_controller.domain.volcano.memory import Edge, Memory
 from job_controller.domain.volcano.spec import JobSpec, Policy, Task
 from kube import Object, parse_time
+from kube.words import counted, verb
 
 ANY_EVENT = "*"
 TARGETED = ("RestartPod", "RestartTask", "RestartPartition")
@@ -86,12 +87,13 @@ def _task_levels(task: Task, census: Census, memory: Memory, now: int) -> Iterat
     succeeded = sum(1 for member in members if member.phase == "Succeeded")
     if task.replicas > 0 and succeeded >= task.replicas:
         since = memory.held_since("TaskCompleted", task.name, now)
-        words = f"task {task.name} is completed: {succeeded} of {task.replicas} pods succeeded"
+        words = f"task {task.name} is completed: {succeeded} of {counted(task.replicas, 'pod')} succeeded"
         yield Trigger("TaskCompleted", since, task.name, None, None, words)
     restarts = sum(member.restarts for member in members if member.phase in ("Running", "Pending"))
     if task.max_retry >= 0 and restarts >= task.max_retry:
         since = memory.held_since("TaskFailed", task.name, now)
-        words = f"task {task.name} has failed: its containers restarted {restarts} times, {task.max_retry} are allowed"
+        words = f"task {task.name} has failed: its containers restarted {counted(restarts, 'time')}, "
+        words += f"{task.max_retry} {verb(task.max_retry)} allowed"
         yield Trigger("TaskFailed", since, task.name, None, None, words)
 
 

@@ -5,6 +5,7 @@ from job_controller.domain.volcano.lifecycle import end_job, has_ended
 from job_controller.domain.volcano.policies import Choice
 from job_controller.domain.volcano.turn import NAME_TAKEN, REFUSED, Turn
 from kube import Decision, Mutation, Verb
+from kube.words import counted
 
 
 def note_refusal(turn: Turn, refusal: Refusal) -> Actions:
@@ -13,7 +14,7 @@ def note_refusal(turn: Turn, refusal: Refusal) -> Actions:
         return Actions()
     job, reason, message = turn.job, NAME_TAKEN, refusal.message
     if refusal.times:
-        reason, message = REFUSED, f"{refusal.times} times in a row it was refused: {message}"
+        reason, message = REFUSED, f"{counted(refusal.times, 'time')} in a row it was refused: {message}"
     state = {"phase": turn.phase or "Pending", "reason": reason, "message": message}
     if state.items() <= turn.state.items():
         return Actions()
@@ -25,6 +26,6 @@ def terminate(turn: Turn, refusal: Refusal) -> Actions:
     """End the job as TerminateJob does."""
     if has_ended(turn.phase):
         return Actions()
-    message = f"given up: {refusal.times} times in a row it was refused: {refusal.message}"
+    message = f"given up: {counted(refusal.times, 'time')} in a row it was refused: {refusal.message}"
     end_job(turn, Choice("TerminateJob", "RetryLimitReached", message))
     return turn.actions()

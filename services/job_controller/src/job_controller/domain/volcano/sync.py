@@ -8,6 +8,7 @@ from job_controller.domain.volcano.spec import Task
 from job_controller.domain.volcano.turn import Turn
 from job_controller.domain.volcano.volumes import ensure_volumes
 from kube import Manifest, key_of
+from kube.words import counted, verb
 
 
 def synchronize(turn: Turn) -> None:
@@ -44,14 +45,14 @@ def _ensure_group(turn: Turn) -> bool:
     if group is None:
         if turn.view.get(turn.group_key) is None:
             turn.create(group_manifest(turn.job, turn.spec, turn.view))
-            message = (
-                f"{turn.job.name} asks queue {turn.spec.queue} for {turn.spec.minimum} of {turn.spec.replicas} pods"
-            )
+            message = f"{turn.job.name} asks queue {turn.spec.queue} for {turn.spec.minimum} of {counted(turn.spec.replicas, 'pod')}"
             turn.say("PodGroupWanted", "JobCreated", message)
         return False
     if patch := group_patch(group, turn.job, turn.spec, turn.view):
         turn.patch(group, patch)
-        turn.say("PodGroupChanged", "JobUpdated", f"{turn.job.name} now needs {turn.spec.minimum} pods at least")
+        turn.say(
+            "PodGroupChanged", "JobUpdated", f"{turn.job.name} now needs {counted(turn.spec.minimum, 'pod')} at least"
+        )
     return str(group.status.get("phase") or "Pending") != "Pending"
 
 
@@ -62,7 +63,11 @@ def _drop_surplus(turn: Turn) -> None:
     turn.delete_pods(surplus)
     if surplus:
         names = ", ".join(item.pod.name for item in surplus)
-        turn.say("PodsDropped", "JobScaledDown", f"{turn.job.name} has {turn.spec.replicas} pods now: {names} must go")
+        turn.say(
+            "PodsDropped",
+            "JobScaledDown",
+            f"{turn.job.name} has {counted(turn.spec.replicas, 'pod')} now: {names} must go",
+        )
 
 
 def _make_pods(turn: Turn) -> None:
@@ -78,7 +83,7 @@ def _make_pods(turn: Turn) -> None:
             turn.create(manifest)
             made.append(_name(manifest))
     if made:
-        turn.say("PodsWanted", "PodsMissing", f"{turn.job.name}: {len(made)} pods, {made[0]} to {made[-1]}")
+        turn.say("PodsWanted", "PodsMissing", f"{turn.job.name}: {counted(len(made), 'pod')}, {made[0]} to {made[-1]}")
 
 
 def _name(manifest: Manifest) -> str:
@@ -104,7 +109,8 @@ def _serves(member: Member) -> bool:
 def _settle_phase(turn: Turn) -> None:
     """Pending and Running follow from how many pods are in which phase; a job whose pods are all done has ended."""
     phases, total = turn.census.phases(), turn.spec.replicas
-    done = phases["Succeeded"] + phases["Failed"]
+    succeeded = phases["Succeeded"]
+    done = succeeded + phases["Failed"]
     if turn.phase != "Running":
         if phases["Running"] + done >= turn.spec.minimum:
             turn.enter("Running", "", "")
@@ -113,8 +119,13 @@ def _settle_phase(turn: Turn) -> None:
         return
     if total == 0:
         return
-    if turn.spec.min_success is not None and phases["Succeeded"] >= turn.spec.min_success:
-        _finish(turn, "Completed", "MinSuccessReached", f"{phases['Succeeded']} of {total} pods have succeeded")
+    if turn.spec.min_success is not None and succeeded >= turn.spec.min_success:
+        _finish(
+            turn,
+            "Completed",
+            "MinSuccessReached",
+            f"{succeeded} of {counted(total, 'pod')} {verb(succeeded, 'has', 'have')} succeeded",
+        )
     elif done == total:
         _finish(turn, *_result(turn, phases["Succeeded"], total))
     elif phases["Pending"] > total - turn.spec.minimum:
@@ -128,10 +139,10 @@ def _result(turn: Turn, succeeded: int, total: int) -> tuple[str, str, str]:
         for task in spec.tasks:
             have = sum(1 for member in turn.census.of_task(task.name) if member.phase == "Succeeded")
             if have < task.minimum:
-                words = f"task {task.name}: {have} pods succeeded, at least {task.minimum} had to"
+                words = f"task {task.name}: {counted(have, 'pod')} succeeded, at least {task.minimum} had to"
                 return "Failed", "TaskBelowMinimum", words
     wanted = spec.min_success if spec.min_success is not None else spec.minimum
-    words = f"{succeeded} of {total} pods succeeded, at least {wanted} had to"
+    words = f"{succeeded} of {counted(total, 'pod')} succeeded, at least {wanted} had to"
     return ("Completed", "JobCompleted", words) if succeeded >= wanted else ("Failed", "BelowMinimum", words)
 
 
@@ -147,4 +158,7 @@ def _waits_for(turn: Turn, started: int) -> tuple[str, str]:
     group = turn.group
     if group is None or str(group.status.get("phase") or "Pending") == "Pending":
         return "NotLetIn", f"waits until queue {turn.spec.queue} lets PodGroup {turn.group_key.name} in"
-    return "PodsNotStarted", f"{started} of at least {turn.spec.minimum} pods have started"
+    return (
+        "PodsNotStarted",
+        f"{started} of at least {counted(turn.spec.minimum, 'pod')} {verb(started, 'has', 'have')} started",
+    )

@@ -4,6 +4,7 @@ from collections.abc import Iterable, Iterator
 from collections.abc import Set as AbstractSet
 
 from kube import Decision, Event, Key, Manifest, Mutation, Verb, rfc3339
+from kube.words import counted
 from queue_manager.domain.cohorts.cluster_queue import (
     CLUSTER_QUEUE,
     COHORT,
@@ -57,7 +58,7 @@ class CohortReport:
         made = self._reports.write(now, busy, in_flight, lambda names: list(self._mutations(names, now)))
         if made is None:
             return None
-        message = f"the use of {len(made.changes)} queues and cohorts changed"
+        message = f"the use of {counted(len(made.changes), 'queue or cohort', 'queues and cohorts')} changed"
         return Decision(NAME, made.subject, made.uid, "UseChanged", message, made.changes)
 
     def _mutations(self, names: Iterable[str], now: int) -> Iterator[Mutation]:

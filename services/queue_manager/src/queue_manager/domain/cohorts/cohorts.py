@@ -4,6 +4,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from collections.abc import Set as AbstractSet
 
 from kube import Decision, Event, Key, Manifest, Outcome, Verb
+from kube.words import counted
 from queue_manager.domain.cohorts.account import Accounts
 from queue_manager.domain.cohorts.cluster_queue import (
     CHECK,
@@ -35,7 +36,7 @@ from queue_manager.domain.workloads.workload import Shape, Workload
 from queue_manager.domain.workloads.workload_decisions import (
     admitted,
     grant_patch,
-    grown,
+    group_grown,
     held_back,
     reserved,
 )
@@ -188,7 +189,7 @@ class Cohorts:
             yield from self._words(names, now, busy)
             told = busy | {decision.subject for decision in made} if self._growth.waiting else busy
             yield from self._elastic.decide(set(names), busy)
-            yield from (grown(workload, more.text()) for workload, more in self._growth.decide(set(names), told))
+            yield from (group_grown(workload, more) for workload, more in self._growth.decide(set(names), told))
 
     def _contest(self, contest: Contest, names: list[str], now: int, busy: AbstractSet[Key]) -> Iterator[Decision]:
         if self._supervision.blocks:
@@ -237,7 +238,7 @@ class Cohorts:
     def _admit(self, workload: Workload, queue: str, verdict: Verdict, now: int) -> Decision:
         """Give it its quota; it may start at once unless admission checks have to agree first."""
         admission, patch, message = self._grant(workload, queue, verdict)
-        self.gate.keep(workload.key, workload.shape, verdict.flavors)
+        self.gate.keep(workload.key, verdict.podsets(workload.shape), verdict.flavors)
         self.books.grant(workload.key, admission)
         checks = self.books.queues[queue].checks_of(flavor for flavor, _ in admission.usage)
         if checks:
@@ -256,7 +257,7 @@ class Cohorts:
             message = f"ClusterQueue {queue} gives {chosen or 'leave'}"
             count = sum(part.size for part in admission.sets)
             if shape.sets and count < workload.size:
-                message += f", for {count} of {workload.size} pods"
+                message += f", for {count} of {counted(workload.size, 'pod')}"
             found = (admission, grant_patch(workload, item, admission), message)
             if alike:
                 if len(self._grants) >= _KEPT:

@@ -77,7 +77,7 @@ class Contest:
         else:
             entry = entry._replace(victims=()) if entry.victims else entry
         without = {victim.workload.key for victim in entry.victims}
-        self.gate.keep(entry.workload.key, entry.workload.shape, entry.verdict.flavors, without)
+        self.gate.keep(entry.workload.key, entry.verdict.podsets(entry.workload.shape), entry.verdict.flavors, without)
         entry.node.move(entry.usage, 1)
         entry.line.drop(entry.workload.key)
         return entry
@@ -85,13 +85,13 @@ class Contest:
     def _fits(self, entry: Entry) -> bool:
         if not all(entry.node.available(place) >= amount for place, amount in entry.usage.items()):
             return False
-        return self.gate.fits(entry.workload.shape, entry.verdict.flavors)
+        return self.gate.fits(entry.verdict.podsets(entry.workload.shape), entry.verdict.flavors)
 
     def _search(
         self, head: Workload, queue: ClusterQueue, node: Node, verdict: Verdict, busy: AbstractSet[Key]
     ) -> VictimSearch:
         def roomy(without: AbstractSet[Key]) -> bool:
-            return self.gate.fits(head.shape, verdict.flavors, without)
+            return self.gate.fits(verdict.podsets(head.shape), verdict.flavors, without)
 
         return VictimSearch(self.books, head, queue, node, verdict.usage(head.shape), self.fair, busy, roomy)
 

@@ -7,6 +7,7 @@ from enum import Enum
 from typing import NamedTuple
 
 from kube import Manifest, Mutation, Object, Verb, rfc3339
+from kube.words import counted, verb
 from queue_manager.domain.cohorts.account import ANSWER, READY, REJECTED, RETRY, condition_of, moment
 from queue_manager.domain.cohorts.cluster_queue import DRAIN
 from queue_manager.domain.cohorts.cohort_books import CohortBooks
@@ -84,10 +85,11 @@ def time_left(workload: Workload, item: Object | None, ready: int, policy: Kueue
         found.append((since + left, Departure("MaximumExecutionTimeExceeded", text, Then.STAYS_AWAY)))
     if policy.ready_ms and workload.expected and ready < workload.expected:
         until, allowed = _ready_until(item, since, policy)
-        text = f"{ready} of {workload.expected} pods got ready within {allowed // 1000} s"
+        text = f"{ready} of {counted(workload.expected, 'pod')} got ready within {allowed // 1000} s"
         limit = policy.limit is not None and account.attempts >= policy.limit
-        if limit:
-            text += f", for the {account.attempts + 1}. time; {policy.limit} times are allowed"
+        if policy.limit is not None and limit:
+            times = f"{counted(policy.limit, 'time')} {verb(policy.limit)} allowed"
+            text += f", for the {account.attempts + 1}. time; {times}"
         if until is not None:
             then = Then.STAYS_AWAY if limit else Then.BACKS_OFF
             found.append((until, Departure("PodsReadyTimeout", text, then)))

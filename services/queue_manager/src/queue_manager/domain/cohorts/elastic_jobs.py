@@ -8,13 +8,12 @@ from collections.abc import Iterator
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field, replace
 
-from kube import Decision, Key, Manifest, Mutation, Object, Verb
+from kube import Decision, Key
 from queue_manager.domain.cohorts.cluster_queue import Quotas
 from queue_manager.domain.cohorts.cohort_books import CohortBooks
-from queue_manager.domain.cohorts.grant import ADMISSION, Admission, SetGrant
-from queue_manager.domain.workloads.job_workload import ELASTIC, JOB, PARALLELISM, wanted_parallelism
-from queue_manager.domain.workloads.workload import Workload
-from queue_manager.domain.workloads.workload_decisions import GROWN
+from queue_manager.domain.cohorts.grant import Admission, SetGrant
+from queue_manager.domain.workloads.job_workload import ELASTIC, JOB, wanted_parallelism
+from queue_manager.domain.workloads.workload_decisions import job_grown
 from queue_manager.domain.workloads.workload_sources import WorkloadSources
 
 
@@ -52,7 +51,7 @@ class ElasticJobs:
             more = self._grown(admission, wanted_parallelism(item))
             if more != admission:
                 books.grow(key, more)
-                yield _decision(workload, item, more)
+                yield job_grown(workload, item, more)
 
     def _grown(self, admission: Admission, wanted: int) -> Admission:
         node = self.books.tree.queues[admission.cluster_queue]
@@ -69,16 +68,3 @@ class ElasticJobs:
 
 def _size(admission: Admission) -> int:
     return sum(item.size for item in admission.sets)
-
-
-def _decision(workload: Workload, item: Object, admission: Admission) -> Decision:
-    size = _size(admission)
-    text = admission.text()
-    annotations: Manifest = {ADMISSION: text}
-    if size >= wanted_parallelism(item):
-        annotations[PARALLELISM] = None
-    template = {"metadata": {"annotations": {ADMISSION: text}}}
-    patch = {"metadata": {"annotations": annotations}, "spec": {"parallelism": size, "template": template}}
-    mutation = Mutation(Verb.PATCH, workload.key, workload.uid, patch=patch)
-    message = f"{workload.key.name} has quota for {size} pods"
-    return Decision(GROWN, workload.key, workload.uid, "QuotaReserved", message, (mutation,))

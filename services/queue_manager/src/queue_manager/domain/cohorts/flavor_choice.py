@@ -90,6 +90,10 @@ class Verdict:
     sets: tuple[SetGrant, ...] = ()
     """What each part gets, where the workload is judged part by part."""
 
+    def podsets(self, shape: Shape) -> tuple[PodSet, ...]:
+        """The pod sets that need a place, as large as their part of the quota."""
+        return shape.podsets_of([item.size for item in self.sets])
+
     def usage(self, shape: Shape) -> Quotas:
         """What a workload of ``shape`` takes, by flavor and resource."""
         if not self.sets:
@@ -107,9 +111,11 @@ def choose(shape: Shape, supplier: Supplier, counts: Sequence[int] = ()) -> Verd
     taken: Quotas = {}
     grants: list[SetGrant] = []
     mode, height, words, reason = Mode.FIT, 0, [], WaitReason.WAITING
-    for item, count in zip(shape.sets, counts or [item.size for item in shape.sets], strict=True):
+    counts = counts or [item.size for item in shape.sets]
+    podsets = shape.podsets_of(counts)
+    for item, count in zip(shape.sets, counts, strict=True):
         asked = shape.requests if len(shape.sets) == 1 and count == item.size else item.asked(count)
-        found = _choose(asked, Constraints(item.constraints), shape.podsets, supplier, taken)
+        found = _choose(asked, Constraints(item.constraints), podsets, supplier, taken)
         if found.mode < Mode.FIT:
             words.append(found.message if len(shape.sets) == 1 else f"pod set {item.name}: {found.message}")
             reason = found.reason

@@ -6,6 +6,7 @@ from typing import Any
 
 from kube import Event, Object, rfc3339
 from kube.selectors import matches
+from kube.words import counted
 from queue_manager.domain.cohorts.cluster_queue import (
     CHECK,
     CLUSTER_QUEUE,
@@ -115,7 +116,7 @@ class QueueObjects:
             return _no(WaitReason.INACTIVE, f"Workload {_name(workload)} is deactivated; set spec.active to true")
         if workload.account.resume_at > self.now:
             account = workload.account
-            text = f"was sent away {account.attempts} times and comes back at {rfc3339(account.resume_at)}"
+            text = f"was sent away {counted(account.attempts, 'time')} and comes back at {rfc3339(account.resume_at)}"
             return _no(WaitReason.BACKING_OFF, text)
         if not workload.ready:
             return _no(WaitReason.EVALUATING, "what it needs is not known before its pods are there")

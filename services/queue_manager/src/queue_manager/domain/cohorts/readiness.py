@@ -4,19 +4,13 @@ from dataclasses import dataclass, field
 
 from kube import Event, Key, Object
 from kube.pods import is_ready
-from queue_manager.domain.gates.members import GROUP, LOCAL_QUEUE, group_named_by
-from queue_manager.domain.workloads.job_workload import JOB, OF_JOB
+from queue_manager.domain.gates.members import LOCAL_QUEUE
+from queue_manager.domain.workloads.job_workload import holder_of
 
 
 def workload_of(pod: Object) -> Key | None:
     """The workload that a pod is of: its group, its Job, or itself; None for one that is in no LocalQueue."""
-    if LOCAL_QUEUE not in pod.labels:
-        return None
-    group = group_named_by(pod)
-    if group:
-        return Key(GROUP, pod.namespace, group)
-    controller = pod.controller if OF_JOB in pod.annotations else None
-    return Key(JOB, pod.namespace, str(controller.get("name"))) if controller is not None else pod.key
+    return holder_of(pod) if LOCAL_QUEUE in pod.labels else None
 
 
 @dataclass(slots=True)

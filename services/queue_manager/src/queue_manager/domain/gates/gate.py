@@ -11,8 +11,8 @@ from enum import StrEnum
 
 from kube import Key
 from queue_manager.domain.gates.groups import Group, minimum
-from queue_manager.domain.gates.members import domain_of
-from queue_manager.domain.gates.quota import Quota, shortage
+from queue_manager.domain.gates.members import Place, domain_of
+from queue_manager.domain.gates.quota import Quota, pod_of, shortage
 from queue_manager.domain.shares.demand import Demand
 from queue_manager.domain.shares.queue_tree import QueueTree
 from queue_manager.domain.shares.sums import accumulate
@@ -98,16 +98,42 @@ class Gate:
         return None
 
     def _quota(self, group: Group, need: Amounts) -> Hold | None:
-        quotas = self.quotas(group.key.namespace)
-        if not quotas:
-            return None
-        used, pods = self._used_in(group)
-        short = shortage(quotas, group, need, used, pods)
-        if short is None:
-            return None
-        return Hold(
-            HoldReason.QUOTA_EXCEEDED, _quota_message(short.quota, short.resource, short.need, short.used, short.limit)
-        )
+        for quota in self.quotas(group.key.namespace):
+            if quota.scopes is not None and not self._is_about(quota, group):
+                continue
+            used, pods = self._used_in(group) if quota.scopes is None else self._used_of(quota, group)
+            short = shortage(quota, group, need, used, pods)
+            if short is not None:
+                text = _quota_message(quota, short.resource, short.need, short.used, short.limit)
+                return Hold(HoldReason.QUOTA_EXCEEDED, text)
+        return None
+
+    def _is_about(self, quota: Quota, group: Group) -> bool:
+        """Whether the scopes of the quota take in any pod of the group, or such as it will have."""
+        tally = self.demand.tallies.get(group.key)
+        specs = [member.spec for member in tally.members.values()] if tally is not None else []
+        return any(quota.tracks(spec) for spec in specs or [pod_of(group)])
+
+    def _used_of(self, quota: Quota, waiting: Group) -> tuple[Amounts, int]:
+        """What the pods in the scopes of the quota count for without those of ``waiting``, and how many they are."""
+        used: Amounts = {}
+        pods = 0
+        for tally in self.demand.in_namespace(waiting.key.namespace):
+            group = self.demand.groups.get(tally.key)
+            inside = group is not None and self.let_in(group)
+            if tally.key == waiting.key or not (tally.is_bare or inside):
+                continue
+            tracked = [each for each in tally.members.values() if quota.tracks(each.spec)]
+            for member in tracked:
+                if member.place is not Place.IDLE:
+                    accumulate(used, member.request, 1)
+                    pods += 1
+            if group is not None and (tracked or (not tally.members and quota.tracks(pod_of(group)))):
+                accumulate(used, group.limits, 1)
+                if not tally.members:
+                    accumulate(used, group.min_resources, 1)
+                    pods += group.min_member
+        return used, pods
 
     def _used_in(self, waiting: Group) -> tuple[Amounts, int]:
         """What the namespace of ``waiting`` counts for without it, and how many pods that is."""

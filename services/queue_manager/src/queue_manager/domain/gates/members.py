@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from enum import IntEnum
 
-from kube import Key, Object
+from kube import Key, Manifest, Object
 from kube.pods import is_finished, same_but_for_node
 from queue_manager.domain.pod_requests import PodRequests
 from queue_manager.domain.shares.elastic_quota import quota_named_by
@@ -40,6 +40,8 @@ class Member:
     tally: Key
     place: Place
     request: Amounts
+    spec: Manifest
+    """The pod's, except for its node."""
     role: str = ""
 
 
@@ -47,8 +49,8 @@ def read_member(pod: Object, requests: PodRequests) -> Member:
     """The entry of ``pod``; ``requests`` remembers what pods of its template ask for."""
     group = group_named_by(pod)
     if group:
-        return Member(Key(GROUP, pod.namespace, group), place_of(pod), requests.of(pod), role_of(pod))
-    return Member(Key(BARE, pod.namespace, queue_named_by(pod)), place_of(pod), requests.of(pod))
+        return Member(Key(GROUP, pod.namespace, group), place_of(pod), requests.of(pod), pod.spec, role_of(pod))
+    return Member(Key(BARE, pod.namespace, queue_named_by(pod)), place_of(pod), requests.of(pod), pod.spec)
 
 
 def role_of(pod: Object) -> str:

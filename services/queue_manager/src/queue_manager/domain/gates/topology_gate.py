@@ -10,7 +10,6 @@ from queue_manager.domain.rooms.node_room import NodeRoom, Spots
 from queue_manager.domain.rooms.podset import PodSet, asks_for_place, merged, podset_of
 from queue_manager.domain.rooms.topology_room import TopologyRoom
 from queue_manager.domain.workloads.job_templates import JobTemplates
-from queue_manager.domain.workloads.workload import Shape
 
 
 class TopologyGate:
@@ -24,7 +23,7 @@ class TopologyGate:
         self._members: dict[Key, dict[Key, PodSet]] = {}
         self._started = False
         self._unread: dict[Key, Object] | None = {}
-        """All pods, as long as no flavor has a topology: where they are matters to nobody then."""
+        """All pods on nodes, as long as no flavor has a topology: where they are matters to nobody then."""
 
     def fold_node(self, event: Event) -> None:
         """Take in a change of a node."""
@@ -36,9 +35,9 @@ class TopologyGate:
         if self._unread is None:
             for event in run:
                 self._nodes.fold_pod(event)
-        elif new is not None:
-            self._unread.update((event.key, event.object) for event in run)
-        else:
+        elif new is not None and new.spec.get("nodeName"):
+            self._unread.update({event.key: event.object for event in run})
+        elif old is not None and old.spec.get("nodeName"):
             for event in run:
                 self._unread.pop(event.key, None)
         if old is not None and new is not None and old.metadata is new.metadata:
@@ -66,14 +65,18 @@ class TopologyGate:
         """Why the sets find no place now; "" when they do."""
         return self._room.obstacle(flavor, podsets)
 
-    def fits(self, shape: Shape, flavors: Mapping[str, str], without: AbstractSet[Key] = frozenset()) -> bool:
+    def fits(
+        self, podsets: Sequence[PodSet], flavors: Mapping[str, str], without: AbstractSet[Key] = frozenset()
+    ) -> bool:
         """Whether a workload with these flavors finds a place, the workloads ``without`` being gone."""
-        return not shape.podsets or not isinstance(self._spots(shape, flavors, without), str)
+        return not podsets or not isinstance(self._spots(podsets, flavors, without), str)
 
-    def keep(self, key: Key, shape: Shape, flavors: Mapping[str, str], without: AbstractSet[Key] = frozenset()) -> None:
+    def keep(
+        self, key: Key, podsets: Sequence[PodSet], flavors: Mapping[str, str], without: AbstractSet[Key] = frozenset()
+    ) -> None:
         """Keep a place for a workload that is given quota, or will be when ``without`` are gone, until its pods have it."""
-        if shape.podsets and key not in self._nodes.promised:
-            spots = self._spots(shape, flavors, without)
+        if podsets and key not in self._nodes.promised:
+            spots = self._spots(podsets, flavors, without)
             if not isinstance(spots, str):
                 self._nodes.promise(key, spots)
 
@@ -94,7 +97,8 @@ class TopologyGate:
             self._started = True
             for key, admission in books.held.items():
                 if not nodes.places(key) and key in books.workloads:
-                    self.keep(key, books.workloads[key].shape, admission.flavors)
+                    podsets = books.workloads[key].shape.podsets_of([item.size for item in admission.sets])
+                    self.keep(key, podsets, admission.flavors)
         if nodes.freed:
             nodes.freed = False
             for name, queue in books.queues.items():
@@ -106,9 +110,9 @@ class TopologyGate:
                 ):
                     books.touch(name)
 
-    def _spots(self, shape: Shape, flavors: Mapping[str, str], without: AbstractSet[Key]) -> Spots | str:
+    def _spots(self, podsets: Sequence[PodSet], flavors: Mapping[str, str], without: AbstractSet[Key]) -> Spots | str:
         """By the first flavor that has a topology: pods are laid out by one."""
         for flavor in dict.fromkeys(flavors.values()):
             if self._books.flavors[flavor].levels:
-                return self._room.spots(flavor, shape.podsets, without)
+                return self._room.spots(flavor, podsets, without)
         return ()

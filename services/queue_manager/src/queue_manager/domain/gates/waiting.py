@@ -53,9 +53,8 @@ class WaitingGroups:
         """Take in a change of a ResourceQuota."""
         quotas = self._quotas.setdefault(event.key.namespace, {})
         quotas.pop(event.key, None)
-        quota = read_quota(event.new) if event.new else None
-        if quota is not None:
-            quotas[event.key] = quota
+        if event.new is not None:
+            quotas[event.key] = read_quota(event.new)
         self._look_again_in({event.key.namespace})
 
     def look_again(self) -> None:

@@ -12,9 +12,9 @@ import numpy.typing as npt
 
 from kube import Event, Key, Manifest, Object
 from kube.pods import is_finished
-from queue_manager.domain.gates.members import GROUP, group_named_by
 from queue_manager.domain.pod_requests import PodRequests
 from queue_manager.domain.shares.queue_tree import amounts_of
+from queue_manager.domain.workloads.job_workload import holder_of
 from resources import Amounts
 
 Ints = npt.NDArray[np.int64]
@@ -108,8 +108,7 @@ class NodeRoom:
         if known is not None:
             self._drop(key, known)
         if node and pod is not None:
-            group = group_named_by(pod)
-            owner = Key(GROUP, pod.namespace, group) if group else key
+            owner = holder_of(pod)
             slot, amounts = self._slot(node), self._requests.of(pod)
             self._pods[key] = (owner, slot, amounts)
             self._by_owner.setdefault(owner, {})[key] = None

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from kube import Key
+from kube.words import counted
 from queue_manager.domain.cohorts.cluster_queue import Flavor
 from queue_manager.domain.rooms.node_domains import NodeDomains
 from queue_manager.domain.rooms.node_room import PODS, Ints, Mask, NodeRoom, Spot, Spots
@@ -146,7 +147,9 @@ class _Layout:
         ask, copies, name = podset.ask, self._copies(podset), self.flavor.name
         slices = f", in slices of {ask.slice_size} in one {ask.slice_level} each" if ask.slice_level else ""
         if ask.nearness != REQUIRED:
-            return f"the nodes of flavor {name} have room for {int(copies.sum())} of {podset.pods} pods{slices}"
+            return (
+                f"the nodes of flavor {name} have room for {int(copies.sum())} of {counted(podset.pods, 'pod')}{slices}"
+            )
         domains = self.domains.by(self.levels[: self.levels.index(ask.level) + 1])
         mask = self.domains.allowed(self.flavor, podset.limits)
         known = np.unique(domains.of_node[mask & (domains.of_node >= 0)])
@@ -154,7 +157,7 @@ class _Layout:
             return f"no node of flavor {name} that the pods may go to is in a domain of {ask.level}"
         sums = domains.sums(copies)
         best = int(known[sums[known].argmax()])
-        words = f"no {ask.level} of flavor {name} has room for {podset.pods} pods{slices}"
+        words = f"no {ask.level} of flavor {name} has room for {counted(podset.pods, 'pod')}{slices}"
         return f"{words}: {domains.paths[best][-1]} has most, room for {int(sums[best])}"
 
 

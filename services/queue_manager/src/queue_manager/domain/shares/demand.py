@@ -236,7 +236,7 @@ class Demand:
     def _move_to(self, place: Place, keys: Sequence[Key], before: Member) -> None:
         tally = self.tallies[before.tally]
         self._count(tally, before, -len(keys))
-        member = Member(before.tally, place, before.request, before.role)
+        member = Member(before.tally, place, before.request, before.spec, before.role)
         self._put(keys, tally, member)
         self._count(tally, member, len(keys))
 

@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Mapping
 
 from kube import Decision, Manifest
+from kube.words import counted
 from queue_manager.domain.cohorts.past_use import PastUse
 from queue_manager.domain.shares.queue_tree import ROOT, queue_key
 
@@ -61,4 +62,6 @@ class Entitlements:
         payload: Manifest = {"version": self._version, "queues": queues, "namespaces": dict(namespaces)}
         if any(self._order.values()):
             payload["order"] = {**self._order, "past": used}
-        return Decision(NAME, SUBJECT, uid, "SharesChanged", f"shares of {len(queues)} queues", payload=payload)
+        return Decision(
+            NAME, SUBJECT, uid, "SharesChanged", f"shares of {counted(len(queues), 'queue')}", payload=payload
+        )

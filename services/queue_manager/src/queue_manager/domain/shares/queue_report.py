@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping
 from collections.abc import Set as AbstractSet
 
 from kube import Decision, Key, Manifest, Mutation, Verb
+from kube.words import counted
 from queue_manager.domain.cohorts.past_use import PastUse, past_use_part, read_past_use
 from queue_manager.domain.reports import Reports
 from queue_manager.domain.shares.demand import QueueTotals
@@ -69,7 +70,7 @@ class QueueReport:
         )
         if made is None:
             return None
-        message = f"the use of {len(made.changes)} queues changed"
+        message = f"the use of {counted(len(made.changes), 'queue')} changed"
         return Decision(NAME, made.subject, made.uid, "UseChanged", message, made.changes)
 
     def _mutation(self, tree: QueueTree, totals: Mapping[str, QueueTotals], name: str, now: int) -> Mutation | None:

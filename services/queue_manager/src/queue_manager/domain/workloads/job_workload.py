@@ -8,7 +8,7 @@ from kube import Key, Manifest, Object
 from kube.pods import has_condition
 from queue_manager.domain.cohorts.account import FREE, WORKLOAD, Account
 from queue_manager.domain.cohorts.grant import RESERVATION, Admission, SetGrant, read_admission
-from queue_manager.domain.gates.members import LOCAL_QUEUE
+from queue_manager.domain.gates.members import GROUP, LOCAL_QUEUE, group_named_by
 from queue_manager.domain.rooms.podset import merged, podset_of
 from queue_manager.domain.workloads.work_parts import WorkPart, make_part, read_parts
 from queue_manager.domain.workloads.workload import (
@@ -28,7 +28,17 @@ PARALLELISM = "tidegate.dev/parallelism"
 """The annotation of a Job that keeps the parallelism it asked for while it runs with less."""
 
 OF_JOB = "tidegate.dev/quota-of"
-"""The annotation of pods whose quota their Job holds: they are no workloads of their own."""
+"""The annotation of pods whose quota their Job holds: they are no workloads of their own. Where they want to be near each
+other it also says which gang they are, ``Job/name/count``: so many have to be there before the first may be placed."""
+
+
+def holder_of(pod: Object) -> Key:
+    """Whose quota a pod uses: its group's, its Job's, or its own."""
+    group = group_named_by(pod)
+    if group:
+        return Key(GROUP, pod.namespace, group)
+    controller = pod.controller if OF_JOB in pod.annotations else None
+    return Key(JOB, pod.namespace, str(controller.get("name"))) if controller is not None else pod.key
 
 
 def is_job_workload(item: Object) -> bool:
@@ -80,6 +90,13 @@ def _left_to_run(item: Object, runs: int) -> int:
     if not succeeded or runs == 1 or item.annotations.get(ELASTIC) == "true":
         return runs
     return max(0, _number(item.spec.get("completions"), runs) - succeeded)
+
+
+def gang_mark(item: Object, count: int) -> str:
+    """What makes the pods of the Job a gang (see OF_JOB) that starts with ``count``, or with as many as are left to succeed."""
+    completions = item.spec.get("completions")
+    left = completions - _number(item.status.get("succeeded"), 0) if isinstance(completions, int) else count
+    return f"Job/{item.name}/{max(1, min(count, left))}"
 
 
 def wanted_parallelism(item: Object) -> int:

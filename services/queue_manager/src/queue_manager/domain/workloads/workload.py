@@ -4,7 +4,7 @@ Workloads are bare pods, pod groups and batch Jobs that name a LocalQueue, and W
 """
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
@@ -59,6 +59,12 @@ class Shape:
 
     def __hash__(self) -> int:
         return self._hash
+
+    def podsets_of(self, counts: Sequence[int]) -> tuple[PodSet, ...]:
+        """The pod sets where its parts have these numbers of pods: work of one part may start with fewer than it has."""
+        if len(counts) != 1 or len(self.podsets) != 1:
+            return self.podsets
+        return (self.podsets[0]._replace(pods=counts[0]),)
 
 
 class Workload(NamedTuple):

@@ -4,12 +4,13 @@ import json
 from collections.abc import Iterator, Sequence
 
 from kube import Decision, Manifest, Mutation, Object, Verb
+from kube.words import counted
 from queue_manager.domain.cohorts.flavor_choice import Verdict, WaitReason
 from queue_manager.domain.cohorts.grant import ADMISSION, RESERVATION, Admission
 from queue_manager.domain.gates.groups import ADMITTED, INQUEUE, PENDING
 from queue_manager.domain.gates.members import LOCAL_QUEUE
 from queue_manager.domain.gates.waiting import condition
-from queue_manager.domain.workloads.job_workload import JOB, OF_JOB, PARALLELISM, wanted_parallelism
+from queue_manager.domain.workloads.job_workload import JOB, OF_JOB, PARALLELISM, gang_mark, wanted_parallelism
 from queue_manager.domain.workloads.workload import RESERVED, REVOKED, Workload
 
 GROUP_ADMITTED = "GroupAdmitted"
@@ -36,7 +37,8 @@ def grant_patch(workload: Workload, item: Object | None, admission: Admission) -
         annotations[PARALLELISM] = str(wanted)
         spec["parallelism"] = count
     labels = {LOCAL_QUEUE: workload.local_queue}
-    spec["template"] = {"metadata": {"labels": labels, "annotations": {ADMISSION: text, OF_JOB: "Job"}}}
+    gang = gang_mark(item, count) if workload.shape.podsets and admission.levels else "Job"
+    spec["template"] = {"metadata": {"labels": labels, "annotations": {ADMISSION: text, OF_JOB: gang}}}
     return {"metadata": {"annotations": annotations}, "spec": spec}
 
 
@@ -95,11 +97,25 @@ def waiting_for(checks: Sequence[str]) -> str:
     return f"quota is held; waits for the admission checks {', '.join(checks)} to agree"
 
 
-def grown(workload: Workload, text: str) -> Decision:
+def group_grown(workload: Workload, admission: Admission) -> Decision:
     """The group has quota for more of its members."""
-    patch: Manifest = {"metadata": {"annotations": {ADMISSION: text}}}
+    return _grown(workload, {"metadata": {"annotations": {ADMISSION: admission.text()}}}, "more of its members")
+
+
+def job_grown(workload: Workload, item: Object, admission: Admission) -> Decision:
+    """The Job ``item`` has quota for more pods than it runs with."""
+    size, text = sum(each.size for each in admission.sets), admission.text()
+    annotations: Manifest = {ADMISSION: text}
+    if size >= wanted_parallelism(item):
+        annotations[PARALLELISM] = None
+    template = {"metadata": {"annotations": {ADMISSION: text}}}
+    patch = {"metadata": {"annotations": annotations}, "spec": {"parallelism": size, "template": template}}
+    return _grown(workload, patch, counted(size, "pod"))
+
+
+def _grown(workload: Workload, patch: Manifest, what: str) -> Decision:
     mutation = Mutation(Verb.PATCH, workload.key, workload.uid, patch=patch)
-    message = f"{workload.key.name} has quota for more of its members"
+    message = f"{workload.key.name} has quota for {what}"
     return Decision(GROWN, workload.key, workload.uid, "QuotaReserved", message, (mutation,))
 
 

@@ -4,6 +4,7 @@ from collections.abc import Iterable, Iterator
 from collections.abc import Set as AbstractSet
 
 from kube import Decision, Key, Mutation, Object, Verb
+from kube.words import counted
 from queue_manager.domain.cohorts.account import WORKLOAD
 from queue_manager.domain.cohorts.cohort_books import CohortBooks
 from queue_manager.domain.reports import Reports
@@ -38,7 +39,7 @@ class WorkloadReport:
         made = self._reports.write(now, busy, in_flight, lambda keys: self._some(keys, now))
         if made is None:
             return None
-        message = f"{len(made.changes)} workloads changed"
+        message = f"{counted(len(made.changes), 'workload')} changed"
         return Decision(NAME, made.subject, made.uid, "WorkloadsChanged", message, made.changes)
 
     def _some(self, keys: Iterable[Key], now: int) -> list[Mutation]:

@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 from kube import Key, Manifest, Object, api_version_of, rfc3339
 from kube.pods import has_condition
+from kube.words import counted, verb
 from queue_manager.domain.cohorts.account import SOURCE, WORKLOAD, condition_of
 from queue_manager.domain.cohorts.cluster_queue import WORK_PRIORITY
 from queue_manager.domain.cohorts.grant import Admission, SetGrant
@@ -137,7 +138,9 @@ def _pods_ready(facts: Facts, before: Manifest) -> list[Manifest]:
     said = condition_of(before, "PodsReady")
     recovers = said.get("status") == "True" or said.get("reason") == "WaitForRecovery"
     reason = "WaitForRecovery" if recovers else "WaitForStart"
-    return [_condition("PodsReady", False, reason, f"{facts.ready} of {expected} pods are ready")]
+    return [
+        _condition("PodsReady", False, reason, f"{facts.ready} of {counted(expected, 'pod')} {verb(facts.ready)} ready")
+    ]
 
 
 def _finished(facts: Facts) -> Manifest:

@@ -23,6 +23,7 @@ from job_controller.domain.kubeflow.jobset.restarts import Attempts, place_of, r
 from job_controller.domain.kubeflow.jobset.spec import JOB_SET, JobSetSpec, read_job_set
 from job_controller.domain.reconcile import Actions, View
 from kube import Event, Key, Object, parse_time
+from kube.words import counted
 
 COMPLETED, FAILED, RESTARTING = "Completed", "Failed", "RestartingJobSet"
 
@@ -93,7 +94,7 @@ def _answer(changes: Changes, world: World, failed: list[Object]) -> Attempts:
         return world.attempts
     counts = not answer.action.endswith("IgnoreMaxRestarts")
     if counts and world.attempts.used >= policy.max_restarts:
-        text = f"jobset failed due to reaching its {policy.max_restarts} restarts"
+        text = f"jobset failed due to reaching its {counted(policy.max_restarts, 'restart')}"
         _end(changes, FAILED, "ReachedMaxRestarts", _words(answer, text))
         return world.attempts
     if answer.action.startswith("RestartJobSet"):

@@ -9,6 +9,7 @@ from job_controller.domain.kubeflow.jobset.restarts import Attempts, place_of
 from job_controller.domain.kubeflow.jobset.spec import JobSetSpec, ReplicatedJobSpec
 from job_controller.domain.reconcile import View
 from kube import Key, Object
+from kube.words import counted
 
 SUSPENDED = "Suspended"
 
@@ -37,7 +38,9 @@ def drop_surplus(changes: Changes, world: World) -> None:
         if index >= replicas.get(name, 0):
             changes.delete(job)
             changes.say(
-                "JobsDeleted", "JobSetScaledDown", f"{changes.job.key} has {replicas.get(name, 0)} jobs of {name} now"
+                "JobsDeleted",
+                "JobSetScaledDown",
+                f"{changes.job.key} has {counted(replicas.get(name, 0), 'job')} of {name} now",
             )
 
 

@@ -26,6 +26,7 @@ from job_controller.domain.kubeflow.replicated_jobs import ReplicatedJobs, Steps
 from job_controller.domain.kubeflow.verdict import phase, restart_count
 from job_controller.domain.reconcile import View
 from kube import Key, Manifest, Object
+from kube.words import counted
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,7 +98,8 @@ def _restart(changes: Changes, job: ReplicatedJob, parts: Parts, failed: list[Ob
     if limit is not None and before + of_launcher + len(failed) > limit:
         used = before + of_launcher
         lifecycle.note_failed(
-            changes, f"it has been restarted {used} times and its backoffLimit is {limit}; failed again: {names}"
+            changes,
+            f"it has been restarted {counted(used, 'time')} and its backoffLimit is {limit}; failed again: {names}",
         )
         return
     for pod in failed:

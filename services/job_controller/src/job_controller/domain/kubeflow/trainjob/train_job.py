@@ -17,6 +17,7 @@ from job_controller.domain.kubeflow.trainjob.runtime import TRAIN_JOB, Training,
 from job_controller.domain.kubeflow.trainjob.template import job_set_manifest, with_gang
 from job_controller.domain.reconcile import Actions, View
 from kube import Event, Key, Manifest, Object, from_manifest, parse_time
+from kube.words import counted
 
 COMPLETE, FAILED, SUSPENDED = "Complete", "Failed", "Suspended"
 OWN_CONTROLLERS = ("", "trainer.kubeflow.org/trainjob-controller")
@@ -125,9 +126,7 @@ def _standing(job_set: Object | None, training: Training, wanted: Manifest) -> O
 def _replace(changes: Changes, training: Training, job_set: Object) -> None:
     """Another number of nodes begins anew: each node is told how many there are when it starts."""
     changes.delete(job_set)
-    message = (
-        f"{changes.job.key} has {training.nodes} nodes now; its job set is made anew and goes on from its checkpoint"
-    )
+    message = f"{changes.job.key} has {counted(training.nodes, 'node')} now; its job set is made anew and goes on from its checkpoint"
     changes.say("TrainJobResized", "NodesChanged", message)
 
 

@@ -1,0 +1,13 @@
+"""Words for one and for several."""
+
+from kube.words import counted, verb
+
+
+def test_the_noun_and_the_verb_follow_the_number() -> None:
+    assert [f"{counted(number, 'pod')} {verb(number)}" for number in (0, 1, 2)] == [
+        "0 pods are",
+        "1 pod is",
+        "2 pods are",
+    ]
+    assert counted(2, "queue or cohort", "queues and cohorts") == "2 queues and cohorts"
+    assert verb(1, "has", "have") == "has"
