@@ -11,7 +11,7 @@ import numpy as np
 
 from gang_scheduler.domain.nodes.filters import static_mask
 from gang_scheduler.domain.nodes.node_table import NodeTable
-from gang_scheduler.domain.nodes.renewal import Fixed, Kernels, compilable, fixed, no_kernel, renew
+from gang_scheduler.domain.nodes.renewal import BOTH, COPIES, KEYS, Fixed, Kernels, compilable, fixed, no_kernel, renew
 from gang_scheduler.domain.nodes.vectors import ALL, Ints, Mask, Slots, parts
 from gang_scheduler.domain.pods.pod_shape import PodShape
 from gang_scheduler.domain.score.outlook import Outlook
@@ -75,8 +75,12 @@ class ShapeView:
                     self._renew_few(slots)
                 else:
                     self._renew_room(np.array(slots, np.intp))
-            for part in parts(self.table.size) if not looked else ():
-                self._renew_room(part)
+            if not looked and not (
+                self._renew_compiled(np.array([*changed, *touched], np.intp), COPIES)
+                and self._renew_compiled(ALL, KEYS)
+            ):
+                for part in parts(self.table.size):
+                    self._renew_room(part)
         self._room_seen, self._rules_seen = room_end, rules_end
         return self
 
@@ -222,16 +226,16 @@ class ShapeView:
         keys = (score << _RANK_BITS) + self.base[slots]
         self.keys[slots] = np.where(copies > 0, keys, NO_NODE)
 
-    def _renew_compiled(self, slots: Slots) -> bool:
+    def _renew_compiled(self, slots: Slots, what: int = BOTH) -> bool:
         """The same as the rest of _renew_room, where there is compiled code for it; returns whether there is."""
         appraisal = self.foresight.appraisal if self._foresees and not self._by_load else None
         if appraisal is None or not compilable(self.shape, self.table) or (kernel := self.kernels()) is None:
             return False
         if self._fixed is None:
-            self._fixed = fixed(self.shape, self._score)
-        places = np.arange(slots.start, slots.stop) if isinstance(slots, slice) else slots
+            self._fixed = fixed(self.shape, self._score, self.table)
+        places = np.arange(self.table.size)[slots] if isinstance(slots, slice) else slots
         view = self.mask, self.base, self.copies, self.keys
-        self.total += renew(kernel, places, self._fixed, self.table, appraisal, self.shape, view, _RANK_BITS)
+        self.total += renew(kernel, places, self._fixed, self.table, appraisal, self.shape, view, _RANK_BITS, what)
         return True
 
     def _scores(self, allocatable: Ints, used: Ints, copies: Ints, slots: Slots) -> Ints:
