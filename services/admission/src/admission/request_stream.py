@@ -7,7 +7,7 @@ from admission.answers import fill_response
 from admission.applier import Result
 from tidegate.api.v1 import api_pb2
 
-MOST_UNDER_WAY = 4_096
+MOST_UNDER_WAY = 1_024
 MOST_TOGETHER = 256
 """Answers in one message."""
 

@@ -72,6 +72,9 @@ class CardRoom:
                 return None
             return tuple(card.index for card in free[: need.count]) if self._alike else choose_whole(free, need.count)
         among = list(among)
+        if need.count == 1 and not forced:
+            fitting = [at for at in among if self.core[at] >= need.core and self.copies_on(at, need)]
+            return (self.cards[min(fitting, key=self._fullness)].index,) if fitting else None
         copies = {at: self.copies_on(at, need) for at in among}
         fitting = [at for at in among if copies[at]]
         if len(fitting) < need.count:

@@ -26,8 +26,9 @@ class Columns:
         self.core[:cards, slot] = node.core
         self.memory[:cards, slot] = node.memory
         self.slots[:cards, slot] = node.slots
-        self.cell_cpu[:cells, slot] = node.cell_cpu
-        self.cell_memory[:cells, slot] = node.cell_memory
+        if cells:
+            self.cell_cpu[:cells, slot] = node.cell_cpu
+            self.cell_memory[:cells, slot] = node.cell_memory
         full = zip(node.core, node.memory, node.cards, strict=True)
         self.whole[slot] = sum(core == 100 and memory == card.memory for core, memory, card in full)
 

@@ -13,9 +13,9 @@ def jit(fastmath: set[str] | None = None) -> Callable[[_F], _F]:
 
     def compiled(function: _F) -> _F:
         try:
-            found = njit(cache=True, fastmath=fastmath or False)(function)
+            found = njit(cache=True, error_model="numpy", fastmath=fastmath or False)(function)
         except RuntimeError:  # there is no place to keep it
-            found = njit(fastmath=fastmath or False)(function)
+            found = njit(error_model="numpy", fastmath=fastmath or False)(function)
         return cast(_F, found)
 
     return compiled

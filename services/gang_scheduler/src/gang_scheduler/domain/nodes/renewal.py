@@ -17,6 +17,9 @@ Kernel = Callable[..., int]
 Kernels = Callable[[], Kernel | None]
 """Gives the kernel, None as long as there is none: then vectors do the same."""
 
+COPIES, KEYS, BOTH = 1, 2, 3
+"""What is renewed: how many copies fit, the order of the nodes (for copies that are right), or both."""
+
 
 def no_kernel() -> None:
     """Nothing is compiled."""
@@ -34,14 +37,20 @@ class Fixed(NamedTuple):
     need: Ints
     """Of each card: percent of the cores, bytes, percent of the memory, virtual GPUs."""
 
+    plain: Ints
+    """The rows of CPU and memory."""
 
-def fixed(shape: PodShape, score: RoomScore) -> Fixed:
+
+def fixed(shape: PodShape, score: RoomScore, table: NodeTable) -> Fixed:
     """What stays the same of a view."""
     cards = shape.devices.cards
     need = (cards.core, cards.memory, cards.ratio, int(cards.virtual)) if cards else (0, 0, 0, 0)
     rows, needs, weights = np.array(score.parts, np.int64).reshape(-1, 3).T.copy()
     each = np.array(need, np.int64)
-    return Fixed(rows, needs, weights, score.weight, cards.count if cards else 0, bool(cards and cards.whole), each)
+    plain = np.array((table.row_of("cpu"), table.row_of("memory")), np.int64)
+    return Fixed(
+        rows, needs, weights, score.weight, cards.count if cards else 0, bool(cards and cards.whole), each, plain
+    )
 
 
 def compilable(shape: PodShape, table: NodeTable) -> bool:
@@ -54,17 +63,15 @@ def compilable(shape: PodShape, table: NodeTable) -> bool:
 
 def renew(
     kernel: Kernel, slots: Ints, known: Fixed, table: NodeTable, appraisal: Appraisal, shape: PodShape,
-    view: tuple[Mask, Ints, Ints, Ints], rank_bits: int,
+    view: tuple[Mask, Ints, Ints, Ints], rank_bits: int, what: int,
 ) -> int:  # fmt: skip
-    """Renew ``view`` (mask, base, copies, keys) at ``slots``; returns how many copies more there are."""
+    """Renew ``view`` (mask, base, copies, keys) at ``slots``, ``what`` of it; returns how many copies more there are."""
     appraisal.catch_up()
     have, free, prices, measures = table.devices.have, table.devices.free, appraisal.prices, appraisal.prices.measures
-    rows, needs, weights, weight, cards, whole, need = known
-    plain_rows = np.array((table.row_of("cpu"), table.row_of("memory")), np.int64)
-    ask = np.array(appraisal.ask(shape), np.int64)
+    rows, needs, weights, weight, cards, whole, need, plain = known
     return kernel(
         slots, *view, rows, needs, weights, weight, table.allocatable, table.used, cards, whole, need,
-        have.memory, free.core, free.memory, free.slots, free.whole, ask, plain_rows, appraisal.classes,
+        have.memory, free.core, free.memory, free.slots, free.whole, appraisal.ask(shape), plain, appraisal.classes,
         prices.per_copy, measures.cpu, measures.memory, measures.cards, measures.parts,
-        prices.served, prices.beside, appraisal.basis.mixed, rank_bits,
+        prices.served, prices.beside, appraisal.basis.mixed, rank_bits, what,
     )  # fmt: skip

@@ -4,13 +4,16 @@ import numpy as np
 
 from gang_scheduler.domain.devices.card_room import MOST_COPIES
 from gang_scheduler.domain.nodes.jit import jit
-from gang_scheduler.domain.nodes.renewal import Kernel
+from gang_scheduler.domain.nodes.renewal import BOTH, COPIES, KEYS, Kernel
 from gang_scheduler.domain.nodes.vectors import Ints, Mask
 from gang_scheduler.domain.score import loss_kernel
 from gang_scheduler.domain.score.mixture import Floats
 from gang_scheduler.domain.score.scoring import FULL
 
 _score = loss_kernel.score
+_PER_WORD = 9
+"""So many numbers of up to 100 are kept in one of 64 bits."""
+
 _PRIME = -7046029254386353131
 """Near 2 ** 64 through the golden ratio, as a signed number of 64 bits."""
 
@@ -47,10 +50,10 @@ def copies_of_cards(
     for card in range(len(parts)):
         # Cards of a node are mostly like the one before them, and divisions are slow.
         if last < 0 or not (
-            have[card, slot] == have[last, slot]
-            and core[card, slot] == core[last, slot]
+            core[card, slot] == core[last, slot]
             and memory[card, slot] == memory[last, slot]
-            and virtual[card, slot] == virtual[last, slot]
+            and have[card, slot] == have[last, slot]
+            and (need[3] == 0 or virtual[card, slot] == virtual[last, slot])
         ):
             fits = copies_of_card(need, have[card, slot], core[card, slot], memory[card, slot], virtual[card, slot])
         last = card
@@ -130,18 +133,20 @@ def renew(
     beside: Floats,
     mix: float,
     rank_bits: int,
+    what: int,
 ) -> int:
-    """Renew ``copies`` and ``keys`` at ``slots``; returns how many more copies there are than were."""
+    """Renew COPIES, KEYS, or BOTH, at ``slots``; returns how many more copies there are."""
     scrap, free, parts = np.empty(len(core), np.int64), np.empty(len(core), np.int64), np.empty(len(by_cpu), np.float64)
     # Nodes in the same state have the same score: states are told apart by what is left, and kept in a table by their hash.
     room = 2
     while room < 2 * len(slots):
         room *= 2
-    places, states = np.zeros(room, np.int64), np.empty((len(slots) + 1, len(core) + 3), np.int64)
+    words = 3 + (len(core) + _PER_WORD - 1) // _PER_WORD
+    places, states = np.zeros(room, np.int64), np.empty((len(slots) + 1, words), np.int64)
     scores, known, more = np.empty(len(slots) + 1, np.int64), 0, 0
     for slot in slots:
-        fits = 0
-        if mask[slot]:
+        fits = copies[slot] if what == KEYS else 0
+        if mask[slot] and what != KEYS:
             fits = 1 << 62
             for at in range(len(rows)):
                 fits = min(fits, (allocatable[rows[at], slot] - used[rows[at], slot]) // needs[at])
@@ -156,6 +161,8 @@ def renew(
         if not fits:
             keys[slot] = -1
             continue
+        if what == COPIES:
+            continue
         if have[0, slot] <= 0:
             keys[slot] = (fullness(slot, rows, needs, weights, weight, allocatable, used) << rank_bits) + base[slot]
             continue
@@ -163,12 +170,14 @@ def renew(
         states[new, 0] = of
         for at in range(2):
             states[new, 1 + at] = max(allocatable[plain_rows[at], slot] - used[plain_rows[at], slot], 0)
+        for at in range(3, words):
+            states[new, at] = 0
         for card in range(len(core)):
-            states[new, 3 + card] = min(max(core[card, slot], 0), 100) if have[card, slot] > 0 else 0
+            free[card] = min(max(core[card, slot], 0), 100) if have[card, slot] > 0 else 0
+            states[new, 3 + card // _PER_WORD] = states[new, 3 + card // _PER_WORD] << 7 | free[card]
         place = find(states, new, places)
         if places[place] == 0:
             places[place] = known = new
-            free[:] = states[new, 3:]
             scores[new] = _score(
                 free, states[new, 1], states[new, 2], ask[0], ask[1], ask[2], ask[3],
                 price[of], by_cpu, by_memory, by_cards, parts_of, served[of], beside[of], mix, parts,
@@ -184,6 +193,6 @@ def ready() -> Kernel:
     renew(
         np.zeros(0, np.intp), *view, numbers, numbers, numbers, 1, table, table, 0, False, numbers,
         table, table, table, table, numbers, numbers, numbers, numbers,
-        matrix, reals, reals, reals, matrix, matrix, matrix, 1.0, 20,
+        matrix, reals, reals, reals, matrix, matrix, matrix, 1.0, 20, BOTH,
     )  # fmt: skip
     return renew

@@ -21,7 +21,7 @@ class Appraisal:
     basis: Basis
     prices: Prices = field(init=False)
     classes: Ints = field(default_factory=lambda: np.zeros(0, np.int64))
-    _asks: dict[int, Ask] = field(default_factory=dict)
+    _asks: dict[int, Ints] = field(default_factory=dict)
     _rules_seen: int = -1
 
     def __post_init__(self) -> None:
@@ -39,13 +39,13 @@ class Appraisal:
     def scores(self, shape: PodShape, places: Ints) -> Ints:
         """For each of ``places`` BEST less what a pod of ``shape`` would spoil there; it fits there."""
         self.catch_up()
-        return self.prices.scores(self.ask(shape), left_of(self.table, places, self.classes[places]))
+        return self.prices.scores(Ask(*self.ask(shape).tolist()), left_of(self.table, places, self.classes[places]))
 
-    def ask(self, shape: PodShape) -> Ask:
-        """What of a pod of ``shape`` matters here."""
+    def ask(self, shape: PodShape) -> Ints:
+        """What of a pod of ``shape`` matters here, as a vector."""
         ask = self._asks.get(shape.index)
         if ask is None:
-            ask = self._asks[shape.index] = ask_of(shape, self.basis.card_memory)
+            ask = self._asks[shape.index] = np.array(ask_of(shape, self.basis.card_memory), np.int64)
         return ask
 
     def catch_up(self) -> None:
