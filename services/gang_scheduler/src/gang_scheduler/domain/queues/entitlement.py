@@ -14,6 +14,7 @@ class Entitlement:
 
     name: str
     parent: str = ""
+    weight: int = 1
     priority: int = 0
     open: bool = True
     strict_fifo: bool = False
@@ -60,6 +61,7 @@ def _entitlement(name: str, item: Mapping[str, Any]) -> Entitlement:
     return Entitlement(
         name,
         str(item.get("parent") or ""),
+        max(1, int(item.get("weight") or 1)),
         int(item.get("priority") or 0),
         bool(item.get("open", True)),
         bool(item.get("strict_fifo")),

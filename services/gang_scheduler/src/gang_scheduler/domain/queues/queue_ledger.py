@@ -146,14 +146,23 @@ class QueueLedger:
         return None
 
     def share(self, queue: str) -> int:
-        """Used by deserved of the most used resource, in billionths; what it does not deserve at all counts as a whole cluster."""
+        """Used by deserved of the most used resource, in billionths; what it does not deserve at all counts as a whole cluster.
+
+        Queues of which nothing is known to be deserved, as their work has just come, come after those within their share,
+        by what they use of the cluster and their weight: that is what they will deserve.
+        """
         entitlement = (self.queues or {}).get(queue)
         used = self._counted(queue)
         if not used or entitlement is None:
             return 0
         if not entitlement.deserved:
-            return SHARE_UNIT
+            return SHARE_UNIT + self._part(used) // entitlement.weight
         return max(_share(used.get(name, 0), amount) for name, amount in entitlement.deserved.items())
+
+    def _part(self, used: Mapping[str, int]) -> int:
+        """The part of what all nodes have that is used of the most used resource, in billionths."""
+        parts = (amount * SHARE_UNIT // self.supply[name] for name, amount in used.items() if self.supply.get(name))
+        return max(parts, default=0)
 
     def _counted(self, queue: str) -> Amounts:
         """What counts as used: what is used now, or the average that it will be soon."""
