@@ -5,54 +5,39 @@ workload only.
 """
 
 from collections.abc import Callable
-from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
 
 from kube import Key
-from queue_manager.domain.cohorts.cluster_queue import ClusterQueue, Quotas
-from queue_manager.domain.cohorts.cohort_tree import CohortTree, Node, grow, touched_trees
+from queue_manager.domain.cohorts.cluster_queue import ClusterQueue
+from queue_manager.domain.cohorts.cohort_tree import grow, touched_trees
 from queue_manager.domain.cohorts.fit_plan import FitPlans
 from queue_manager.domain.cohorts.flavor_choice import Mode, Verdict
 from queue_manager.domain.cohorts.grant import Admission
 from queue_manager.domain.cohorts.queue_line import QueueLine
-from queue_manager.domain.cohorts.queue_objects import QueueObjects
+from queue_manager.domain.cohorts.quota_promises import QuotaPromises
 from queue_manager.domain.cohorts.shared_line import SharedLine
-from queue_manager.domain.shares.quota_holding import Holding, Promise
+from queue_manager.domain.shares.quota_holding import Holding
 from queue_manager.domain.workloads.workload import Workload
 
 
 @dataclass(slots=True)
-class CohortBooks(QueueObjects):
-    """``held`` is what workloads were given, by facts or by decisions on their way; ``stray`` wait outside of any line."""
+class CohortBooks(QuotaPromises):
+    """``stray`` wait outside of any line."""
 
-    tree: CohortTree = field(default_factory=CohortTree)
     lines: dict[str, QueueLine] = field(default_factory=dict)
     workloads: dict[Key, Workload] = field(default_factory=dict)
-    held: dict[Key, Admission] = field(default_factory=dict)
     assumed: dict[Key, Admission] = field(default_factory=dict)
-    holdings: dict[str, Holding] = field(default_factory=dict)
     local_holdings: dict[tuple[str, str], Holding] = field(default_factory=dict)
     local_waiting: dict[tuple[str, str], int] = field(default_factory=dict)
     stray: dict[Key, Verdict] = field(default_factory=dict)
     stray_in: dict[str, int] = field(default_factory=dict)
     """How many of the stray wait for each ClusterQueue."""
-    dirty: dict[str, bool] = field(default_factory=dict)
-    """ClusterQueues to look at; True: quota came free, so that those who failed may look again, in all of the tree."""
-    taken: dict[str, None] = field(default_factory=dict)
-    """ClusterQueues that use more than before, so that somebody may be entitled to what they borrow."""
     shown: dict[str, None] = field(default_factory=dict)
     """ClusterQueues of which something that users see has changed."""
     untold: dict[Key, None] = field(default_factory=dict)
     """Stray workloads that may not have been told why they wait."""
-    promises: dict[Key, Promise] = field(default_factory=dict)
-    leaving: dict[Key, Key] = field(default_factory=dict)
-    """By each victim who has to go, the workload that gets its quota."""
-    departing: dict[str, Holding] = field(default_factory=dict)
-    """What those victims hold, by ClusterQueue."""
     revoked: dict[Key, None] = field(default_factory=dict)
     """Those who were told to go."""
-    ready: dict[Key, None] = field(default_factory=dict)
-    """Those for whom the last victim is gone."""
     plans: FitPlans = field(default_factory=FitPlans)
     use: Callable[[tuple[str, str]], int] | None = None
     """How much a LocalQueue has used lately; None where that does not matter."""
@@ -161,82 +146,6 @@ class CohortBooks(QueueObjects):
             self._hasten(self.tree.queues[name].root)
         self._move(name, admission.usage, -1)
         self.touch(name)
-
-    def promise(self, key: Key, promise: Promise) -> None:
-        """A contest took quota for a workload that waits until others are gone, whose quota counts until then."""
-        self.promises[key] = promise
-        self.taken[promise.queue] = None
-        for victim in promise.victims:
-            self.leaving[victim] = key
-            held = self.held[victim]
-            self.departing.setdefault(held.cluster_queue, Holding()).add(victim, held.usage, 1)
-
-    def _stays(self, victim: Key, admission: Admission) -> Key:
-        """The victim does not leave any more, or is gone; returns for whom it should have left."""
-        self.departing[admission.cluster_queue].add(victim, admission.usage, -1)
-        return self.leaving.pop(victim)
-
-    def fulfilled(self, busy: AbstractSet[Key]) -> list[Key]:
-        """The promises that can be kept now: the victims are gone, and so is who else leaves the room that was counted on."""
-        ready = [key for key in self.ready if key not in busy]
-        if not ready:
-            return []
-        for promise in self.promises.values():
-            self._move(promise.queue, promise.usage, -1)
-        found = {key: None for key in ready if self._take(self.promises[key])}
-        for key, promise in self.promises.items():
-            if key not in found:
-                self._move(promise.queue, promise.usage, 1)
-        return list(found)
-
-    def _take(self, promise: Promise) -> bool:
-        node = self.tree.queues[promise.queue]
-        fits = all(node.available(place) >= amount for place, amount in promise.usage.items())
-        if fits:
-            node.move(promise.usage, 1)
-        return fits
-
-    def expected(self, name: str) -> Quotas:
-        """What the ClusterQueue should be charged: what is held and what is promised."""
-        total = dict(self.holdings[name].usage) if name in self.holdings else {}
-        for usage in [promise.usage for promise in self.promises.values() if promise.queue == name]:
-            for place, amount in usage.items():
-                total[place] = total.get(place, 0) + amount
-        return {place: amount for place, amount in total.items() if amount}
-
-    def _gone(self, key: Key, victim: Key) -> None:
-        """A victim is gone: when it was the last one, the workload that waits for it can be given its quota."""
-        promise = self.promises[key]
-        del promise.victims[victim]
-        if not promise.victims:
-            self.ready[key] = None
-
-    def _hasten(self, root: Node) -> None:
-        """Quota came free besides that of the victims: it may be enough for those who wait for them."""
-        nodes = self.tree.queues
-        self.ready |= {
-            key: None
-            for key, promise in self.promises.items()
-            if promise.queue in nodes and nodes[promise.queue].root is root
-        }
-
-    def _break_promise(self, key: Key) -> None:
-        """The workload for which others go is no more."""
-        promise = self.promises.pop(key)
-        self.ready.pop(key, None)
-        self._move(promise.queue, promise.usage, -1)
-        for victim in promise.victims:
-            self._stays(victim, self.held[victim])
-        self.touch(promise.queue)
-
-    def _move(self, name: str, usage: Quotas, sign: int) -> None:
-        node = self.tree.queues.get(name)
-        if node is not None:
-            node.move(usage, sign)
-
-    def touch(self, name: str, freed: bool = True) -> None:
-        """There may be quota for those who wait in the ClusterQueue; where it was ``freed``, for all of its tree."""
-        self.dirty[name] = freed or self.dirty.get(name, False)
 
     def look_at_reclaimers(self) -> None:
         """Where more is borrowed than before, those who found nobody to send away look again."""
