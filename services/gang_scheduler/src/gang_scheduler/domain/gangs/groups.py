@@ -15,7 +15,7 @@ from gang_scheduler.domain.gangs.gang_terms import (
     terms_of_group,
     terms_of_pod,
 )
-from gang_scheduler.domain.pods.pod_record import PodRecord, Standing
+from gang_scheduler.domain.pods.pod_record import PodRecord, Standing, in_order
 from kube import Key, Object
 
 _STANDINGS = len(Standing)
@@ -186,7 +186,7 @@ class Group:
 
     def waiting(self) -> list[PodRecord]:
         """The pending members in their order."""
-        return sorted(self.pending.values(), key=lambda record: record.order)
+        return in_order(self.pending.values())
 
     def _uncount(self, record: PodRecord) -> None:
         self.counts[record.standing] -= 1
