@@ -33,7 +33,8 @@ SUPPORT = (
         "cards, CPUs of its own (bind and exclusive policies), NUMA policies, RDMA devices near its cards; command, arguments, "
         "environment, probes, hooks, init containers and sidecars, restart policy, deadlines, grace; limits, users and "
         "mounts as far as the machine permits (docs/operations.md); volumes `emptyDir`, `configMap`, `secret`, "
-        "`downwardAPI`, `projected`, `hostPath`, `persistentVolumeClaim`, `ephemeral`; gangs by annotation; resource claims",
+        "`downwardAPI`, `projected`, `hostPath`, `persistentVolumeClaim`, `ephemeral`; gangs by annotation, with "
+        "Koordinator's match policies; resource claims",
         "`image` (a pod with a container without `command` ends or waits with `ImageNotRunnable`), `serviceAccountName`, `dnsPolicy`, "
         "other kinds of volumes keep the pod from starting, with the reason",
     ),
@@ -301,8 +302,7 @@ SUPPORT = (
         "CEL selectors, `matchAttribute` and `distinctAttribute`, tolerations, `adminAccess`, shared claims, `capacity` of devices "
         "that several claims share; opaque `config` is "
         "handed on",
-        "binding conditions, `config` of classes; nobody is evicted for devices of claims; node agents of "
-        "this product prepare no devices of drivers",
+        "binding conditions, `config` of classes; node agents of this product prepare no devices of drivers",
     ),
     Support("ResourceClaimTemplate.resource.k8s.io", ("cluster_gateway",), "a claim for each pod, gone with its end"),
     Support("DeviceClass.resource.k8s.io", ("gang_scheduler",), "selectors", "`config`, `extendedResourceName`"),

@@ -108,7 +108,10 @@ def test_every_actor_in_the_document_names_the_kind_in_its_code() -> None:
 
 def _names(service: str, kind: str) -> bool:
     own = [file.read_text() for file in (ROOT / "services" / service / "src").glob("**/*.py")]
-    shared = [ROOT / "libs" / "kube" / "src" / "kube" / f"{name}.py" for name in ("volumes", "runtime_classes")]
+    shared = [
+        ROOT / "libs" / "kube" / "src" / "kube" / f"{name}.py"
+        for name in ("volumes", "runtime_classes", "resource_quotas")
+    ]
     texts = [
         *own,
         *(file.read_text() for file in shared if any(f"from kube.{file.stem} import" in text for text in own)),

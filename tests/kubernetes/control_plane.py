@@ -1,4 +1,4 @@
-"""A control plane of Kubernetes on this machine: etcd and an API server, with nodes that kwok plays."""
+"""A control plane of Kubernetes on this machine: etcd, an API server, its controllers, and nodes that kwok plays."""
 
 import json
 import secrets
@@ -68,11 +68,18 @@ class ControlPlane:
         while True:
             try:
                 self.request("GET", "/api/v1/namespaces/default")
-                return
+                if self._is_healthy():
+                    return
+                raise ValueError("/healthz does not say ok")
             except (OSError, ValueError) as error:
                 if time.monotonic() > until:
                     raise TimeoutError(f"the API server did not start: {error}") from error
                 time.sleep(0.1)
+
+    def _is_healthy(self) -> bool:
+        asked = urllib.request.Request(f"{self.address}/healthz", headers={"Authorization": f"Bearer {self.token}"})
+        with urllib.request.urlopen(asked, context=self._tls(), timeout=30) as answer:
+            return bool(answer.read() == b"ok")
 
     def stop(self) -> None:
         """Stop all of it."""
@@ -94,7 +101,7 @@ class ControlPlane:
 @contextmanager
 def control_plane(folder: Path, *, kwok: bool = True) -> Iterator[ControlPlane]:
     """A control plane with its state below ``folder``. Raises NoLab where its programs are not there."""
-    names = ("etcd", "kube-apiserver", *(("kwok",) if kwok else ()))
+    names = ("etcd", "kube-apiserver", *(("kube-controller-manager", "kwok") if kwok else ()))
     found = programs(*names)
     folder.mkdir(parents=True, exist_ok=True)
     client, peer, port = free_ports(3)
@@ -110,6 +117,7 @@ def control_plane(folder: Path, *, kwok: bool = True) -> Iterator[ControlPlane]:
         if kwok:
             (folder / "kwok.yaml").write_text(yaml.safe_dump_all(STAGES))
             plane.start("kwok", _kwok(found["kwok"], folder))
+            plane.start("kube-controller-manager", _controllers(found["kube-controller-manager"], folder))
         yield plane
     finally:
         plane.stop()
@@ -158,6 +166,30 @@ def _kwok(program: Path, folder: Path) -> list[str]:
         "--manage-all-nodes=true",
         "--node-lease-duration-seconds=0",
         "--server-address=",
+    ]
+
+
+CONTROLLERS = (
+    "job-controller",
+    "cronjob-controller",
+    "replicaset-controller",
+    "deployment-controller",
+    "statefulset-controller",
+    "disruption-controller",
+    "garbage-collector-controller",
+    "namespace-controller",
+    "resourcequota-controller",
+)
+
+
+def _controllers(program: Path, folder: Path) -> list[str]:
+    return [
+        str(program),
+        f"--kubeconfig={folder / 'kubeconfig'}",
+        f"--controllers={','.join(CONTROLLERS)}",
+        "--leader-elect=false",
+        "--bind-address=127.0.0.1",
+        "--secure-port=0",
     ]
 
 
@@ -279,7 +311,16 @@ containerStatuses:
 phase: Succeeded
 """
 _RUNS_FOR = '.metadata.annotations["lab/runs-for"]'
+_NODE = """
+{{ $now := Now }}
+conditions:
+- lastTransitionTime: {{ $now | Quote }}
+  reason: KubeletReady
+  status: "True"
+  type: Ready
+"""
 STAGES = [
+    _stage("node-is-ready", "Node", [_exists(".status.conditions", False)], {"statusTemplate": _NODE}),
     _stage(
         "pod-starts",
         "Pod",

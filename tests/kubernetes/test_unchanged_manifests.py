@@ -1,29 +1,36 @@
 """Manifests of the field, applied by kubectl to a real API server, run to their end under Tidegate's services."""
 
 import json
+import os
 import subprocess
+import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
-from conftest import eventually
+from cluster_tools import eventually
 from control_plane import ControlPlane
 
 pytestmark = pytest.mark.usefixtures("system")
 
-POD = {
-    "metadata": {"annotations": {"lab/runs-for": "1s"}},
-    "spec": {
-        "containers": [{"name": "main", "image": "busybox", "resources": {"requests": {"cpu": "1", "memory": "1Gi"}}}]
-    },
-}
+
+def template(cpu: str = "1", **spec: Any) -> dict[str, Any]:
+    container = {"name": "main", "image": "busybox", "resources": {"requests": {"cpu": cpu, "memory": "1Gi"}}}
+    return {
+        "metadata": {"annotations": {"lab/runs-for": "1s"}},
+        "spec": {"restartPolicy": "Never", "containers": [container], **spec},
+    }
+
+
+def run(plane: ControlPlane, *words: str, given: Any = None) -> "subprocess.CompletedProcess[str]":
+    command = ["kubectl", "--kubeconfig", str(plane.kubeconfig), *words]
+    text = json.dumps(given) if given else None
+    return subprocess.run(command, input=text, capture_output=True, text=True, check=False, timeout=30)
 
 
 def kubectl(plane: ControlPlane, *words: str, given: Any = None) -> str:
-    command = ["kubectl", "--kubeconfig", str(plane.kubeconfig), *words]
-    done = subprocess.run(
-        command, input=json.dumps(given) if given else None, capture_output=True, text=True, check=False, timeout=30
-    )
+    done = run(plane, *words, given=given)
     assert done.returncode == 0, done.stderr
     return done.stdout
 
@@ -32,34 +39,197 @@ def get(plane: ControlPlane, path: str) -> Any:
     return plane.request("GET", path)
 
 
-def test_a_volcano_job_runs_to_its_end(plane: ControlPlane, system: Path) -> None:
-    job = {
+def reaches(plane: ControlPlane, path: str, what: Callable[[Any], bool]) -> Any:
+    """The object at ``path`` once its status is so."""
+    return eventually(lambda: found if what((found := get(plane, path)).get("status") or {}) else None, 45)
+
+
+def has(condition: str) -> Callable[[Any], bool]:
+    return lambda status: any(
+        one["type"] == condition and one["status"] == "True" for one in status.get("conditions") or ()
+    )
+
+
+def volcano_job(name: str, **spec: Any) -> dict[str, Any]:
+    return {
         "apiVersion": "batch.volcano.sh/v1alpha1",
         "kind": "Job",
-        "metadata": {"name": "train", "namespace": "default"},
-        "spec": {
-            "schedulerName": "volcano",
-            "minAvailable": 5,
-            "tasks": [
-                {"name": "ps", "replicas": 1, "template": POD},
-                {"name": "worker", "replicas": 4, "template": POD},
-            ],
-        },
+        "metadata": {"name": name, "namespace": "default"},
+        "spec": {"schedulerName": "volcano", **spec},
+    }
+
+
+JOBS = "/apis/batch.volcano.sh/v1alpha1/namespaces/default/jobs"
+
+
+def test_a_volcano_job_runs_to_its_end(plane: ControlPlane) -> None:
+    tasks = [
+        {"name": "ps", "replicas": 1, "template": template()},
+        {"name": "worker", "replicas": 4, "template": template()},
+    ]
+    kubectl(plane, "apply", "-f", "-", given=volcano_job("train", minAvailable=5, tasks=tasks))
+
+    reaches(plane, f"{JOBS}/train", lambda status: status.get("state", {}).get("phase") == "Completed")
+
+    assert "Completed" in kubectl(plane, "get", "vcjob", "train")
+    pods = get(plane, "/api/v1/namespaces/default/pods?labelSelector=volcano.sh/job-name%3Dtrain")["items"]
+    assert all(pod["spec"]["nodeName"] for pod in pods)
+    kubectl(plane, "delete", "vcjob", "train")
+    eventually(lambda: not get(plane, "/apis/scheduling.volcano.sh/v1beta1/namespaces/default/podgroups")["items"])
+
+
+def test_a_pytorch_job_runs_to_its_end(plane: ControlPlane) -> None:
+    replicas = {
+        "Master": {"replicas": 1, "restartPolicy": "OnFailure", "template": template()},
+        "Worker": {"replicas": 3, "restartPolicy": "OnFailure", "template": template()},
+    }
+    for role in replicas.values():
+        role["template"]["spec"]["containers"][0]["name"] = "pytorch"
+    job = {
+        "apiVersion": "kubeflow.org/v1",
+        "kind": "PyTorchJob",
+        "metadata": {"name": "pt", "namespace": "default"},
+        "spec": {"pytorchReplicaSpecs": replicas},
     }
     kubectl(plane, "apply", "-f", "-", given=job)
 
-    path = "/apis/batch.volcano.sh/v1alpha1/namespaces/default/jobs/train"
-    state = eventually(
-        lambda: (
-            phase
-            if (phase := get(plane, path).get("status", {}).get("state", {}).get("phase")) in ("Completed", "Failed")
-            else None
-        )
-    )
+    reaches(plane, "/apis/kubeflow.org/v1/namespaces/default/pytorchjobs/pt", has("Succeeded"))
 
-    assert state == "Completed"
-    assert "Completed" in kubectl(plane, "get", "vcjob", "train")
-    pods = get(plane, "/api/v1/namespaces/default/pods?labelSelector=volcano.sh/job-name%3Dtrain")["items"]
-    assert {pod["spec"]["nodeName"] for pod in pods} <= {f"n{number:03}" for number in range(100)}
-    group = get(plane, "/apis/scheduling.volcano.sh/v1beta1/namespaces/default/podgroups")["items"]
-    assert [item["spec"]["minMember"] for item in group] == [5]
+    kubectl(plane, "delete", "pytorchjob", "pt")
+
+
+def test_an_mpi_job_runs_to_its_end(plane: ControlPlane) -> None:
+    replicas = {
+        "Launcher": {"replicas": 1, "template": template()},
+        "Worker": {"replicas": 2, "template": template()},
+    }
+    for role in replicas.values():
+        del role["template"]["spec"]["restartPolicy"]
+    del replicas["Worker"]["template"]["metadata"]
+    job = {
+        "apiVersion": "kubeflow.org/v2beta1",
+        "kind": "MPIJob",
+        "metadata": {"name": "mpi", "namespace": "default"},
+        "spec": {"mpiReplicaSpecs": replicas},
+    }
+    kubectl(plane, "apply", "-f", "-", given=job)
+
+    reaches(plane, "/apis/kubeflow.org/v2beta1/namespaces/default/mpijobs/mpi", has("Succeeded"))
+
+    secret = get(plane, "/api/v1/namespaces/default/secrets/mpi-ssh")
+    assert all(secret["data"].values())
+    kubectl(plane, "delete", "mpijob", "mpi")
+
+
+def test_a_job_of_kueue_starts_when_there_is_quota(plane: ControlPlane) -> None:
+    kueue = "kueue.x-k8s.io/v1beta2"
+    flavors = [
+        {"name": "any", "resources": [{"name": "cpu", "nominalQuota": 2}, {"name": "memory", "nominalQuota": "8Gi"}]}
+    ]
+    objects = [
+        {"apiVersion": kueue, "kind": "ResourceFlavor", "metadata": {"name": "any"}},
+        {
+            "apiVersion": kueue,
+            "kind": "ClusterQueue",
+            "metadata": {"name": "team"},
+            "spec": {
+                "namespaceSelector": {},
+                "resourceGroups": [{"coveredResources": ["cpu", "memory"], "flavors": flavors}],
+            },
+        },
+        {
+            "apiVersion": kueue,
+            "kind": "LocalQueue",
+            "metadata": {"name": "team", "namespace": "default"},
+            "spec": {"clusterQueue": "team"},
+        },
+    ]
+    jobs = [
+        {
+            "apiVersion": "batch/v1",
+            "kind": "Job",
+            "metadata": {"name": name, "namespace": "default", "labels": {"kueue.x-k8s.io/queue-name": "team"}},
+            "spec": {
+                "suspend": True,
+                "parallelism": 2,
+                "completions": 2,
+                "template": template(schedulerName="tidegate"),
+            },
+        }
+        for name in ("first", "second")
+    ]
+    for one in [*objects, *jobs]:
+        kubectl(plane, "apply", "-f", "-", given=one)
+
+    for name in ("first", "second"):
+        reaches(plane, f"/apis/batch/v1/namespaces/default/jobs/{name}", has("Complete"))
+
+    for one in reversed([*objects, *jobs]):
+        kubectl(plane, "delete", one["kind"].lower(), one["metadata"]["name"])
+
+
+def test_what_waits_is_told_where_people_look(plane: ControlPlane) -> None:
+    pod = {
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": {"name": "huge", "namespace": "default"},
+        "spec": {**template("500")["spec"], "schedulerName": "tidegate"},
+    }
+    kubectl(plane, "apply", "-f", "-", given=pod)
+
+    told = eventually(lambda: text if "largest node" in (text := kubectl(plane, "describe", "pod", "huge")) else None)
+
+    assert "Insufficient cpu" in told
+    condition = next(
+        one
+        for one in get(plane, "/api/v1/namespaces/default/pods/huge")["status"]["conditions"]
+        if one["type"] == "PodScheduled"
+    )
+    assert (condition["status"], condition["reason"]) == ("False", "Unschedulable")
+    kubectl(plane, "delete", "pod", "huge")
+
+
+def test_pods_of_other_schedulers_are_left_alone(plane: ControlPlane) -> None:
+    for name, scheduler in (("theirs", "default-scheduler"), ("ours", "tidegate")):
+        pod = {
+            "apiVersion": "v1",
+            "kind": "Pod",
+            "metadata": {"name": name, "namespace": "default"},
+            "spec": {**template()["spec"], "schedulerName": scheduler},
+        }
+        kubectl(plane, "apply", "-f", "-", given=pod)
+
+    eventually(lambda: get(plane, "/api/v1/namespaces/default/pods/ours")["spec"].get("nodeName"))
+
+    assert "nodeName" not in get(plane, "/api/v1/namespaces/default/pods/theirs")["spec"]
+    kubectl(plane, "delete", "pod", "ours", "theirs", "--force")
+
+
+def test_what_is_wrong_is_refused_with_its_fields_before_it_is_stored(plane: ControlPlane) -> None:
+    tasks = [{"replicas": 2, "template": template()}]
+    refused = run(plane, "apply", "-f", "-", given=volcano_job("bad", minAvailable=7, maxRetry=-1, tasks=tasks))
+
+    assert refused.returncode != 0
+    assert "spec.minAvailable" in refused.stderr
+    assert "spec.maxRetry" in refused.stderr
+
+
+def test_defaults_are_filled_in_on_the_way(plane: ControlPlane) -> None:
+    kubectl(plane, "apply", "-f", "-", given=volcano_job("plain", tasks=[{"replicas": 2, "template": template()}]))
+
+    spec = get(plane, f"{JOBS}/plain")["spec"]
+
+    assert (spec["minAvailable"], spec["queue"], spec["tasks"][0]["name"]) == (2, "default", "default0")
+    kubectl(plane, "delete", "vcjob", "plain")
+
+
+def test_what_our_own_command_line_writes_is_in_the_cluster(plane: ControlPlane, system: Path, tmp_path: Path) -> None:
+    file = tmp_path / "job.json"
+    file.write_text(json.dumps(volcano_job("mine", tasks=[{"name": "a", "replicas": 1, "template": template()}])))
+    words = [sys.executable, "-m", "tidegate_cli.main", "apply", "-f", str(file)]
+    environment = {**os.environ, "TIDEGATE_DATA_DIR": str(system)}
+    done = subprocess.run(words, env=environment, capture_output=True, text=True, check=False, timeout=30)
+
+    assert done.returncode == 0, done.stderr
+    assert get(plane, f"{JOBS}/mine")["spec"]["tasks"][0]["name"] == "a"
+    kubectl(plane, "delete", "vcjob", "mine")

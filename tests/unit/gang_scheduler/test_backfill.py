@@ -145,3 +145,35 @@ def test_room_that_is_reserved_stays_so_after_a_restart(toy: Any) -> None:
     toy.settle()
     assert toy.where("small") == ""
     assert [(claim.unit, claim.places) for claim in toy.core.claims.reservations.values()] == reserved
+
+
+def test_the_room_of_the_head_is_where_room_comes_last(toy: Any) -> None:
+    """Two of three nodes are needed, two come free in half an hour, one is free: that one serves others for as long as they like."""
+    for name in ("n0", "n1", "n2"):
+        toy.node(name, cpu=4)
+    for name in ("n1", "n2"):
+        running(toy, f"busy-{name}", name, 3, 40)
+    toy.group("large", 2)
+    toy.pods("large", 2, cpu=4, group="large")
+    toy.settle()
+    wait(toy, 6)
+    toy.pods("long", cpu=4, annotations={ESTIMATE: "9h"})
+    toy.settle()
+    assert toy.where("long") == "n0"
+    toy.delete(toy.pod("busy-n1").key, toy.pod("busy-n2").key)
+    toy.settle()
+    assert sorted(toy.where(f"large-{number}") for number in range(2)) == ["n1", "n2"]
+
+
+def test_the_longest_known_run_is_time_for_others_though_another_is_unknown(toy: Any) -> None:
+    """The head needs the room of both: it cannot start before the one of them that says how long it runs has ended."""
+    toy.node("n", cpu=4)
+    running(toy, "known", "n", 1, 30)
+    running(toy, "silent", "n", 2, None)
+    toy.pods("large", cpu=4)
+    toy.settle()
+    wait(toy, 6)
+    toy.pods("long", cpu=1, annotations={ESTIMATE: "1h"})
+    toy.pods("short", cpu=1, annotations={ESTIMATE: "10m"})
+    toy.settle()
+    assert (toy.where("long"), toy.where("short")) == ("", "n")

@@ -4,6 +4,7 @@ from typing import Any
 
 import pytest
 
+from gang_scheduler.domain.nodes import vectors
 from kube import Key
 
 HOST = "kubernetes.io/hostname"
@@ -51,6 +52,27 @@ def test_the_name_decides_between_equals_also_when_other_nodes_are_gone(toy: Any
     toy.pods("p-2", cpu=1)
     toy.settle()
     assert toy.where("p-2") == "b"
+
+
+def test_nodes_looked_at_part_by_part_are_chosen_like_all_at_once(
+    new_toy: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def bound() -> dict[str, str]:
+        toy = new_toy()
+        for number in range(14):
+            cards = {"nvidia.com/gpu": number % 3 * 2} if number % 3 else {}
+            toy.node(f"n{number:02}", cpu=16 + number % 5, memory="64Gi", **cards)
+        for number in range(40):
+            cards = {"nvidia.com/gpu": 1 + number % 2} if number % 4 else {}
+            requests = {"cpu": 1 + number % 3, "memory": f"{1 + number}Gi", **cards}
+            toy.pods(f"p{number:02}", containers=[{"resources": {"requests": requests}}])
+            toy.settle()
+        assert toy.core.cluster.room.foresight.version, "nodes with cards are scored by what they are good for"
+        return {name: toy.where(name) for name in toy.bound()}
+
+    at_once = bound()
+    monkeypatch.setattr(vectors, "_PART", 5)
+    assert bound() == at_once
 
 
 def test_spreading_takes_the_emptiest_node(new_toy: Any) -> None:

@@ -9,6 +9,7 @@ from kube import Event, from_manifest
 from queue_manager.domain.cohorts.account import SOURCE
 from queue_manager.domain.core import QueueCore
 from queue_manager.domain.policy import QueuePolicy
+from queue_manager.domain.workloads.job_workload import gang_mark
 
 NOW = 1_767_225_600_000
 JOB = """
@@ -250,6 +251,14 @@ def test_a_pod_of_a_batch_job_that_failed_is_replaced_in_the_domain_of_the_other
 """,
         setting=RACKS,
     )
+
+
+def test_a_batch_job_that_comes_back_waits_for_no_more_pods_than_are_left_to_succeed() -> None:
+    job = yaml.safe_load(NEAR)
+    assert gang_mark(from_manifest(job), 3) == "Job/j/3"
+    assert gang_mark(from_manifest(job | {"status": {"succeeded": 2}}), 3) == "Job/j/1"
+    del job["spec"]["completions"]
+    assert gang_mark(from_manifest(job | {"status": {"succeeded": 2}}), 3) == "Job/j/3"
 
 
 def test_a_batch_job_admitted_in_part_is_a_gang_of_the_pods_that_it_has_quota_for(play: Any, one_line: Any) -> None:

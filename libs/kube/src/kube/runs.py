@@ -38,6 +38,11 @@ class Events(list[Event]):
         for run in _found_runs(events):
             self.add_run(run)
 
+    def add_alike(self, olds: Sequence[Object], events: Sequence[Event]) -> None:
+        """To all of ``olds``, which are of one kind, the same happened."""
+        self._cuts += [len(self) + cut for cut in _cuts(olds)]
+        self.extend(events)
+
     def undo(self, length: int) -> list[Event]:
         """Take back all but the first ``length`` events, where a run ended; those taken back."""
         undone = self[length:]
@@ -60,16 +65,23 @@ def runs(events: Iterable[Event]) -> Iterator[Sequence[Event]]:
 
 def are_alike(items: Sequence[Object]) -> bool:
     """Whether objects of one kind share all parts, and the namespace, but for the nodes in their bodies."""
-    if not items:
-        return True
-    first = items[0]
-    namespace, metadata, status, body = first.key[1], first.metadata, first.status, first.body
-    for item in items:
-        if item.metadata is not metadata or item.status is not status or item.key[1] != namespace:
-            return False
-        if item.body is not body and not _same_template(item.body, body):
-            return False
-    return True
+    return len(_cuts(items)) <= 1
+
+
+def _cuts(items: Sequence[Object]) -> list[int]:
+    """Where among objects of one kind others begin than those before."""
+    cuts: list[int] = []
+    namespace, metadata, status, body = "", None, None, None
+    for place, item in enumerate(items):
+        if (
+            item.metadata is not metadata
+            or item.status is not status
+            or item.key[1] != namespace
+            or (item.body is not body and not (body is not None and _same_template(item.body, body)))
+        ):
+            cuts.append(place)
+            namespace, metadata, status, body = item.key[1], item.metadata, item.status, item.body
+    return cuts
 
 
 def _found_runs(events: Iterable[Event]) -> Iterator[Sequence[Event]]:

@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import groupby, islice
 
-from kube import Edit, Event, Events, Key, Manifest, Object, Outcome, Store, are_alike, keys_of
+from kube import Edit, Event, Events, Key, Manifest, Object, Outcome, Store, keys_of
 from kube.bindings import BoundBodies, with_node, without_node
 from tidegate.codec.blobs import BlobReader, BlobWriter
 from tidegate.codec.garbage import keep_all, no_collection
@@ -42,11 +42,17 @@ def encode(facts: FactSet) -> bytes:
 def _add_changes(message: fact_pb2.ChangeSet, edits: Iterable[Edit], kinds: dict[str, int]) -> None:
     """Edits that follow one another and are alike make one change: pods of one template share all but their names."""
     put, actors = BlobWriter(message.blobs).put, dict[str, int]()
+    last: Edit | None = None
+    look = ("", "", False, False, "", False, 0, 0, 0)
 
     def alike(edit: Edit) -> tuple[str, str, bool, bool, str, bool, int, int, int]:
-        kind, namespace, _ = edit.key
-        parts = put(edit.metadata), put(edit.body), put(edit.status)
-        return (kind, namespace, edit.removed, edit.fresh, edit.actor, edit.node != "", *parts)
+        nonlocal last, look
+        if last is None or not _shares_all(edit, last):
+            kind, namespace, _ = edit.key
+            parts = put(edit.metadata), put(edit.body), put(edit.status)
+            look = (kind, namespace, edit.removed, edit.fresh, edit.actor, edit.node != "", *parts)
+        last = edit
+        return look
 
     for (kind, namespace, removed, fresh, actor, bound, metadata, body, status), group in groupby(edits, alike):
         members = list(group)
@@ -68,6 +74,21 @@ def _add_changes(message: fact_pb2.ChangeSet, edits: Iterable[Edit], kinds: dict
         if bound:
             change.nodes.extend([edit.node for edit in members])
     message.actors.extend(actors)
+
+
+def _shares_all(edit: Edit, last: Edit) -> bool:
+    """Whether two edits have the same parts, which is seen sooner than that they have equal ones."""
+    return (
+        edit.metadata is last.metadata
+        and edit.body is last.body
+        and edit.status is last.status
+        and edit.actor == last.actor
+        and edit.fresh is last.fresh
+        and edit.removed is last.removed
+        and (not edit.node) is (not last.node)
+        and edit.key[0] == last.key[0]
+        and edit.key[1] == last.key[1]
+    )
 
 
 def _add_outcome(message: fact_pb2.ChangeSet, outcome: Outcome, kinds: dict[str, int]) -> None:
@@ -109,14 +130,20 @@ def fold(store: Store, message: fact_pb2.ChangeSet, revision: int, interest: Int
     return events
 
 
+def _members(change: fact_pb2.Change) -> tuple[list[str], list[str], list[str]]:
+    """The names, the uids and the nodes of the objects that a change is of. Lists: protobuf's own are slow to walk through."""
+    names = list(change.names) or [change.name]
+    return names, list(change.uids) or [change.uid], list(change.nodes) or [change.node] * len(names)
+
+
 def _lay_fresh(
     store: Store, change: fact_pb2.Change, kind: str, blobs: BlobReader, revision: int, events: Events
 ) -> None:
     """Store objects that are new."""
     part, revision, spec_revision = blobs.get, change.revision or revision, change.spec_revision or revision
     metadata, body, status = part(change.metadata), part(change.body), part(change.status)
-    keys = keys_of(kind, change.namespace, change.names or (change.name,))
-    uids, nodes = change.uids or (change.uid,), change.nodes or (change.node,) * len(keys)
+    names, uids, nodes = _members(change)
+    keys = keys_of(kind, change.namespace, names)
     bound = BoundBodies()
     versions = [
         Object(key, uid, metadata, bound.on(body, node) if node else body, status, revision, spec_revision)
@@ -144,8 +171,7 @@ def _lay_over(
     metadata, body, status = (
         part(number) if number else None for number in (change.metadata, change.body, change.status)
     )
-    names = change.names or (change.name,)
-    uids, nodes = change.uids or (change.uid,), change.nodes or (change.node,) * len(names)
+    names, uids, nodes = _members(change)
     only_status = not (change.metadata or change.body or change.node or change.nodes)
     bound, known = BoundBodies(), list[Object]()
     versions: list[Object] = []
@@ -169,9 +195,10 @@ def _lay_over(
             )
         )
     happened = store.put_all(kind, versions)
-    several = len(set(names)) == len(names) == len(known)
-    alike = several and are_alike(known) and [item.uid for item in known] == list(uids)
-    (events.add_run if alike else events.add_all)(happened)
+    if len(set(names)) == len(known) == len(names) and [item.uid for item in known] == uids:
+        events.add_alike(known, happened)
+    else:
+        events.add_all(happened)
 
 
 def outcomes(message: fact_pb2.ChangeSet) -> Iterable[Outcome]:

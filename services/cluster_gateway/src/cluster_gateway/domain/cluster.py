@@ -171,8 +171,7 @@ class Cluster:
             Object(old.key, old.uid, old.metadata, old.body, patched(old.status, patch), revision, old.spec_revision)
             for old in pods
         ]
-        happened = self.store.put_all("Pod", versions)
-        (self.events.add_run if are_alike(pods) else self.events.add_all)(happened)
+        self.events.add_alike(pods, self.store.put_all("Pod", versions))
         self.draft.statuses(versions, actors)
 
     def _patched(self, status: Manifest, patch: Manifest) -> Manifest:

@@ -147,7 +147,7 @@ class Outlook:
         attempts = Attempts(self.knowledge.cluster.room, self.trial)
         priority = max(group.priority(self.knowledge.cluster.classes) for group in self.groups)
         lead = self.groups[0]
-        if lead.started:
+        if lead.open:
             return Wish([lead], self.records, priority, lambda: attempts.adds(lead, self.records))
         return Wish(self.groups, self.records, priority, lambda: attempts.starts(self.groups))
 

@@ -56,7 +56,7 @@ def _outlook(
     unit = groups[0].bundle()
     if asked is None or asked.group.id.kind == "pod":
         return Outlook(k, trial, unit, groups, records).manifest()
-    mine = up_to(asked) if asked.group.started else []
+    mine = up_to(asked) if asked.group.open else []
     if not mine:
         return {}
     return Outlook(k, trial, unit, [asked.group], mine).manifest() | {"membersAhead": len(mine) - 1}
@@ -78,7 +78,7 @@ def _explained(k: Knowledge, trial: Trial, groups: list[Group]) -> tuple[Explana
         return missing.explanation, []
     told = k.explanations.get(turn.unit)
     attempts, lead = Attempts(k.cluster.room, trial), groups[0]
-    fresh = [group for group in groups if not group.started and group.pending]
+    fresh = [group for group in groups if not group.open and group.pending]
     block: Block | None
     if fresh:
         records = wanted(fresh)

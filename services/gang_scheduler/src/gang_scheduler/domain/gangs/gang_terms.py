@@ -3,6 +3,7 @@
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass
+from enum import StrEnum
 from functools import lru_cache
 from typing import Any, NamedTuple
 
@@ -39,6 +40,22 @@ FIXED = "/fixed"
 """After it: what of the quota is used by pods that cannot be taken back."""
 
 
+class MatchPolicy(StrEnum):
+    """Which members count when a gang is matched with its minimum: Koordinator's ``match-policy``."""
+
+    NONE = ""
+    """Those that live; once one does, others come one by one."""
+    ONCE_SATISFIED = "once-satisfied"
+    """None any more after the gang has started for the first time."""
+    ONLY_WAITING = "only-waiting"
+    """Those that wait: whoever comes later starts with as many again."""
+    WAITING_AND_RUNNING = "waiting-and-running"
+    """Those that wait and those that are on nodes: below the minimum all that are missing come together."""
+
+
+MATCH_POLICIES = frozenset(map(str, MatchPolicy))
+
+
 class GroupId(NamedTuple):
     """A gang (``kind`` "gang") or a pod that is one by itself ("pod")."""
 
@@ -71,6 +88,7 @@ class GangTerms:
     priority_class: str = ""
     topology: Topology | None = None
     task_topology: TaskTopology | None = None
+    match: MatchPolicy = MatchPolicy.NONE
 
     @property
     def fenced(self) -> bool:
@@ -152,6 +170,7 @@ def terms_of_group(group: Object) -> GangTerms:
         str(spec.get("priorityClassName") or ""),
         topology_of(spec.get("networkTopology")),
         task_topology_of(group.annotations) if group.annotations else None,
+        match_of(group.annotations),
     )
 
 
@@ -162,7 +181,14 @@ def terms_of_pod(pod: Object) -> GangTerms | None:
     if not least:
         return None
     own = group_of(pod)
-    return GangTerms(max(0, _integer(least, 1)), bundle=bundle_of(own, pod.annotations.get(KOORDINATOR + "groups")))
+    bundle = bundle_of(own, pod.annotations.get(KOORDINATOR + "groups"))
+    return GangTerms(max(0, _integer(least, 1)), bundle=bundle, match=match_of(pod.annotations))
+
+
+def match_of(annotations: Mapping[str, str]) -> MatchPolicy:
+    """The match policy that annotations name; one that there is not is none."""
+    text = annotations.get(KOORDINATOR + "match-policy", "")
+    return MatchPolicy(text) if text in MATCH_POLICIES else MatchPolicy.NONE
 
 
 def bundle_of(own: GroupId, text: str | None) -> tuple[GroupId, ...]:

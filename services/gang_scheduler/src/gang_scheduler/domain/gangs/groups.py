@@ -11,13 +11,16 @@ from gang_scheduler.domain.gangs.gang_terms import (
     VOLCANO_GROUP,
     GangTerms,
     GroupId,
+    MatchPolicy,
     terms_of_group,
     terms_of_pod,
 )
-from gang_scheduler.domain.pods.pod_record import PodRecord, Standing
+from gang_scheduler.domain.pods.pod_record import PodRecord, Standing, in_order
 from kube import Key, Object
 
 _STANDINGS = len(Standing)
+SATISFIED = ("Running", "Unknown", "Completed")
+"""The phases of a PodGroup whose gang has started at some time."""
 
 
 @dataclass(slots=True, eq=False)
@@ -57,6 +60,22 @@ class Group:
         """Whether a member is bound, running or has succeeded."""
         counts = self.counts
         return bool(counts[Standing.BOUND] or counts[Standing.RUNNING] or counts[Standing.SUCCEEDED])
+
+    @property
+    def open(self) -> bool:
+        """Whether members may start that are not its whole minimum: because it has started, as far as its match policy goes."""
+        match = self.terms.match if self.terms is not None else MatchPolicy.NONE
+        if match is MatchPolicy.ONLY_WAITING:
+            return False
+        if match is MatchPolicy.ONCE_SATISFIED and not self.started:
+            # Who had a node got it with the minimum.
+            return self.phase in SATISFIED or any(record.node for record in self.members.values())
+        return self.started
+
+    @property
+    def on_nodes(self) -> int:
+        """How many members are bound or run."""
+        return self.counts[Standing.BOUND] + self.counts[Standing.RUNNING]
 
     @property
     def fenced(self) -> bool:
@@ -167,7 +186,7 @@ class Group:
 
     def waiting(self) -> list[PodRecord]:
         """The pending members in their order."""
-        return sorted(self.pending.values(), key=lambda record: record.order)
+        return in_order(self.pending.values())
 
     def _uncount(self, record: PodRecord) -> None:
         self.counts[record.standing] -= 1

@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from gang_scheduler.domain.gangs.gang_terms import GangTerms, SubGroupPolicy
+from gang_scheduler.domain.gangs.gang_terms import GangTerms, MatchPolicy, SubGroupPolicy
 from gang_scheduler.domain.gangs.groups import Group
 from gang_scheduler.domain.pods.pod_record import PodRecord, Standing
 from gang_scheduler.domain.pods.selectors import matches_all
@@ -95,6 +95,20 @@ def shortage(group: Group, found: Candidates) -> str:
         gated = f", {held} more are held back by scheduling gates" if held else ""
         return f"{found.count} of the {counted(terms.min_member, 'pod')} that {group.name} needs at once {verb(found.count)} there{gated}"
     return ""
+
+
+def lack_beside_running(group: Group) -> str:
+    """The same for a gang that runs, where its match policy wants its minimum complete; "" where nothing is missing."""
+    terms = group.terms
+    if terms is None or terms.match is not MatchPolicy.WAITING_AND_RUNNING:
+        return ""
+    present = group.on_nodes + len(group.pending)
+    if present >= terms.min_member:
+        return ""
+    return (
+        f"{present} of the {counted(terms.min_member, 'pod')} that {group.name} needs {verb(present)} there, "
+        f"{group.on_nodes} of them on nodes; its match policy is {terms.match}"
+    )
 
 
 def first_choice(found: Candidates) -> list[PodRecord]:

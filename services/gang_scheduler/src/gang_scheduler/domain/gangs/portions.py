@@ -1,11 +1,11 @@
-"""What of a gang that runs may still be bound, cut into portions: one member each, or a sub-group that starts whole."""
+"""What of a gang that runs may still be bound, cut into portions: one member each, or those that start together."""
 
 from collections.abc import Iterator
 
-from gang_scheduler.domain.gangs.gang_terms import GangTerms
+from gang_scheduler.domain.gangs.gang_terms import GangTerms, MatchPolicy
 from gang_scheduler.domain.gangs.groups import Group
 from gang_scheduler.domain.gangs.minimum import sub_group_of
-from gang_scheduler.domain.pods.pod_record import LIVE, PodRecord
+from gang_scheduler.domain.pods.pod_record import LIVE, PodRecord, in_order
 
 Portion = tuple[PodRecord, ...]
 
@@ -14,7 +14,12 @@ def portions(group: Group) -> list[Portion]:
     """The waiting members that are not placed on trial, in their order. What follows a sub-group needs that one first."""
     terms = group.terms
     assert terms is not None, "a gang without terms waits"
-    waiting = [record for record in group.waiting() if record.slot < 0]
+    waiting = in_order(record for record in group.pending.values() if record.slot < 0)
+    missing = terms.min_member - group.on_nodes
+    if terms.match is MatchPolicy.WAITING_AND_RUNNING and missing > 0:
+        # All that its minimum lacks together, then one by one.
+        rest = [(record,) for record in waiting[missing:]]
+        return [tuple(waiting[:missing]), *rest] if len(waiting) >= missing else []
     if not terms.sub_groups:
         return [(record,) for record in waiting]
     return list(_with_sub_groups(group, terms, waiting))

@@ -7,6 +7,8 @@ room is that where it can start first: as those end who say when they end, and a
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
+import numpy as np
+
 from gang_scheduler.domain.cluster import Cluster
 from gang_scheduler.domain.evictions.departure import Departures, Future
 from gang_scheduler.domain.evictions.wish import Wish
@@ -109,7 +111,7 @@ class Backfill:
         for other, claim in self.claims.reservations.items():
             where, its_place = self.heads.places.get(other, (queue, place))
             before = place < its_place if where == queue else ledger.order(queue) < ledger.order(where)
-            in_time = ends is not None and claim.until is not None and ends <= claim.until
+            in_time = ends is not None and claim.earliest is not None and ends <= claim.earliest
             if other == unit or before or in_time:
                 found.append(other)
         return found
@@ -167,7 +169,8 @@ class Backfill:
         times = [end for record in awaited if (end := ends[record.key]) is not None]
         until = max(times) if times and len(times) == len(awaited) else None
         places = {record.key: (record.pod.uid, "") for record in wish.records}
-        return Claim(unit, Basis.RESERVATION, places, {r.key: r.pod.uid for r in awaited}, until)
+        waits_for = {r.key: r.pod.uid for r in awaited}
+        return Claim(unit, Basis.RESERVATION, places, waits_for, until, until)
 
     def _plan(self, unit: Unit, wish: Wish) -> Claim | None:
         gone = Departures(self.cluster.room)
@@ -180,19 +183,52 @@ class Backfill:
             taken = [record for wave in waves[:count] for record in wave]
             gone.take(taken)
             mark = self.trial.checkpoint()
-            if not wish.attempt():
+            if not self._placed_late(wish, taken, gone):
                 return None
             steps = self.trial.since(mark)
             awaited = self._needed({step.slot for step in steps}, taken, gone)
             self.trial.rollback(mark)
             names = self.cluster.room.table.names
             places = {r.key: (r.pod.uid, names[step.slot]) for step in steps for r in step.records}
-            times = [ends[record.key] for record in awaited]
-            if None not in times:
-                until = max((time for time in times if time is not None), default=self.now)
-            return Claim(unit, Basis.RESERVATION, places, {r.key: r.pod.uid for r in awaited}, until)
+            times = [end for record in awaited if (end := ends[record.key]) is not None]
+            if len(times) == len(awaited):
+                until = max(times, default=self.now)
+            earliest = max(times, default=until)
+            waits_for = {r.key: r.pod.uid for r in awaited}
+            return Claim(unit, Basis.RESERVATION, places, waits_for, until, earliest)
         finally:
             gone.undo()
+
+    def _placed_late(self, wish: Wish, taken: Sequence[PodRecord], gone: Departures) -> bool:
+        """Place the wish on the nodes that come free last: those that are free before can serve others until then.
+
+        It starts no later for that, as all who were ``taken`` have ended by then.
+        """
+        room = self.cluster.room
+        if any(group.fenced for group in wish.groups):
+            return wish.attempt()
+        freed = {gone.slot_of(record): at for at, record in enumerate(taken)}
+        rank = room.table.rank()
+        slots = sorted(room.table.slots.values(), key=lambda slot: (freed.get(slot, -1), int(rank[slot])))
+        low, high = 0, len(slots)
+        while low < high:
+            middle = (low + high + 1) // 2
+            mark = self.trial.checkpoint()
+            if self._placed_on(wish, slots[middle:]):
+                low = middle
+            else:
+                high = middle - 1
+            self.trial.rollback(mark)
+        return self._placed_on(wish, slots[low:])
+
+    def _placed_on(self, wish: Wish, slots: Sequence[int]) -> bool:
+        room = self.cluster.room
+        room.fence = np.zeros(room.table.size, np.bool_)
+        room.fence[list(slots)] = True
+        try:
+            return wish.attempt()
+        finally:
+            room.fence = None
 
     def _waves(self, wish: Wish, ends: dict[Key, int | None]) -> list[list[PodRecord]]:
         """All pods on nodes, in the order in which they will end: those with a known end by it, the others node by node."""

@@ -40,6 +40,9 @@ class Claim:
     until: int | None = None
     """When it will be taken, in milliseconds since the epoch, where that is known."""
 
+    earliest: int | None = None
+    """Before then it cannot be taken, as somebody who is awaited runs so long: until then others may use its room."""
+
     devices: tuple[DeviceId, ...] = ()
     """What its pods' own claims of devices will get."""
 
@@ -170,7 +173,7 @@ class Claims:
             if claim.unit in self._lifted or record is None or record.slot >= 0:
                 continue
             if record.pod.uid == claim.places[key][0]:
-                until = max(until, claim.until or 0)
+                until = max(until, claim.earliest or 0)
                 _add(kept, zip(record.shape.rows, record.shape.needs, strict=True), 1)
         if not kept:
             return {}

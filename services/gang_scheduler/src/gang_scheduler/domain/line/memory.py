@@ -18,14 +18,16 @@ Since = Mapping[Unit, int]
 
 def written(claim: Claim) -> Manifest:
     """A claim as plain data."""
-    devices = {"devices": [list(device) for device in claim.devices]} if claim.devices else {}
+    more: Manifest = {"devices": [list(device) for device in claim.devices]} if claim.devices else {}
+    if claim.earliest is not None:
+        more["earliest"] = claim.earliest
     return {
         "unit": [list(gang) for gang in claim.unit],
         "basis": str(claim.basis),
         "places": [[*key, uid, node] for key, (uid, node) in sorted(claim.places.items())],
         "awaited": [[*key, uid] for key, uid in sorted(claim.awaited.items())],
         "until": claim.until,
-        **devices,
+        **more,
     }
 
 
@@ -37,6 +39,7 @@ def read(data: Mapping[str, Any]) -> Claim:
         {Key(*key): (uid, node) for *key, uid, node in data["places"]},
         {Key(*key): uid for *key, uid in data["awaited"]},
         data["until"],
+        data.get("earliest"),
         tuple(DeviceId(*device) for device in data.get("devices") or ()),
     )
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from gang_scheduler.domain.answers.explain import Explanation, Reason
 from gang_scheduler.domain.evictions.evictor import Plan
 from gang_scheduler.domain.gangs.groups import Group, is_lone_pod
-from gang_scheduler.domain.gangs.minimum import candidates, shortage
+from gang_scheduler.domain.gangs.minimum import candidates, lack_beside_running, shortage
 from gang_scheduler.domain.gangs.portions import Portion
 from gang_scheduler.domain.line.backfill import Place
 from gang_scheduler.domain.line.block import ANYTHING, OWN_CHANGE, Block, Wake
@@ -77,9 +77,9 @@ def incomplete(turn: Turn) -> Block | None:
                 Reason.BUNDLE_INCOMPLETE,
                 f"gang {group.name} of the bundle has not been let in by queue {group.queue}",
             )
-        if group.started or group.id.kind == "pod":
+        if group.id.kind == "pod":
             continue
-        lack = shortage(group, candidates(group))
+        lack = lack_beside_running(group) if group.open else shortage(group, candidates(group))
         if lack:
             return waits(Reason.NOT_ENOUGH_PODS, lack)
     return None

@@ -12,6 +12,7 @@ from gang_scheduler.domain.answers.explain import Explanation, Reason
 from gang_scheduler.domain.cluster import Cluster
 from gang_scheduler.domain.evictions.evictor import Evictor
 from gang_scheduler.domain.evictions.wish import Wish
+from gang_scheduler.domain.gangs.gang_terms import MatchPolicy
 from gang_scheduler.domain.gangs.groups import Group
 from gang_scheduler.domain.gangs.minimum import candidates, first_choice
 from gang_scheduler.domain.gangs.portions import lacks_minimum, portions
@@ -97,7 +98,7 @@ class Pass:
         turn.block, turn.refused = None, None
         turn.blocked.clear()
         turn.failed.clear()
-        turn.rest = {group: portions(group) for group in turn.groups if group.started and group.pending}
+        turn.rest = {group: portions(group) for group in turn.groups if group.open and group.pending}
 
     def _redeem(self, turn: Turn) -> bool:
         """Room is kept for the unit: it takes it, or goes on waiting. False when it has to look for room like all others."""
@@ -217,7 +218,7 @@ class Pass:
             return True
         turn.started.extend(groups)
         for group in groups:
-            if len(group.pending) > 1:
+            if len(group.pending) > 1 and _is_open_then(group):
                 turn.rest[group] = portions(group)
         return False
 
@@ -249,7 +250,7 @@ class Pass:
         self._lines[queue].clear()
 
     def _unstarted(self, turn: Turn) -> list[Group]:
-        return [group for group in turn.groups if not group.started and group not in turn.started and _wants(group)]
+        return [group for group in turn.groups if not group.open and group not in turn.started and _wants(group)]
 
     def _placed(self, turn: Turn, group: Group) -> int:
         return sum(len(step.records) for step in turn.steps if step.records[0].group is group)
@@ -263,3 +264,8 @@ def _for_room(block: Block) -> bool:
 def _wants(group: Group) -> bool:
     """Whether a gang has anything to start."""
     return bool(group.pending)
+
+
+def _is_open_then(group: Group) -> bool:
+    """Whether members beyond its minimum may follow once a gang has started."""
+    return group.terms is None or group.terms.match is not MatchPolicy.ONLY_WAITING

@@ -12,7 +12,7 @@ import numpy as np
 from gang_scheduler.domain.nodes.filters import static_mask
 from gang_scheduler.domain.nodes.node_table import NodeTable
 from gang_scheduler.domain.nodes.renewal import Fixed, Kernels, compilable, fixed, no_kernel, renew
-from gang_scheduler.domain.nodes.vectors import ALL, Ints, Mask, Slots
+from gang_scheduler.domain.nodes.vectors import ALL, Ints, Mask, Slots, parts
 from gang_scheduler.domain.pods.pod_shape import PodShape
 from gang_scheduler.domain.score.outlook import Outlook
 from gang_scheduler.domain.score.scoring import FULL, Placement, RoomScore, static_score
@@ -75,8 +75,8 @@ class ShapeView:
                     self._renew_few(slots)
                 else:
                     self._renew_room(np.array(slots, np.intp))
-            if not looked:
-                self._renew_room(ALL)
+            for part in parts(self.table.size) if not looked else ():
+                self._renew_room(part)
         self._room_seen, self._rules_seen = room_end, rules_end
         return self
 
@@ -125,12 +125,13 @@ class ShapeView:
         return np.where(self.mask, whole, 0)
 
     def _renew(self) -> None:
-        self.mask, self.base = self._allowed(ALL), self._base_of(ALL)
-        self._largest = None
-        self.copies = np.zeros(self.table.size, np.int64)
-        self.keys = np.full(self.table.size, NO_NODE, np.int64)
-        self.total = 0
-        self._renew_room(ALL)
+        size = self.table.size
+        self.mask, self.base = np.zeros(size, np.bool_), np.zeros(size, np.int64)
+        self.copies, self.keys = np.zeros(size, np.int64), np.full(size, NO_NODE, np.int64)
+        self.total, self._largest = 0, None
+        for part in parts(size):
+            self.mask[part], self.base[part] = self._allowed(part), self._base_of(part)
+            self._renew_room(part)
 
     def _renew_rules(self, changed: list[int]) -> None:
         slots = np.array(changed, np.intp)
@@ -201,7 +202,7 @@ class ShapeView:
             return
         rows = self._score.rows
         if isinstance(slots, slice):
-            allocatable, used = self.table.allocatable[rows], self.table.used[rows]
+            allocatable, used = self.table.allocatable[rows, slots], self.table.used[rows, slots]
         else:
             at = np.ix_(np.array(rows, np.intp), slots)
             allocatable, used = self.table.allocatable[at], self.table.used[at]
@@ -228,7 +229,7 @@ class ShapeView:
             return False
         if self._fixed is None:
             self._fixed = fixed(self.shape, self._score)
-        places = np.arange(self.table.size) if isinstance(slots, slice) else slots
+        places = np.arange(slots.start, slots.stop) if isinstance(slots, slice) else slots
         view = self.mask, self.base, self.copies, self.keys
         self.total += renew(kernel, places, self._fixed, self.table, appraisal, self.shape, view, _RANK_BITS)
         return True
@@ -239,7 +240,7 @@ class ShapeView:
             score = self._score.of_nodes(allocatable, used)
             return score + self._spared(slots) if self._packs_shares else score
         fits = np.flatnonzero(copies)
-        places = fits if isinstance(slots, slice) else slots[fits]
+        places = fits + slots.start if isinstance(slots, slice) else slots[fits]
         cards = self.table.devices.have.memory[0, places] > 0
         if cards.all():
             score = np.zeros(copies.shape, np.int64)

@@ -1,5 +1,6 @@
 """Types of the vectors over nodes, and the log that says which of their places changed."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -12,6 +13,15 @@ Slots = npt.NDArray[np.intp] | slice
 """Which places of a vector are meant: some of them by number, or all of them."""
 
 ALL = slice(None)
+
+_PART = 32_768
+"""So many places of a vector are computed at once, so that what comes in between stays in the processor's cache."""
+
+
+def parts(size: int) -> Iterator[slice]:
+    """All places of a vector, part by part."""
+    for start in range(0, size, _PART):
+        yield slice(start, min(size, start + _PART))
 
 
 @dataclass(slots=True)

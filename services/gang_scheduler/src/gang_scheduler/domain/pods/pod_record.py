@@ -3,6 +3,7 @@
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from enum import IntEnum
+from operator import attrgetter
 from typing import TYPE_CHECKING
 
 from gang_scheduler.domain.devices.allotments import NOTHING, Allotment
@@ -107,6 +108,11 @@ class PodRecord:
     def rank(self) -> None:
         """Compute ``order`` again, after the pod or its form changed."""
         self.order = (-self.form.priority, self.pod.created, self.key.namespace, self.key.name)
+
+
+def in_order(records: Iterable[PodRecord]) -> list[PodRecord]:
+    """Pods of one gang by priority, creation, name."""
+    return sorted(records, key=attrgetter("order"))
 
 
 def requests_of(records: Iterable[PodRecord]) -> Amounts:

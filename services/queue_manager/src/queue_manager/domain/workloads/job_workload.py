@@ -92,6 +92,13 @@ def _left_to_run(item: Object, runs: int) -> int:
     return max(0, _number(item.spec.get("completions"), runs) - succeeded)
 
 
+def gang_mark(item: Object, count: int) -> str:
+    """What makes the pods of the Job a gang (see OF_JOB) that starts with ``count``, or with as many as are left to succeed."""
+    completions = item.spec.get("completions")
+    left = completions - _number(item.status.get("succeeded"), 0) if isinstance(completions, int) else count
+    return f"Job/{item.name}/{max(1, min(count, left))}"
+
+
 def wanted_parallelism(item: Object) -> int:
     """How many pods of the Job would run at a time if it had its way."""
     wanted = _number(item.annotations.get(PARALLELISM), _number(item.spec.get("parallelism"), 1))

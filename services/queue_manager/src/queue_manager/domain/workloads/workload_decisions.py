@@ -10,7 +10,7 @@ from queue_manager.domain.cohorts.grant import ADMISSION, RESERVATION, Admission
 from queue_manager.domain.gates.groups import ADMITTED, INQUEUE, PENDING
 from queue_manager.domain.gates.members import LOCAL_QUEUE
 from queue_manager.domain.gates.waiting import condition
-from queue_manager.domain.workloads.job_workload import JOB, OF_JOB, PARALLELISM, wanted_parallelism
+from queue_manager.domain.workloads.job_workload import JOB, OF_JOB, PARALLELISM, gang_mark, wanted_parallelism
 from queue_manager.domain.workloads.workload import RESERVED, REVOKED, Workload
 
 GROUP_ADMITTED = "GroupAdmitted"
@@ -37,7 +37,7 @@ def grant_patch(workload: Workload, item: Object | None, admission: Admission) -
         annotations[PARALLELISM] = str(wanted)
         spec["parallelism"] = count
     labels = {LOCAL_QUEUE: workload.local_queue}
-    gang = f"Job/{workload.key.name}/{count}" if workload.shape.podsets and admission.levels else "Job"
+    gang = gang_mark(item, count) if workload.shape.podsets and admission.levels else "Job"
     spec["template"] = {"metadata": {"labels": labels, "annotations": {ADMISSION: text, OF_JOB: gang}}}
     return {"metadata": {"annotations": annotations}, "spec": spec}
 

@@ -1,0 +1,65 @@
+"""Tidegate on a control plane: installed, started, and waited for."""
+
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from control_plane import ControlPlane, node
+
+from admission.domain.definitions import DEFINED, definition
+from bus.server import free_ports
+from kube import KINDS
+
+REGISTRATION = "/apis/admissionregistration.k8s.io/v1"
+DEFINITIONS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
+
+
+def install(plane: ControlPlane, nodes: int = 20) -> None:
+    """Our definitions, and nodes."""
+    for kind in DEFINED:
+        plane.request("POST", DEFINITIONS, definition(kind))
+    for number in range(nodes):
+        plane.request("POST", "/api/v1/nodes", node(f"n{number:03}", gpus=8))
+    eventually(lambda: all(_served(plane, kind) for kind in DEFINED))
+
+
+def _served(plane: ControlPlane, kind: str) -> bool:
+    info = KINDS[kind]
+    conditions = (
+        plane.request("GET", f"{DEFINITIONS}/{info.plural}.{info.group}").get("status", {}).get("conditions", [])
+    )
+    return any(one["type"] == "Established" and one["status"] == "True" for one in conditions)
+
+
+def eventually(holds: Callable[[], Any], seconds: float = 30.0) -> Any:
+    """What ``holds`` returns once that is true. Raises AssertionError when it does not come to be."""
+    until = time.monotonic() + seconds
+    while True:
+        if found := holds():
+            return found
+        assert time.monotonic() < until, f"not within {seconds:g} s"
+        time.sleep(0.05)
+
+
+@contextmanager
+def running_system(plane: ControlPlane, folder: Path) -> Iterator[Path]:
+    """All services as processes, driving the cluster, until the end; the data folder."""
+    data, log = folder / "data", folder / "up.log"
+    command = [sys.executable, "-m", "tidegate_cli.main", "up", "--data-dir", str(data)]
+    command += ["--kubeconfig", str(plane.kubeconfig), "--scheduler-names", "tidegate,volcano"]
+    command += ["--webhook-url", f"https://127.0.0.1:{free_ports(1)[0]}"]
+    with log.open("wb") as output:
+        process = subprocess.Popen(command, stdout=output, stderr=output, start_new_session=True)
+    try:
+        eventually(lambda: "ready at" in log.read_text() or process.poll() is not None, 60)
+        assert process.poll() is None, log.read_text()
+        yield data
+    finally:
+        process.terminate()
+        process.wait(30)
+        for plural in ("mutating", "validating"):
+            plane.request("DELETE", f"{REGISTRATION}/{plural}webhookconfigurations/tidegate-admission")
