@@ -302,8 +302,7 @@ SUPPORT = (
         "CEL selectors, `matchAttribute` and `distinctAttribute`, tolerations, `adminAccess`, shared claims, `capacity` of devices "
         "that several claims share; opaque `config` is "
         "handed on",
-        "binding conditions, `config` of classes; node agents of "
-        "this product prepare no devices of drivers",
+        "binding conditions, `config` of classes; node agents of this product prepare no devices of drivers",
     ),
     Support("ResourceClaimTemplate.resource.k8s.io", ("cluster_gateway",), "a claim for each pod, gone with its end"),
     Support("DeviceClass.resource.k8s.io", ("gang_scheduler",), "selectors", "`config`, `extendedResourceName`"),

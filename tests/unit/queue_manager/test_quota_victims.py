@@ -271,3 +271,24 @@ def test_of_equals_the_first_by_name_goes(cluster_of: Any) -> None:
     put_pod(cluster, "new", "3500m", "a")
     cluster.settle()
     assert set(revoked(cluster)) == {"b1", "c1"}
+
+
+def test_who_waits_for_others_to_go_takes_quota_that_comes_free_before(cluster: Any) -> None:
+    """The others go all the same, and what they leave is anybody's."""
+    put_queue(cluster, "q", 4, preemption=RECLAIM)
+    put_pod(cluster, "low", 2, "q", 0)
+    run(cluster, "low")
+    put_pod(cluster, "mid", 2, "q", 5)
+    run(cluster, "mid")
+    put_pod(cluster, "high", 2, "q", 5)
+    cluster.settle()
+    assert set(revoked(cluster)) == {"low"} and not holds(cluster, "high")
+    cluster.remove("Pod", "mid")
+    cluster.settle()
+    assert holds(cluster, "high")
+    put_pod(cluster, "next", 2, "q", 0)
+    cluster.settle()
+    assert not holds(cluster, "next")
+    cluster.remove("Pod", "low")
+    cluster.settle()
+    assert holds(cluster, "next")

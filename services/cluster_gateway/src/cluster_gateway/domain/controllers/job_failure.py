@@ -30,9 +30,7 @@ def action_for(job: Object, pod: Object) -> Judgement:
     for number, rule in enumerate(rules):
         why = _by_exit_code(rule.get("onExitCodes"), pod) or _by_condition(rule.get("onPodConditions"), pod)
         if why and rule.get("action") in {action.value for action in Action}:
-            return Judgement(
-                Action(rule["action"]), f"pod {pod.name} {why}, which matches rule {number} ({rule['action']})"
-            )
+            return Judgement(Action(rule["action"]), f"{why} matching {rule['action']} rule at index {number}")
     return Judgement(Action.COUNT)
 
 
@@ -46,7 +44,8 @@ def _by_exit_code(wanted: Manifest | None, pod: Object) -> str:
         if not code or wanted.get("containerName") not in (None, status.get("name")):
             continue
         if (code in listed) is (wanted.get("operator") != "NotIn"):
-            return f"container {status.get('name')} ended with exit code {code}"
+            where = f"{pod.namespace}/{pod.name}"
+            return f"Container {status.get('name')} for pod {where} failed with exit code {code}"
     return ""
 
 
@@ -54,5 +53,5 @@ def _by_condition(patterns: list[Manifest] | None, pod: Object) -> str:
     for pattern in patterns or ():
         condition = condition_of(pod.status, str(pattern.get("type")))
         if condition is not None and condition.get("status") == (pattern.get("status") or "True"):
-            return f"has condition {pattern.get('type')}"
+            return f"Pod {pod.namespace}/{pod.name} has condition {pattern.get('type')}"
     return ""

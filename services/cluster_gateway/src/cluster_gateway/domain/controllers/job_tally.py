@@ -105,27 +105,32 @@ class JobTally:
         return None
 
     def failure(self, restarts: int, now: int, started: int) -> tuple[str, str] | None:
-        """Reason and message when the Job has failed. ``restarts`` are those of containers in pods that go on."""
+        """Reason and message when the Job has failed. ``restarts`` are those of containers in pods that go on.
+
+        Messages begin as Kubernetes' do: the failure policies of JobSets are matched with them.
+        """
         if self.fatal:
             return "PodFailurePolicy", self.fatal
         limit = self.backoff_limit
         if self.failed > limit or (restarts and restarts >= max(limit, 1)):
             return (
                 "BackoffLimitExceeded",
-                f"{counted(self.failed, 'pod')} failed, {counted(restarts, 'restart')}; the backoff limit is {limit}",
+                f"Job has reached the specified backoff limit of {limit}: "
+                f"{counted(self.failed, 'pod')} failed, {counted(restarts, 'restart')}",
             )
         deadline = self.job.spec.get("activeDeadlineSeconds")
         if isinstance(deadline, int) and now >= started + deadline * 1000:
-            return "DeadlineExceeded", f"the Job was active for longer than its deadline of {deadline} s"
+            return "DeadlineExceeded", f"Job was active longer than specified deadline of {deadline} s"
         return self._too_many_indexes()
 
     def _too_many_indexes(self) -> tuple[str, str] | None:
         most = self.job.spec.get("maxFailedIndexes")
         text = format_indexes(self.failed_indexes)
         if isinstance(most, int) and len(self.failed_indexes) > most:
-            return "MaxFailedIndexesExceeded", f"indexes {text} failed, of which at most {most} may"
+            told = "Job has exceeded the specified maximal number of failed indexes"
+            return "MaxFailedIndexesExceeded", f"{told}: indexes {text} failed, of which at most {most} may"
         if self.failed_indexes and len(self.failed_indexes | self.completed) >= (self.completions or 0):
-            return "FailedIndexes", f"indexes {text} failed"
+            return "FailedIndexes", f"Job has failed indexes: {text}"
         return None
 
     def status(self) -> Manifest:

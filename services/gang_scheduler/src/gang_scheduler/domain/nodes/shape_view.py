@@ -232,7 +232,7 @@ class ShapeView:
             return False
         if self._fixed is None:
             self._fixed = fixed(self.shape, self._score, self.table)
-        places = np.arange(slots.start, slots.stop) if isinstance(slots, slice) else slots
+        places = np.arange(self.table.size)[slots] if isinstance(slots, slice) else slots
         view = self.mask, self.base, self.copies, self.keys
         self.total += renew(kernel, places, self._fixed, self.table, appraisal, self.shape, view, _RANK_BITS, what)
         return True

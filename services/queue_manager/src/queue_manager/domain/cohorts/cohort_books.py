@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 
 from kube import Key
 from queue_manager.domain.cohorts.cluster_queue import ClusterQueue, Quotas
-from queue_manager.domain.cohorts.cohort_tree import CohortTree, grow, touched_trees
+from queue_manager.domain.cohorts.cohort_tree import CohortTree, Node, grow, touched_trees
 from queue_manager.domain.cohorts.fit_plan import FitPlans
 from queue_manager.domain.cohorts.flavor_choice import Mode, Verdict
 from queue_manager.domain.cohorts.grant import Admission
@@ -114,7 +114,9 @@ class CohortBooks(QueueObjects):
     def grant(self, key: Key, admission: Admission) -> None:
         """A contest, which took the quota from the tree, gave it to a workload that waited."""
         self._uncount(self.workloads[key])
-        self.promises.pop(key, None)
+        promise = self.promises.pop(key, None)
+        for victim in promise.victims if promise is not None else ():
+            self._stays(victim, self.held[victim])
         self.ready.pop(key, None)
         self.assumed[key] = admission
         self.charge(key, admission)
@@ -155,6 +157,8 @@ class CohortBooks(QueueObjects):
         self.shown[name] = None
         if key in self.leaving:
             self._gone(self._stays(key, admission), key)
+        elif name in self.tree.queues:
+            self._hasten(self.tree.queues[name].root)
         self._move(name, admission.usage, -1)
         self.touch(name)
 
@@ -206,6 +210,15 @@ class CohortBooks(QueueObjects):
         del promise.victims[victim]
         if not promise.victims:
             self.ready[key] = None
+
+    def _hasten(self, root: Node) -> None:
+        """Quota came free besides that of the victims: it may be enough for those who wait for them."""
+        nodes = self.tree.queues
+        self.ready |= {
+            key: None
+            for key, promise in self.promises.items()
+            if promise.queue in nodes and nodes[promise.queue].root is root
+        }
 
     def _break_promise(self, key: Key) -> None:
         """The workload for which others go is no more."""
