@@ -172,7 +172,8 @@ SUPPORT = (
         "PodGroup.scheduling.volcano.sh",
         _GATE,
         "`minMember`, `minTaskMember`, sub-groups, queue, priority, network topology (by labels of zones and racks where there are no "
-        "HyperNodes); `minResources` at the gate; the annotations `task-topology-affinity`, `-anti-affinity`, `-task-order`; "
+        "HyperNodes), also by annotation (`network-topology-spec`, `network-topology-mode`, `-highest-tier`), on pods of gangs "
+        "without one, too; `minResources` at the gate; the annotations `task-topology-affinity`, `-anti-affinity`, `-task-order`; "
         "`tidegate.dev/placement` (`binpack` or `spread`; of its job, too), which goes before its queue's",
     ),
     Support(
@@ -294,6 +295,12 @@ SUPPORT = (
         "HyperNode.topology.volcano.sh",
         ("gang_scheduler",),
         "tiers; members by exact name, pattern and label; hard and soft topology of gangs and sub-gangs",
+    ),
+    Support(
+        "ClusterNetworkTopology.scheduling.koordinator.sh",
+        ("gang_scheduler",),
+        "the layers that labels of nodes make, for the annotation `network-topology-spec` of gangs (`MustGather`, `PreferGather`)",
+        "`network-topology-index`; its status",
     ),
     Support(
         "ResourceClaim.resource.k8s.io",
