@@ -79,12 +79,11 @@ class ShapeView:
                     self._renew_few(slots)
                 else:
                     self._renew_room(np.array(slots, np.intp))
-            if not looked and not (
-                self._renew_compiled(np.array([*changed, *touched], np.intp), COPIES)
-                and self._renew_compiled(ALL, KEYS)
-            ):
+            if not looked:
+                known = self._renew_compiled(np.array([*changed, *touched], np.intp), COPIES)
                 for part in parts(self.table.size):
-                    self._renew_room(part)
+                    if not (known and self._renew_compiled(part, KEYS)):
+                        self._renew_room(part)
         self._room_seen, self._rules_seen = room_end, rules_end
         return self
 
