@@ -63,6 +63,11 @@ class GroupId(NamedTuple):
     namespace: str
     name: str
 
+    @property
+    def title(self) -> str:
+        """What people call it: its name, or the name of the Job whose pods are a gang by themselves (see QUOTA_OF)."""
+        return self.name.split("/")[1] if self.name.count("/") == 2 else self.name
+
 
 @dataclass(frozen=True, slots=True)
 class SubGroupPolicy:
