@@ -157,8 +157,8 @@ SUPPORT = (
     Support(
         "Reservation.scheduling.koordinator.sh",
         ("gang_scheduler",),
-        "placed like the pod of its template (`nodeName` included) where there is free room; holds it for its owners (any "
-        "of the list, all that one names), who use it first; `allocateOnce`, `allocatePolicy`, restricted options, `ttl`, "
+        "placed like the pod of its template (`nodeName` included) where there is free room; holds it and its host ports for its owners "
+        "(any of the list, all that one names), who use it first; `allocateOnce`, `allocatePolicy`, restricted options, `ttl`, "
         "`expires`, `unschedulable`, taints, order; resizing; on pods `reservation-affinity`, `exact-match-reservation`, "
         "`reservation-ignored`; `preAllocation` over running pods, with its policy. It is charged to no queue, evicts nobody and "
         "is evicted by nobody; a day after it is over it is deleted. Phases Pending, Waiting, Available, Succeeded, Failed "
