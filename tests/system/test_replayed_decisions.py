@@ -21,7 +21,7 @@ def test_a_decision_on_the_real_bus_comes_out_the_same(system) -> None:
     system.eventually(lambda: [e for e in system.client.events("default") if e.name == "WaitExplained"])
     system.kill("gang_scheduler", "queue_manager")
     system.apply(ring("three"))
-    system.eventually(lambda: system.get("jobs.batch.volcano.sh", "three")["status"].get("running") == 3)
+    system.eventually(lambda: (system.get("jobs.batch.volcano.sh", "three").get("status") or {}).get("running") == 3)
     made = system.patiently(lambda: system.client.events(limit=1000))
     seen = set()
     for happening in made:

@@ -1,7 +1,7 @@
 """A rule of a real core raises about one object: the others are served, and that one as soon as the rule is mended."""
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -9,7 +9,7 @@ import pytest
 from gang_scheduler.domain.cluster import Cluster
 from gang_scheduler.domain.line.turns import Pass
 from job_controller.domain.volcano.job import VolcanoJobs
-from kube import Event, Key, Manifest
+from kube import Key, Manifest
 from queue_manager.domain.gates.gate import Gate
 from queue_manager.domain.shares.demand import Demand
 from tidegate import subjects
@@ -78,10 +78,6 @@ def raising(kind: type, method: str, about: Any, monkeypatch: pytest.MonkeyPatch
     monkeypatch.setattr(kind, method, broken)
 
 
-def _names(_: Cluster, run: Sequence[Event]) -> str:
-    return " ".join(event.key.name for event in run)
-
-
 def head_of_line(turns: Pass, queue: str) -> str:
     return turns._lines[queue][0][1].unit[0].name
 
@@ -93,7 +89,7 @@ FAULTS = {
     ),
     "the scheduler looks at the pod": (
         "gang_scheduler",
-        lambda patch: raising(Cluster, "fold_pods", _names, patch, halfway=True),
+        lambda patch: raising(Cluster, "fold_pods", lambda _, run: str(run[0].key.name), patch, halfway=True),
     ),
     "the gate judges the group": ("queue_manager", lambda patch: raising(Gate, "judge", _group, patch, halfway=True)),
     "the books take the group": (

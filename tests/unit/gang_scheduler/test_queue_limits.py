@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from gang_scheduler.domain.core import SchedulerCore
 from kube import Decision, Key
 
 
@@ -126,6 +127,25 @@ def test_in_a_queue_priority_then_age_then_name_decide(toy: Any) -> None:
         toy.settle()
         order += toy.bound()
     assert order == ["high", "z-old", "a-new", "b-new"]
+
+
+def test_in_a_queue_that_is_served_by_age_priority_moves_nobody_forward(new_toy: Any) -> None:
+    toy = new_toy(core=SchedulerCore(fifo=True, preemption=False))
+    toy.node("n", cpu=2)
+    toy.pods("low", cpu=1, created="2025-12-31T00:00:00Z", priority=1)
+    toy.pods("middle", cpu=1, created="2025-12-31T00:00:01Z", priority=5)
+    toy.pods("high", cpu=1, priority=9)
+    toy.settle()
+    assert toy.bound() == ["low", "middle"]
+
+
+def test_who_is_served_by_age_still_takes_the_room_of_lower_priority(new_toy: Any) -> None:
+    toy = new_toy(core=SchedulerCore(fifo=True))
+    toy.node("n", cpu=1)
+    toy.pods("low", cpu=1, priority=1, node="n")
+    toy.pods("high", cpu=1, priority=9, created="2026-01-02T00:00:00Z")
+    toy.settle()
+    assert toy.bound() == ["high"]
 
 
 def test_a_job_that_does_not_fit_lets_the_next_one_pass(toy: Any) -> None:

@@ -189,6 +189,21 @@ def test_the_overcommit_gate_lets_in_total_times_factor(cluster_of: Any) -> None
     assert cluster.group_status("c")["phase"] == "Inqueue"
 
 
+def test_with_fifo_the_older_group_comes_to_the_gate_first(cluster_of: Any) -> None:
+    """The quota is enough for one of them; the priority of the other moves it nowhere."""
+    from queue_manager.domain import QueuePolicy
+
+    cluster = cluster_of(QueuePolicy(fifo=True))
+    cluster.put(
+        {"apiVersion": "scheduling.k8s.io/v1", "kind": "PriorityClass", "metadata": {"name": "high"}, "value": 100}
+    )
+    cluster.quota("rq", hard={"cpu": 5})
+    cluster.group("a", minMember=1, minResources={"cpu": 3})
+    cluster.group("z", minMember=1, minResources={"cpu": 3}, priorityClassName="high")
+    cluster.settle()
+    assert [cluster.group_status(name)["phase"] for name in "az"] == ["Inqueue", "Pending"]
+
+
 def test_the_more_important_group_comes_to_the_gate_first(cluster: Any) -> None:
     """Both would fit the quota alone; priority goes before age."""
     cluster.put(

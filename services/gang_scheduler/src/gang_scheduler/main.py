@@ -22,6 +22,7 @@ async def build(settings: Settings, context: Context) -> Parts:
             backfill=settings.backfill,
             gang_eviction=settings.gang_eviction,
             strict_fifo=settings.strict_fifo,
+            fifo=settings.fifo,
             load=LoadPolicy.of(settings.load_arguments()),
             kernels=kernels,
         ),

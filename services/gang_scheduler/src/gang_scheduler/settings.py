@@ -17,6 +17,7 @@ class Settings(ServiceSettings):
     backfill: bool = True
     gang_eviction: str = "whole"
     strict_fifo: bool = False
+    fifo: bool = False
     scheduler_names: str = ""
     """Whose pods are placed, by their ``schedulerName``, as ``tidegate,volcano``; empty for all names that manifests of the
     field have."""

@@ -15,7 +15,12 @@ async def build(settings: Settings, context: Context) -> Parts:
     """The parts of the service."""
     kueue = KueuePolicy.of(json.loads(settings.kueue))
     policy = QueuePolicy(
-        settings.overcommit or None, settings.queueing, settings.strict_fifo, settings.fair_sharing, kueue
+        settings.overcommit or None,
+        settings.queueing,
+        settings.strict_fifo,
+        settings.fair_sharing,
+        settings.fifo,
+        kueue,
     )
     decider = Decider(ROLE, lambda: QueueCore(policy), context.workplace(settings.holder))
     return Parts(tasks={"decider": decider.run()}, ready=(decider.ready,))

@@ -16,4 +16,5 @@ class Settings(ServiceSettings):
     queueing: str = "proportion"
     strict_fifo: bool = False
     fair_sharing: bool = False
+    fifo: bool = False
     kueue: str = "{}"

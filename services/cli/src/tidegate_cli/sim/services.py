@@ -56,12 +56,14 @@ class Policy:
             queueing=queueing,
             strict_fifo=policy.get("ordering") == "strict-fifo",
             fair=policy.get("ordering") == "fair",
+            fifo=policy.get("ordering") == "fifo",
             kueue=KueuePolicy.of(policy.get("kueue") or {}),
         )
         scheduling: Manifest = {
             "placement": str(policy.get("placement", "binpack")),
             "gang_eviction": str(policy.get("gangEviction", "whole")),
             "strict_fifo": queues.strict_fifo,
+            "fifo": queues.fifo,
             "load": LoadPolicy.of(policy.get("loadAware")),
             **{name: bool(policy.get(name, True)) for name in ("preemption", "reclaim", "backfill")},
         }

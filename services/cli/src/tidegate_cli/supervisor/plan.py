@@ -103,8 +103,11 @@ def _own_flags(name: str, settings: UpSettings) -> dict[str, str]:
             "webhook-host": "0.0.0.0",
             "webhook-port": str(urlsplit(settings.webhook_url).port or 443),
         }
-    if name == "gang_scheduler" and (names := settings.scheduler_names or ("" if settings.local else "tidegate")):
-        return {"scheduler-names": names}
+    if name == "gang_scheduler":
+        names = settings.scheduler_names or ("" if settings.local else "tidegate")
+        # Where this machine is the only node nothing is gained by waiting until it is less busy with other things.
+        alone = settings.local and settings.local_node and not settings.sim_nodes
+        return {**({"scheduler-names": names} if names else {}), **({"load-aware": "false"} if alone else {})}
     if name == "cluster_gateway":
         return {
             "sim-nodes": str(settings.sim_nodes),

@@ -58,6 +58,9 @@ class SchedulerCore:
     strict_fifo: bool = False
     """Whether nobody passes the head of any queue."""
 
+    fifo: bool = False
+    """Whether those of a queue are served by age, whatever their priority."""
+
     load: LoadPolicy = field(default_factory=LoadPolicy)
     kernels: Kernels = no_kernel
     """Compiled code for what vectors are slow at, with the same results; made by the shell, which has threads."""
@@ -101,6 +104,7 @@ class SchedulerCore:
     def __post_init__(self) -> None:
         self.cluster = Cluster(self.schedulers, Placement(self.placement), self.load)
         self.cluster.room.ledger.all_strict = self.strict_fifo
+        self.cluster.room.ledger.by_age = self.fifo
         self.cluster.room.views.kernels = self.kernels
         self.claims = Claims(self.cluster)
         self.desk = ReservationDesk(self.cluster)
@@ -190,6 +194,7 @@ class SchedulerCore:
         times = [self.limits.next, self.desk.deadline(), self._reports.deadline()]
         if self.line.waits():
             times.append(self.cluster.room.table.load.next_expiry())
+            times.append(self.cluster.cooldowns.next_end(self.claims.now))
         if self.backfill:
             times.append(self.claims.now if self._again else self.heads.next_due(self.claims.now))
         return min((time for time in times if time is not None), default=None)

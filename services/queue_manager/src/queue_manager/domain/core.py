@@ -52,7 +52,7 @@ class QueueCore:
         self._quotas = QuotaRegister()
         self._demand = Demand()
         self._supply = Supply()
-        self._waiting = WaitingGroups(self._tree_of, self._demand, self._policy.factor_milli)
+        self._waiting = WaitingGroups(self._tree_of, self._demand, self._policy.factor_milli, self._policy.fifo)
         self._shares = TreeShares(self._tree, QueueRule(self._policy))
         self._quota_shares = TreeShares(self._quotas.tree, QuotaRule(self._policy.strict_fifo))
         half_life_ms = self._policy.kueue.half_life_ms

@@ -18,7 +18,8 @@ which then have little to do, share as they do by default.
 class QueuePolicy:
     """The choices. ``queueing`` names the rule of shares; ``overcommit`` is the factor of the enqueue gate, such as
     ``"1.2"``, None for no gate; ``strict_fifo`` lets nobody pass the head of any queue; ``fair`` orders the work of
-    ClusterQueues by the shares of their queues and cohorts; ``kueue`` is what Kueue's Configuration chooses.
+    ClusterQueues by the shares of their queues and cohorts; ``fifo`` lets groups come to the gate by age, whatever their
+    priority (ClusterQueues have their own ``queueingStrategy``); ``kueue`` is what Kueue's Configuration chooses.
 
     Raises ValueError for a rule or a factor that there is not.
     """
@@ -27,6 +28,7 @@ class QueuePolicy:
     queueing: str = "proportion"
     strict_fifo: bool = False
     fair: bool = False
+    fifo: bool = False
     kueue: KueuePolicy = field(default_factory=KueuePolicy)
 
     def __post_init__(self) -> None:

@@ -22,7 +22,7 @@ PATIENCE_MS = 300_000
 """So long somebody waits at the head before room is reserved for it."""
 
 Place = tuple[int, int, str, str, Unit]
-"""The order in a queue: priority, minima before surplus, age, name."""
+"""The order in a queue: priority (0 for all where age alone counts), minima before surplus, age, name."""
 
 
 @dataclass(slots=True)

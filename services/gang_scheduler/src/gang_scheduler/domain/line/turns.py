@@ -1,5 +1,7 @@
 """One pass over those who wait: the queues take turns, and in each the gangs by priority, minima before surplus, age, name.
 
+Where that is chosen, queues are served first in, first out: priority then counts for evictions only.
+
 After every success the queue's share is looked at anew, so the most entitled queue is always served next. A gang that
 cannot be placed does not stop those behind it, except in a strict queue.
 """
@@ -131,13 +133,16 @@ class Pass:
         if stage is None:
             return
         group = turn.groups[0]
-        if turn.alone:
-            priority, created = next(iter(group.pending.values())).order[:2]
-        else:
-            priority, created = -max(item.priority(self.cluster.classes) for item in turn.groups), group.created
-        place = (priority, stage, created, group.name, turn.unit)
+        created = next(iter(group.pending.values())).order[1] if turn.alone else group.created
+        rank = 0 if self.cluster.room.ledger.by_age else -self._priority(turn)
+        place = (rank, stage, created, group.name, turn.unit)
         line = self._lines.setdefault(group.queue, [])
         heapq.heappush(line, (place, turn))
+
+    def _priority(self, turn: Turn) -> int:
+        if turn.alone:
+            return -next(iter(turn.groups[0].pending.values())).order[0]
+        return max(group.priority(self.cluster.classes) for group in turn.groups)
 
     def _stage(self, turn: Turn) -> int | None:
         if turn.alone:
@@ -168,7 +173,7 @@ class Pass:
             return
         if place[1] == MINIMUM and turn.block is not None and _for_room(turn.block) and not turn.steps:
             self.evictor.reserved = [claim for unit, claim in self.claims.reservations.items() if unit not in passed]
-            self._make_room(turn, -place[0])
+            self._make_room(turn, self._priority(turn))
         self._mention_reservations(turn, passed)
         self._mention_limit(turn)
         if unstarted and self.cluster.room.ledger.strict(queue) and not (turn.block and turn.block.hopeless):

@@ -19,6 +19,9 @@ if TYPE_CHECKING:
 
 TASK_SPEC = "volcano.sh/task-spec"
 
+NOMINATED = "nominatedNodeName"
+"""Where in its status a pod is told for which node it waits."""
+
 
 class Standing(IntEnum):
     """What a member is to its gang."""
@@ -89,15 +92,21 @@ class PodRecord:
         """The task of its job that it belongs to."""
         return self.pod.annotations.get(TASK_SPEC) or self.pod.labels.get(TASK_SPEC) or ""
 
+    @property
+    def nominated(self) -> str:
+        """The node for which it waits, "" for none."""
+        return str(self.pod.status.get(NOMINATED) or "")
+
     def tenant(self) -> Tenant:
         """The pod as the books of devices know it."""
         return Tenant(self.key, self.shape.devices, self.given, bool(self.node), self.order)
 
     def newcomer(self) -> Newcomer:
         """The pod as the books of load know it."""
-        return Newcomer(self.key, self.form.shape, self._bound_at() if self.node and not self.assumed else None)
+        return Newcomer(self.key, self.form.shape, self.bound_at() if self.node and not self.assumed else None)
 
-    def _bound_at(self) -> int:
+    def bound_at(self) -> int:
+        """When it got its node, in milliseconds since the epoch."""
         conditions = self.pod.status.get("conditions") or ()
         found = [one.get("lastTransitionTime") for one in conditions if one.get("type") == "PodScheduled"]
         try:

@@ -40,6 +40,9 @@ class QueueLedger:
     all_strict: bool = False
     """Whether every queue is strict, whatever it says."""
 
+    by_age: bool = False
+    """Whether those of a queue are served by age, whatever their priority."""
+
     created: dict[str, str] = field(default_factory=dict)
     used: dict[str, Amounts] = field(default_factory=dict)
     supply: Amounts = field(default_factory=dict)

@@ -34,7 +34,7 @@ GROWTH, OFTEN, LONGEST = 4, 32, 200
 """It looks again when the pods have become more, or fewer, by a quarter of themselves or of the room that was left, the latter
 not below one in OFTEN of themselves; at the latest by LONGEST. Prices that are old when little is left do much harm."""
 
-MIXED = 64.0
+MIXED = 80.0
 """How much the mixture counts against all single kinds together."""
 
 _DEAREST = 1 << 36

@@ -22,13 +22,15 @@ _stamp = lru_cache(maxsize=4)(rfc3339)
 class WaitingGroups:
     """Judges waiting groups, each only when something that it depends on has changed."""
 
-    def __init__(self, tree_of: Callable[[str], QueueTree], demand: Demand, factor_milli: int) -> None:
-        self._tree_of = tree_of
+    def __init__(
+        self, tree_of: Callable[[str], QueueTree], demand: Demand, factor_milli: int, by_age: bool = False
+    ) -> None:
         self._demand = demand
         self._factor_milli = factor_milli
         self._gate = Gate(tree_of, demand, self._quotas_of, self.is_let_in)
         self._quotas: dict[str, dict[Key, Quota]] = {}
         self._priorities: dict[str, int] = {}
+        self._order = gate_order(tree_of, {} if by_age else self._priorities)
         self._waiting: dict[Key, None] = {}
         self._recheck: dict[Key, None] = {}
         self._assumed: dict[Key, None] = {}
@@ -102,7 +104,7 @@ class WaitingGroups:
         groups = [self._demand.groups[key] for key in due if key in self._waiting and key not in self._assumed]
         room = self._room(supply)
         decisions = []
-        for group in sorted(groups, key=gate_order(self._tree_of, self._priorities)):
+        for group in sorted(groups, key=self._order):
             if group.key in in_flight:
                 continue
             hold = self._gate.judge(group, room)
@@ -148,9 +150,8 @@ class WaitingGroups:
         group = self._demand.groups.get(key)
         if group is None:
             return unknown(key.name)
-        order = gate_order(self._tree_of, self._priorities)
         waiting = (self._demand.groups[other] for other in self._waiting if other not in self._assumed)
-        line = sorted((other for other in waiting if other.queue == group.queue), key=order)
+        line = sorted((other for other in waiting if other.queue == group.queue), key=self._order)
         hold = self._gate.judge(group, self._room(supply)) if group in line else None
         answer = gate_answer(group, hold, line, self._gate.minimum(group))
         return answer | {"quotas": quota_lines(self._quotas_of(key.namespace))}

@@ -1,0 +1,34 @@
+"""What each service is told when the system is started on one machine."""
+
+from pathlib import Path
+
+import pytest
+
+from tidegate_cli.supervisor.plan import Ports, UpSettings, service_program
+
+
+def flags(name: str, **asked: object) -> dict[str, str]:
+    settings = UpSettings(data_dir=Path("data"), **asked)
+    words = service_program(name, settings, 4222, "secret", Ports(1, 2)).command[3:]
+    return {flag.removeprefix("--"): value for flag, value in zip(words[::2], words[1::2], strict=True)}
+
+
+@pytest.mark.parametrize(
+    ("asked", "heeded"),
+    [({}, False), ({"sim_nodes": 10}, True), ({"local_node": False, "sim_nodes": 10}, True)],
+)
+def test_how_busy_nodes_are_matters_where_there_is_more_than_one(asked: dict[str, object], heeded: bool) -> None:
+    assert ("load-aware" not in flags("gang_scheduler", **asked)) is heeded
+
+
+def test_with_a_kubeconfig_the_services_drive_that_cluster_and_take_their_own_pods_alone() -> None:
+    asked = {"kubeconfig": Path("/etc/kube"), "context": "lab", "webhook_url": "https://10.0.0.5:9443"}
+
+    gateway, scheduler, admission = (
+        flags(name, **asked) for name in ("cluster_gateway", "gang_scheduler", "admission")
+    )
+
+    assert (gateway["driver"], gateway["kubeconfig"], gateway["kube-context"]) == ("kubernetes", "/etc/kube", "lab")
+    assert scheduler["scheduler-names"] == "tidegate"
+    assert "load-aware" not in scheduler
+    assert (admission["webhook-url"], admission["webhook-port"]) == ("https://10.0.0.5:9443", "9443")
