@@ -225,7 +225,7 @@ class Evictor:
         places = {r.key: (r.pod.uid, names[step.slot]) for step in steps for r in step.records}
         victims = tuple(record for lot in found for record in lot.records)
         awaited = {record.key: record.pod.uid for record in victims}
-        devices = tuple(device for step in steps for grant in step.grants for device in grant.devices)
+        devices = tuple(device for step in steps for device in step.devices)
         claim = Claim(unit, Basis.PROMISE, places, awaited, devices=devices)
         for record in victims:
             record.evicting = True
