@@ -17,6 +17,7 @@ from gang_scheduler.domain.dra.claim_status import allocation_of
 from gang_scheduler.domain.dra.requests import (
     CLAIM,
     MOST_USERS,
+    Share,
     Wanted,
     claim_names,
     holding_of,
@@ -47,6 +48,12 @@ class Grant(NamedTuple):
         holding = holding_of(self.allocation)
         return holding.devices if holding is not None else ()
 
+    @property
+    def shares(self) -> tuple[Share, ...]:
+        """What it gets that is no fact yet, of devices that it shares."""
+        holding = holding_of(self.allocation)
+        return holding.shares if holding is not None else ()
+
 
 @dataclass(slots=True)
 class _Fit:
@@ -64,6 +71,9 @@ class ClaimBook(ClaimHoldings):
 
     _kept: frozenset[DeviceId] = frozenset()
     """Devices that are kept for somebody, free or not yet."""
+
+    _kept_parts: dict[tuple[DeviceId, str], int] = field(default_factory=dict)
+    """How much of which capacity of devices that are shared is kept."""
 
     _fits: dict[int, _Fit] = field(default_factory=dict)
 
@@ -96,9 +106,18 @@ class ClaimBook(ClaimHoldings):
                     del self._trial[key]
                     self._renew(key)
 
-    def keep(self, devices: frozenset[DeviceId]) -> None:
-        """Keep these devices for somebody, instead of those that were kept before."""
-        changed, self._kept = self._kept ^ devices, devices
+    def keep(self, devices: frozenset[DeviceId], shares: Iterable[Share] = ()) -> None:
+        """Keep these devices, and these parts of others, for somebody, instead of those that were kept before.
+
+        Parts are kept in full while those who are to leave still have theirs: until then nobody else gets any of them.
+        """
+        parts: dict[tuple[DeviceId, str], int] = {}
+        for device, taken in shares:
+            for name, amount in taken:
+                parts[device, name] = parts.get((device, name), 0) + amount
+        changed = {device for device, _ in dict(parts.items() ^ self._kept_parts.items())}
+        changed |= self._kept ^ devices
+        self._kept, self._kept_parts = devices, parts
         for device in sorted(changed):
             self.pools.note(device)
 
@@ -210,7 +229,10 @@ class ClaimBook(ClaimHoldings):
         def taken(device: DeviceId) -> bool:
             return device in users or device in kept
 
-        return Allocator(pools.on(slot), pools.classes, taken, pools.left, pools.sharers, pools.drawn)
+        drawn = pools.drawn
+        if self._kept_parts:
+            drawn = {**drawn, **{part: drawn.get(part, 0) + kept for part, kept in self._kept_parts.items()}}
+        return Allocator(pools.on(slot), pools.classes, taken, pools.left, pools.sharers, drawn)
 
     def _wanted(self, text: str) -> Wanted:
         if text.startswith(OWN):

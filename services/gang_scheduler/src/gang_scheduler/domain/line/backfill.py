@@ -196,7 +196,8 @@ class Backfill:
             earliest = max(times, default=until)
             waits_for = {r.key: r.pod.uid for r in awaited}
             devices = tuple(device for step in steps for device in step.devices)
-            return Claim(unit, Basis.RESERVATION, places, waits_for, until, earliest, devices)
+            shares = tuple(share for step in steps for share in step.shares)
+            return Claim(unit, Basis.RESERVATION, places, waits_for, until, earliest, devices, shares)
         finally:
             gone.undo()
 

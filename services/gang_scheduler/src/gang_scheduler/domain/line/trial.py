@@ -6,6 +6,7 @@ from typing import NamedTuple
 
 from gang_scheduler.domain.devices.allotments import Allotment
 from gang_scheduler.domain.dra.claim_book import Grant
+from gang_scheduler.domain.dra.requests import Share
 from gang_scheduler.domain.dra.slices import DeviceId
 from gang_scheduler.domain.nodes.room import Room
 from gang_scheduler.domain.pods.pod_record import PodRecord
@@ -33,6 +34,11 @@ class Step(NamedTuple):
     def devices(self) -> tuple[DeviceId, ...]:
         """The devices that their resource claims get."""
         return tuple(device for grant in self.grants for device in grant.devices)
+
+    @property
+    def shares(self) -> tuple[Share, ...]:
+        """What these get of devices that are shared."""
+        return tuple(share for grant in self.grants for share in grant.shares)
 
 
 @dataclass(slots=True)
