@@ -27,6 +27,48 @@ def test_with_preemption_off_priority_waits(new_toy: Any, policy: Any) -> None:
     assert toy.evicted == []
 
 
+def test_who_was_bound_of_late_is_spared_until_its_cooldown_is_over(toy: Any) -> None:
+    toy.node("n", cpu=1)
+    toy.pods("low", cpu=1, priority=1, annotations={"volcano.sh/cooldown-time": "10m"})
+    toy.settle()
+    assert toy.where("low") == "n"
+    toy.pods("high", cpu=1, priority=9)
+    toy.settle()
+    assert toy.evicted == []
+    start = toy.now
+    while not toy.evicted:
+        toy.now = toy.core.deadline()
+        toy.settle()
+    assert toy.now == start + 600_000
+    assert toy.evicted == ["low"]
+
+
+@pytest.mark.parametrize(
+    "marks", [{"labels": {"volcano.sh/cooldown-time": "1h"}}, {"annotations": {"volcano.sh/cooldown-time": "long"}}]
+)
+def test_a_cooldown_is_read_from_a_label_too_and_what_is_none_spares_nobody(toy: Any, marks: Any) -> None:
+    toy.node("n", cpu=1)
+    toy.pods("low", cpu=1, priority=1, **marks)
+    toy.settle()
+    toy.pods("high", cpu=1, priority=9)
+    toy.settle()
+    assert toy.evicted == ([] if "labels" in marks else ["low"])
+
+
+@pytest.mark.parametrize("fixed", [False, True])
+def test_what_its_elastic_quota_may_not_take_back_is_not_evicted_in_it_either(toy: Any, fixed: bool) -> None:
+    quota = "quota.scheduling.koordinator.sh/"
+    toy.queues = {"default": {}, "quota/a": {"deserved": {"cpu": 2}, "fixed": {"cpu": 2000}}}
+    toy.node("n", cpu=1)
+    labels = {quota + "name": "a"} | ({quota + "preemptible": "false"} if fixed else {})
+    toy.pods("low", cpu=1, priority=1, labels=labels)
+    toy.settle()
+    assert toy.where("low") == "n"
+    toy.pods("high", cpu=1, priority=9, labels=labels)
+    toy.settle()
+    assert toy.evicted == ([] if fixed else ["low"])
+
+
 def test_free_room_is_taken_before_anybody_goes(toy: Any) -> None:
     toy.node("a", cpu=1)
     toy.node("b", cpu=1)

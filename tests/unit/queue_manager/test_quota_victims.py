@@ -3,6 +3,7 @@
 import json
 from typing import Any
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -258,6 +259,29 @@ def assert_within_quota(cluster: Any) -> None:
 
 def _nonzero(usage: dict[str, dict[Any, int]]) -> dict[str, dict[Any, int]]:
     return {name: {place: amount for place, amount in used.items() if amount} for name, used in usage.items()}
+
+
+@pytest.mark.parametrize("fair", [False, True])
+def test_the_last_to_get_quota_is_the_first_to_give_it_back(cluster_of: Any, fair: bool) -> None:
+    """As in Kueue: not the youngest, but who has held its quota for the shortest time; a restart does not change that."""
+    cluster = cluster_of(QueuePolicy(queueing="cohort", fair=fair))
+    for name in "ab":
+        put_queue(cluster, name, 2, "team", preemption={"reclaimWithinCohort": "Any"})
+    put_pod(cluster, "first", 3, "b")
+    run(cluster, "first")
+    for name, amount in (("old", 3), ("young", 1)):
+        cluster.now += 60_000
+        put_pod(cluster, name, amount, "b")
+        cluster.settle()
+    assert holds(cluster, "young") and not holds(cluster, "old")
+    cluster.bind("young")
+    cluster.now += 60_000
+    cluster.remove("Pod", "first")
+    run(cluster, "old")
+    cluster.restart()
+    put_pod(cluster, "new", 1, "a")
+    cluster.settle()
+    assert set(revoked(cluster)) == {"old"}
 
 
 def test_of_equals_the_first_by_name_goes(cluster_of: Any) -> None:

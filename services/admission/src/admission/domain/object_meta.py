@@ -10,7 +10,9 @@ from kube import Key, Object, is_namespaced
 
 NameRule = Callable[[str, str], Iterable[FieldError]]
 
-MARKS = frozenset(f"tidegate.dev/{name}" for name in ("admission", "reservation", "revoked", "quota-of", "workload-of"))
+MARKS = frozenset(
+    f"tidegate.dev/{name}" for name in ("admission", "reservation", "quota-since", "revoked", "quota-of", "workload-of")
+)
 """Annotations by which it is known what holds quota. Only the system gives them: who copies an object gets no quota by that."""
 ANNOTATIONS = MapOf(TEXT, without=MARKS)
 METADATA = fields(

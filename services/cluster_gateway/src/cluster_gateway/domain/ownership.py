@@ -49,7 +49,9 @@ _STATUS_OF_OTHERS = frozenset(
 )
 """Of whatever job_controller makes, the status is another's."""
 
-_QUOTA_MARKS = tuple(f"metadata.annotations.tidegate.dev/{name}" for name in ("admission", "reservation", "revoked"))
+_QUOTA_MARKS = tuple(
+    f"metadata.annotations.tidegate.dev/{name}" for name in ("admission", "reservation", "quota-since", "revoked")
+)
 _COUNTS = ("running", "succeeded", "failed")
 _CONDITION, _PHASE = "conditions.", "phase."
 

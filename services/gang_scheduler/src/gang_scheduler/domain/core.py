@@ -194,6 +194,7 @@ class SchedulerCore:
         times = [self.limits.next, self.desk.deadline(), self._reports.deadline()]
         if self.line.waits():
             times.append(self.cluster.room.table.load.next_expiry())
+            times.append(self.cluster.cooldowns.next_end(self.claims.now))
         if self.backfill:
             times.append(self.claims.now if self._again else self.heads.next_due(self.claims.now))
         return min((time for time in times if time is not None), default=None)

@@ -1,7 +1,7 @@
 """Those who wait and would take room from others: when they should ask again although no room came free.
 
 Who found nobody to evict waits for more than room: for somebody less important in its queue, for another share of its
-queue, for a budget, for a reservation to end, for pods that begin to leave, whose room may be enough with what others have
+queue, for a budget, for a reservation or a cooldown to end, for pods that begin to leave, whose room may be enough with what others have
 beside it, and who is too large for every node for other nodes.
 """
 
@@ -51,6 +51,7 @@ class Askers:
         # What an owner of a reservation leaves goes back to the reservation, until that is over.
         anything = self.cluster.budgets.changed or self.cluster.departing or self._reservations != reserved.version
         self._reservations = reserved.version
+        anything = self.cluster.cooldowns.ended(ledger.now) or anything
         for queue, units in self._by_queue.items():
             changed = self.shares_changed or queue in ledger.released
             if units and (anything or (changed and ledger.has_due(queue))):

@@ -185,7 +185,7 @@ class Evictor:
         for queue, taken in self._stale.items():
             same = self._held[queue]
             for holding in taken:
-                left = holding_of(holding.groups)
+                left = holding_of(holding.groups, self.cluster)
                 same[same.index(holding) : same.index(holding) + 1] = [left] if left.movable else []
         self._stale.clear()
         return self._held

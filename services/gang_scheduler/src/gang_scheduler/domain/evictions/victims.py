@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 
 from gang_scheduler.domain.cluster import Cluster
+from gang_scheduler.domain.gangs.gang_terms import FIXED
 from gang_scheduler.domain.gangs.groups import Group
 from gang_scheduler.domain.line.waiting_line import Unit
 from gang_scheduler.domain.pods.pod_record import LIVE, PodRecord, Standing
@@ -75,18 +76,18 @@ def holdings(cluster: Cluster) -> dict[str, list[Holding]]:
             continue
         done.add(unit)
         parts = [group] if len(unit) == 1 else [cluster.groups[gang] for gang in unit if gang in cluster.groups]
-        holding = holding_of(parts)
+        holding = holding_of(parts, cluster)
         if holding.movable and (holding.whole or holding.spare):
             found.setdefault(group.queue, []).append(holding)
     return found
 
 
-def holding_of(groups: list[Group]) -> Holding:
+def holding_of(groups: list[Group], cluster: Cluster) -> Holding:
     """What the ``groups`` have, all of which started together."""
-    holding = Holding(groups)
+    holding, cooldowns, now = Holding(groups), cluster.cooldowns, cluster.room.ledger.now
     for group in groups:
         staying = [r for r in group.members.values() if r.standing in _PLACED and not r.evicting]
-        movable = [r for r in staying if r.slot >= 0 and not is_spared(r)]
+        movable = [r for r in staying if r.slot >= 0 and not is_spared(r) and not cooldowns.spares(r, now)]
         holding.movable += movable
         holding.whole = holding.whole and len(movable) == len(staying)
     if len(groups) == 1 and groups[0].terms is not None and not groups[0].terms.sub_groups:
@@ -109,6 +110,9 @@ def _count_spare(holding: Holding, group: Group) -> None:
 def is_spared(record: PodRecord) -> bool:
     """Whether a pod is never evicted, whoever asks."""
     if not record.ours or record.assumed or record.evicting:
+        return True
+    # What is charged to the part of an elastic quota that is not taken back says so itself.
+    if record.group.queue.endswith(FIXED):
         return True
     if record.key.namespace == SYSTEM_NAMESPACE or record.form.priority >= SYSTEM_PRIORITY:
         return True

@@ -13,6 +13,7 @@ from gang_scheduler.domain.nodes.load_policy import LoadPolicy
 from gang_scheduler.domain.nodes.node_load import NodeLoad
 from gang_scheduler.domain.nodes.node_table import NodeTable
 from gang_scheduler.domain.nodes.room import Room
+from gang_scheduler.domain.pods.cooldowns import Cooldowns, has_cooldown
 from gang_scheduler.domain.pods.pod_gangs import PodGangs
 from gang_scheduler.domain.pods.pod_record import FINISHED, PodRecord, Standing, standing_of
 from gang_scheduler.domain.pods.pod_shape import PodForm, ResourceRows, ShapeCatalog
@@ -46,6 +47,7 @@ class PodBooks(PodGangs):
     """Whether pods with a node began to leave since this was cleared: their room counts for whoever takes the rest from others."""
 
     claimants: Claimants = field(default_factory=Claimants)
+    cooldowns: Cooldowns = field(default_factory=Cooldowns)
 
     def __post_init__(self) -> None:
         resources = ResourceRows()
@@ -136,12 +138,15 @@ class PodBooks(PodGangs):
         self.join(records, gang)
         if own_claims:
             self._renew_claims(records[0])
+        if has_cooldown(first):
+            self.cooldowns.come(records)
         for record in records if bound else ():
             self.count(record)
 
     def _remove(self, record: PodRecord) -> None:
         del self.pods[record.key]
         self.claimants.go(record)
+        self.cooldowns.go(record)
         self.bind(record, "")
         self.count(record)
         self.part(record)
@@ -218,6 +223,8 @@ class PodBooks(PodGangs):
             if not record.shape.terms.empty:
                 self._reform(record)
         self._renew_devices(record, old)
+        if has_cooldown(record.pod) or has_cooldown(old):
+            self.cooldowns.come([record])
         if record.pod.annotations.get(ALLOCATED) != old.annotations.get(ALLOCATED):
             self._renew_reservation(record)
         if record.pod.annotations.get(ADMISSION) != old.annotations.get(ADMISSION):

@@ -103,9 +103,10 @@ class PodRecord:
 
     def newcomer(self) -> Newcomer:
         """The pod as the books of load know it."""
-        return Newcomer(self.key, self.form.shape, self._bound_at() if self.node and not self.assumed else None)
+        return Newcomer(self.key, self.form.shape, self.bound_at() if self.node and not self.assumed else None)
 
-    def _bound_at(self) -> int:
+    def bound_at(self) -> int:
+        """When it got its node, in milliseconds since the epoch."""
         conditions = self.pod.status.get("conditions") or ()
         found = [one.get("lastTransitionTime") for one in conditions if one.get("type") == "PodScheduled"]
         try:

@@ -43,7 +43,8 @@ from queue_manager.domain.workloads.workload_decisions import (
 from queue_manager.domain.workloads.workload_report import WorkloadReport
 from queue_manager.domain.workloads.workload_sources import WorkloadSources
 
-Chosen = tuple[dict[str, str], tuple[SetGrant, ...]]
+Chosen = tuple[dict[str, str], tuple[SetGrant, ...], int]
+"""Flavors, parts, and the second since the epoch in which they are given: it is written down with them."""
 Grant = tuple[Admission, Manifest, str]
 """What is given, the change of annotations that says so, and the sentence."""
 
@@ -239,7 +240,7 @@ class Cohorts:
 
     def _admit(self, workload: Workload, queue: str, verdict: Verdict, now: int) -> Decision:
         """Give it its quota; it may start at once unless admission checks have to agree first."""
-        admission, patch, message = self._grant(workload, queue, verdict)
+        admission, patch, message = self._grant(workload, queue, verdict, now)
         self.gate.keep(workload.key, verdict.podsets(workload.shape), verdict.flavors)
         self.books.grant(workload.key, admission)
         checks = self.books.queues[queue].checks_of(flavor for flavor, _ in admission.usage)
@@ -247,12 +248,13 @@ class Cohorts:
             return reserved(workload, admission, checks, now)
         return admitted(workload, patch, message, now)
 
-    def _grant(self, workload: Workload, queue: str, verdict: Verdict) -> Grant:
+    def _grant(self, workload: Workload, queue: str, verdict: Verdict, now: int) -> Grant:
         """What a workload is given, the change of its annotations, and the sentence; one for all who are alike."""
+        like = (verdict.flavors, verdict.sets, now // 1000)
         shape, item = workload.shape, self.sources.items.get(workload.key)
         alike = workload.key.kind != JOB and workload.let_in
         known = self._grants.get((queue, shape)) if alike else None
-        found = known[1] if known is not None and known[0] == (verdict.flavors, verdict.sets) else None
+        found = known[1] if known is not None and known[0] == like else None
         if found is None:
             admission = admission_of(verdict, shape, self.books.queues[queue], self.books.flavors)
             chosen = ", ".join(f"{name} of flavor {flavor}" for name, flavor in sorted(admission.flavors.items()))
@@ -260,11 +262,11 @@ class Cohorts:
             count = sum(part.size for part in admission.sets)
             if shape.sets and count < workload.size:
                 message += f", for {count} of {counted(workload.size, 'pod')}"
-            found = (admission, grant_patch(workload, item, admission), message)
+            found = (admission, grant_patch(workload, item, admission, now), message)
             if alike:
                 if len(self._grants) >= _KEPT:
                     self._grants.clear()
-                self._grants[queue, shape] = ((verdict.flavors, verdict.sets), found)
+                self._grants[queue, shape] = (like, found)
         return found
 
     def _words(self, names: Iterable[str], now: int, busy: AbstractSet[Key]) -> Iterator[Decision]:

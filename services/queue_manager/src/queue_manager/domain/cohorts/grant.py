@@ -16,6 +16,9 @@ ADMISSION = "tidegate.dev/admission"
 RESERVATION = "tidegate.dev/reservation"
 """The annotation in place of ADMISSION while quota is held and checks have not been answered: no pod may start yet."""
 
+SINCE = "tidegate.dev/quota-since"
+"""The annotation that says when the quota was given that a workload holds, RFC 3339: the youngest give theirs back first."""
+
 
 class SetGrant(NamedTuple):
     """What one pod set was given: how many of its pods, and of which flavor each resource, how much for all of them."""

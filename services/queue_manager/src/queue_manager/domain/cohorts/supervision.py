@@ -152,7 +152,7 @@ class Supervision:
             yield from held_back(workload, Verdict(Mode.FIT, reason=WaitReason.CHECKS, message=message), now)
             return
         del self._checked[key]
-        patch = grant_patch(workload, self.sources.items.get(key), admission)
+        patch = grant_patch(workload, self.sources.items.get(key), admission, now)
         self.books.assumed[key] = admission
         message = f"ClusterQueue {admission.cluster_queue}: the admission checks agree"
         yield admitted(workload, patch, message, now)

@@ -82,7 +82,7 @@ class VictimSearch:
         reclaims = not self._only_own() or all(self._may_reclaim_at(place) for place in self._short)
         own, others = list(self._own()), list(self._others()) if reclaims else []
         candidates = sorted(own + others, key=lambda one: one.workload.order[2:])
-        candidates.sort(key=_since, reverse=True)
+        candidates.sort(key=_age, reverse=True)
         candidates.sort(key=lambda one: one.order)
         if not candidates:
             return []
@@ -279,12 +279,13 @@ class VictimSearch:
         candidate.put_back()
         return agrees(own, before, after)
 
-    def _fair_order(self, candidate: Candidate) -> tuple[bool, int, int, str]:
+    def _fair_order(self, candidate: Candidate) -> tuple[bool, int, int, tuple[str, str]]:
         top = candidate.top
         share = child_of(top, candidate.node).share() if top is not None else self.node.share()
-        return candidate.leaving, share, -candidate.workload.shape.priority, _since(candidate)
+        return candidate.leaving, share, -candidate.workload.shape.priority, _age(candidate)
 
 
-def _since(candidate: Candidate) -> str:
-    """The youngest go first; of those of one age the first by name, as Kueue has it."""
-    return candidate.workload.order[1]
+def _age(candidate: Candidate) -> tuple[str, str]:
+    """Who was given its quota last goes first, then the youngest; of those of one age the first by name, as Kueue has it."""
+    workload = candidate.workload
+    return workload.since or workload.order[1], workload.order[1]

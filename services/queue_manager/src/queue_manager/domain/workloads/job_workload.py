@@ -7,7 +7,7 @@ from typing import Any
 from kube import Key, Manifest, Object
 from kube.pods import has_condition
 from queue_manager.domain.cohorts.account import FREE, WORKLOAD, Account
-from queue_manager.domain.cohorts.grant import RESERVATION, Admission, SetGrant, read_admission
+from queue_manager.domain.cohorts.grant import RESERVATION, SINCE, Admission, SetGrant, read_admission
 from queue_manager.domain.gates.members import GROUP, LOCAL_QUEUE, group_named_by
 from queue_manager.domain.rooms.podset import merged, podset_of
 from queue_manager.domain.workloads.work_parts import WorkPart, make_part, read_parts
@@ -74,6 +74,7 @@ def read_job(item: Object, priorities: Mapping[str, int], account: Account = FRE
         over=over,
         deleting=item.deleting,
         admission=admission,
+        since=item.annotations.get(SINCE, ""),
         told=told_of(item.status, waits_for_checks),
         let_in=not waits_for_checks,
         account=account,
@@ -163,6 +164,7 @@ def read_own(item: Object, priorities: Mapping[str, int], account: Account, shap
         over=has_condition(status, "Finished"),
         deleting=item.deleting,
         admission=admission,
+        since=annotations.get(SINCE, ""),
         told=told_of(status, waits_for_checks),
         let_in=not waits_for_checks,
         account=account,

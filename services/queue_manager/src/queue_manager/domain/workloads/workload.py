@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 from kube import Key, Manifest, Object
 from kube.pods import is_finished
 from queue_manager.domain.cohorts.account import FREE, Account
-from queue_manager.domain.cohorts.grant import RESERVATION, Admission, read_admission
+from queue_manager.domain.cohorts.grant import RESERVATION, SINCE, Admission, read_admission
 from queue_manager.domain.gates.groups import ADMITTED, COMPLETED, PENDING, read_group
 from queue_manager.domain.gates.members import GROUP, LOCAL_QUEUE
 from queue_manager.domain.rooms.podset import PodSet, merged, podset_of
@@ -84,6 +84,8 @@ class Workload(NamedTuple):
     running: bool = False
     deleting: bool = False
     admission: Admission | None = None
+    since: str = ""
+    """When it was given what it holds, RFC 3339."""
     revoked: bool = False
     told: tuple[str, str] | None = None
     let_in: bool = True
@@ -121,6 +123,7 @@ def read_pod(pod: Object, requests: Amounts, priorities: Mapping[str, int], acco
         running=bound,
         deleting=pod.deleting,
         admission=admission,
+        since=pod.annotations.get(SINCE, ""),
         revoked=REVOKED in pod.annotations,
         told=told_of(pod.status, RESERVATION in pod.annotations),
         let_in=RESERVATION not in pod.annotations,
@@ -167,6 +170,7 @@ def read_pod_group(
         running=group.phase not in ("", PENDING),
         deleting=item.deleting,
         admission=read_admission(item.annotations),
+        since=item.annotations.get(SINCE, ""),
         revoked=REVOKED in item.annotations,
         told=group.told,
         let_in=RESERVATION not in item.annotations,

@@ -3,10 +3,10 @@
 import json
 from collections.abc import Iterator, Sequence
 
-from kube import Decision, Manifest, Mutation, Object, Verb
+from kube import Decision, Manifest, Mutation, Object, Verb, rfc3339
 from kube.words import counted
 from queue_manager.domain.cohorts.flavor_choice import Verdict, WaitReason
-from queue_manager.domain.cohorts.grant import ADMISSION, RESERVATION, Admission
+from queue_manager.domain.cohorts.grant import ADMISSION, RESERVATION, SINCE, Admission
 from queue_manager.domain.gates.groups import ADMITTED, INQUEUE, PENDING
 from queue_manager.domain.gates.members import LOCAL_QUEUE
 from queue_manager.domain.gates.waiting import condition
@@ -23,11 +23,16 @@ GROWN = "WorkloadGrown"
 REQUEUED_WORDS = ("Requeued", "its quota was taken back; it waits for quota again")
 
 
-def grant_patch(workload: Workload, item: Object | None, admission: Admission) -> Manifest:
-    """What makes a workload start with its quota. A Job runs with as many pods as there is quota for."""
+def grant_patch(workload: Workload, item: Object | None, admission: Admission, now: int) -> Manifest:
+    """What makes a workload start with its quota, given ``now`` unless it was reserved before.
+
+    A Job runs with as many pods as there is quota for.
+    """
     text = admission.text()
     annotations: Manifest = {ADMISSION: text}
-    if not workload.let_in:
+    if workload.let_in:
+        annotations[SINCE] = rfc3339(now)
+    else:
         annotations[RESERVATION] = None
     if workload.key.kind != JOB or item is None:
         return {"metadata": {"annotations": annotations}}
@@ -42,13 +47,13 @@ def grant_patch(workload: Workload, item: Object | None, admission: Admission) -
     return {"metadata": {"annotations": annotations}, "spec": spec}
 
 
-def reservation_patch(admission: Admission) -> Manifest:
-    """What makes a workload hold quota without starting."""
-    return {"metadata": {"annotations": {RESERVATION: admission.text()}}}
+def reservation_patch(admission: Admission, now: int) -> Manifest:
+    """What makes a workload hold quota from ``now`` on without starting."""
+    return {"metadata": {"annotations": {RESERVATION: admission.text(), SINCE: rfc3339(now)}}}
 
 
 def _withdrawal(workload: Workload, item: Object | None) -> Manifest:
-    annotations: Manifest = {ADMISSION: None, REVOKED: None}
+    annotations: Manifest = {ADMISSION: None, REVOKED: None, SINCE: None}
     if not workload.let_in:
         annotations[RESERVATION] = None
     if workload.key.kind != JOB or item is None:
@@ -86,7 +91,7 @@ def reserved(workload: Workload, admission: Admission, checks: Sequence[str], no
     elif workload.told is not None:
         status["conditions"].append(condition(RESERVED, "True", "QuotaReserved", "", now))
     mutations = (
-        Mutation(Verb.PATCH, workload.key, workload.uid, patch=reservation_patch(admission)),
+        Mutation(Verb.PATCH, workload.key, workload.uid, patch=reservation_patch(admission, now)),
         Mutation(Verb.STATUS, workload.key, workload.uid, patch=status),
     )
     return Decision(QUOTA_RESERVED, workload.key, workload.uid, str(WaitReason.CHECKS), message, mutations)
