@@ -171,3 +171,46 @@ def test_devices_that_come_free_one_by_one_are_kept_for_whom_they_were_freed(new
     toy.settle()
     assert (toy.where("high"), toy.where("other")) == ("n", "")
     assert sorted(toy.evicted) == ["a", "b"]
+
+
+@pytest.mark.parametrize("patient", [True, False])
+def test_devices_are_reserved_for_a_head_that_waits_only_for_them(full: Any, patient: bool) -> None:
+    """As those of equal priority leave one by one, whoever asks for less must not take what the head waits for."""
+    claim(full, "two", ask(count=2))
+    pod(full, "head", "two", priority=1)
+    full.settle()
+    full.now += (6 if patient else 1) * 60_000
+    full.settle()
+    claim(full, "one", ask())
+    pod(full, "small", "one", priority=1)
+    full.settle()
+    full.gone("low")
+    full.settle()
+    assert full.where("small") == ("" if patient else "n")
+    assert not patient or "room is reserved for head" in full.message("small")
+    full.gone("mid")
+    full.settle()
+    assert full.where("head") == ("n" if patient else "")
+    assert full.evicted == []
+
+
+def test_a_head_that_asks_for_more_devices_than_there_are_keeps_nobody_behind_it_waiting(full: Any) -> None:
+    claim(full, "three", ask(count=3))
+    pod(full, "vain", "three", priority=1)
+    full.settle()
+    claim(full, "two", ask(count=2))
+    pod(full, "head", "two", priority=1)
+    full.settle()
+    full.now += 6 * 60_000
+    claim(full, "one", ask())
+    pod(full, "small", "one", priority=1)
+    full.settle()
+    full.gone("low")
+    full.settle()
+    assert (full.where("small"), full.where("vain")) == ("", "")
+    full.gone("mid")
+    full.settle()
+    assert full.where("head") == "n"
+    devices_on(full, "n", *(gpu(f"g{number}") for number in range(6)))
+    full.settle()
+    assert (full.where("small"), full.where("vain")) == ("n", "n")

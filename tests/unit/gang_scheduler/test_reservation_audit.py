@@ -139,3 +139,63 @@ def test_an_owner_may_take_more_than_an_aligned_reservation_has_and_its_status_s
         "Scheduled",
         "Ready",
     ]
+
+
+def test_a_reservation_holds_cpus_of_its_owners_own_as_its_template_asks(toy: Any) -> None:
+    """Eight CPUs on four cores: four of them, as whole cores, are reserved."""
+    pinned = {"koordinator.sh/qosClass": "LSR"}
+    detail = [{"id": cpu, "core": cpu % 4, "socket": 0, "node": 0} for cpu in range(8)]
+    told = {"node.koordinator.sh/cpu-topology": json.dumps({"detail": detail})}
+    topology = {"apiVersion": "topology.node.k8s.io/v1alpha1", "kind": "NodeResourceTopology"}
+    toy.put({**topology, "metadata": {"name": "n1", "annotations": told}})
+    toy.node("n1", cpu=8)
+    spec = {"resource-spec": {"requiredCPUBindPolicy": "FullPCPUs"}}
+    asked = {f"scheduling.koordinator.sh/{name}": json.dumps(value) for name, value in spec.items()}
+    template = {
+        "metadata": {"labels": pinned, "annotations": asked},
+        "spec": {"containers": [{"resources": {"requests": {"cpu": 4}}}]},
+    }
+    toy.put(
+        {
+            "apiVersion": "scheduling.koordinator.sh/v1alpha1",
+            "kind": "Reservation",
+            "metadata": {"name": "r"},
+            "spec": {"template": template, "owners": [{"labelSelector": {"matchLabels": A}}], "allocateOnce": False},
+        }
+    )
+    toy.settle()
+    toy.pods("other", 3, requests={"cpu": 2}, labels=pinned, annotations=asked)
+    toy.settle()
+    assert len(toy.bound("other")) == 2
+    toy.pods("mine", 2, requests={"cpu": 2}, labels=pinned | A, annotations=asked)
+    toy.settle()
+    assert [used(toy, name) for name in toy.bound("mine")] == ["r", "r"]
+    sets = [toy.place_of(name)["cpuset"] for name in (*toy.bound("other"), *toy.bound("mine"))]
+    assert sorted(sets) == ["0,4", "1,5", "2,6", "3,7"]
+
+
+def test_every_toleration_and_name_in_an_affinity_has_to_fit(toy: Any) -> None:
+    toy.node("n1", cpu=8)
+    taints = [{"key": "a", "effect": "NoSchedule"}, {"key": "b", "effect": "PreferNoSchedule"}]
+    toy.reservation("r", cpu=2, allocateOnce=False, taints=taints)
+    toy.reservation("s", cpu=2, allocateOnce=False)
+    toy.settle()
+    wishes = {
+        "other-key": {"name": "r", "tolerations": [{"key": "c", "operator": "Exists"}]},
+        "equal": {"name": "r", "tolerations": [{"key": "a", "operator": "Equal", "value": ""}]},
+        "by-term": {
+            "requiredDuringSchedulingIgnoredDuringExecution": {
+                "reservationSelectorTerms": [
+                    {"matchFields": [{"key": "metadata.name", "operator": "In", "values": ["s"]}]}
+                ]
+            }
+        },
+        "nowhere": {"name": "t"},
+    }
+    for name, wish in wishes.items():
+        marks = {"scheduling.koordinator.sh/reservation-affinity": json.dumps(wish)}
+        toy.pods(name, cpu=1, labels=A, annotations=marks)
+    toy.settle()
+    assert {name: used(toy, name) for name in wishes} == {"other-key": "", "equal": "r", "by-term": "s", "nowhere": ""}
+    assert toy.bound() == ["by-term", "equal"]
+    assert "reservation t is not there" in toy.message("nowhere")

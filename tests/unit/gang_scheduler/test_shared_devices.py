@@ -205,3 +205,24 @@ def test_a_device_that_many_nodes_reach_may_stay_with_the_first_node(node: Any, 
     selected = node.store.get(Key(CLAIM, "default", "p0")).status["allocation"].get("nodeSelector")
     field = {"key": "metadata.name", "operator": "In", "values": ["n1"]}
     assert selected == ({"nodeSelectorTerms": [{"matchFields": [field]}]} if binds else None)
+
+
+def test_parts_that_come_free_one_by_one_are_kept_for_whom_they_were_freed(new_toy: Any) -> None:
+    """Somebody less important waits for a part, too: it must not take the first one that comes free."""
+    toy = new_toy(lingering=True)
+    toy.node("n1", cpu=8)
+    toy.put(dra("DeviceClass", "nic", {"selectors": []}), slice_with(nic("d0", 10)))
+    for name in ("a", "b"):
+        claimant(toy, name, asking(5))
+    toy.put(dra("ResourceClaim", "high", {"devices": asking(10)}), dra("ResourceClaim", "low", {"devices": asking(5)}))
+    for name, priority in (("high", 5), ("low", 0)):
+        toy.pods(name, cpu=1, priority=priority, resourceClaims=[{"name": "c", "resourceClaimName": name}])
+    toy.settle()
+    assert sorted(toy.evicted) == ["a", "b"]
+    toy.gone("a")
+    toy.settle()
+    assert (toy.where("high"), toy.where("low")) == ("", "")
+    toy.gone("b")
+    toy.settle()
+    assert (toy.where("high"), toy.where("low")) == ("n1", "")
+    assert sorted(toy.evicted) == ["a", "b"]

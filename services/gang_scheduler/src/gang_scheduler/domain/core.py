@@ -34,7 +34,7 @@ from gang_scheduler.domain.reservations.reservation_desk import Rank, Reservatio
 from gang_scheduler.domain.score.scoring import Placement
 from kube import Decision, Event, Key, Manifest, Outcome
 
-FOR_ROOM = (Reason.NOT_ENOUGH_RESOURCES, Reason.NO_DOMAIN, Reason.QUEUE_CAPABILITY)
+FOR_ROOM = (Reason.NOT_ENOUGH_RESOURCES, Reason.NO_DOMAIN, Reason.QUEUE_CAPABILITY, Reason.DEVICES_MISSING)
 """The reasons for which somebody at the head of a queue gets room reserved after a while."""
 
 SERVED = frozenset({"tidegate", "volcano", "", "default-scheduler", "koord-scheduler"})

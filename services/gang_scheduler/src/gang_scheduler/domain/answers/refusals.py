@@ -63,7 +63,11 @@ class Refusals:
         placed = sum(1 for record in records if record.slot >= 0)
         report = self._report(failed)
         self.trial.rollback(mark)
-        return self._words(records, who, failed, placed, report, wake)
+        block = self._words(records, who, failed, placed, report, wake)
+        if report.reason is Reason.DEVICES_MISSING and not self.room.claim_book.possible(failed.shape):
+            # Nobody's leaving helps: room is neither made nor reserved for it.
+            return block._replace(hopeless=True)
+        return block
 
     def _words(
         self, records: Sequence[PodRecord], who: str, failed: PodRecord, placed: int, report: NodeReport, wake: Wake

@@ -6,19 +6,18 @@ pods of one template are alike. All others are part of it by name.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
-from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
 import numpy as np
 
 from gang_scheduler.domain.dra.allocator import Allocator, Chosen
+from gang_scheduler.domain.dra.claim_holdings import ClaimHoldings
 from gang_scheduler.domain.dra.claim_status import allocation_of
-from gang_scheduler.domain.dra.device_pools import DevicePools
 from gang_scheduler.domain.dra.requests import (
     CLAIM,
     MOST_USERS,
-    Holding,
+    Share,
     Wanted,
     claim_names,
     holding_of,
@@ -26,10 +25,9 @@ from gang_scheduler.domain.dra.requests import (
     wanted,
 )
 from gang_scheduler.domain.dra.slices import DeviceId, text_of
-from gang_scheduler.domain.nodes.node_table import NodeTable
 from gang_scheduler.domain.nodes.vectors import Mask
 from gang_scheduler.domain.pods.pod_shape import PodShape
-from kube import Event, Key, Manifest, Object
+from kube import Key, Manifest, Object
 
 MISSING, NAMED, OWN = "missing:", "claim:", "asks:"
 
@@ -50,6 +48,12 @@ class Grant(NamedTuple):
         holding = holding_of(self.allocation)
         return holding.devices if holding is not None else ()
 
+    @property
+    def shares(self) -> tuple[Share, ...]:
+        """What it gets that is no fact yet, of devices that it shares."""
+        holding = holding_of(self.allocation)
+        return holding.shares if holding is not None else ()
+
 
 @dataclass(slots=True)
 class _Fit:
@@ -62,75 +66,20 @@ class _Fit:
 
 
 @dataclass(slots=True)
-class ClaimBook:
-    """``trial`` is what placements on trial gave to claims, and to which pod they did."""
-
-    table: NodeTable
-    pools: DevicePools = field(init=False)
-    claims: dict[Key, Object] = field(default_factory=dict)
-    releasing: set[Key] = field(default_factory=set)
-    """Claims that are being taken from those who have ended: nobody gets them until that is a fact."""
-
-    _trial: dict[Key, tuple[Key, Manifest]] = field(default_factory=dict)
-    _trial_users: dict[Key, dict[str, Manifest]] = field(default_factory=dict)
-    _assumed: dict[Key, list[Manifest]] = field(default_factory=dict)
-    """The changes of status that are on their way."""
-
-    _absent: set[str] = field(default_factory=set)
-    """The uids of pods that are taken for gone."""
+class ClaimBook(ClaimHoldings):
+    """What claims have, and what they would get on which node."""
 
     _kept: frozenset[DeviceId] = frozenset()
     """Devices that are kept for somebody, free or not yet."""
 
-    _held: dict[Key, Holding] = field(default_factory=dict)
+    _kept_parts: dict[tuple[DeviceId, str], int] = field(default_factory=dict)
+    """How much of which capacity of devices that are shared is kept."""
+
     _fits: dict[int, _Fit] = field(default_factory=dict)
-    _named_version: int = 0
-
-    def __post_init__(self) -> None:
-        self.pools = DevicePools(self.table)
-
-    def fold_claim(self, event: Event) -> None:
-        """A claim came, changed or went."""
-        if event.new is None:
-            self.claims.pop(event.key, None)
-        else:
-            self.claims[event.key] = event.new
-        self._renew(event.key)
-
-    def rebuild(self, other: "ClaimBook") -> None:
-        """Let an empty book read what this one knows of claims."""
-        for claim in self.claims.values():
-            other.fold_claim(Event(None, claim))
-        for key, patches in self._assumed.items():
-            for patch in patches:
-                other.assume(key, patch)
 
     def text_of(self, pod: Object) -> tuple[str, ...]:
         """The claims of a pod as part of its shape."""
         return tuple(self._text(pod, name, claim) for name, claim in claim_names(pod))
-
-    def keys_of(self, pod: Object) -> tuple[Key, ...]:
-        """The claims of a pod, whether they are there or not; those that have no name yet are left out."""
-        return tuple(Key(CLAIM, pod.namespace, name) for _, name in claim_names(pod) if name)
-
-    def assume(self, key: Key, patch: Manifest) -> None:
-        """A decision on its way gives devices to a claim, reserves what it has for one more pod, or takes them back."""
-        if "allocation" in patch and patch["allocation"] is None:
-            self.releasing.add(key)
-        self._assumed.setdefault(key, []).append(patch)
-        self._renew(key)
-
-    def unassume(self, key: Key, patch: Manifest) -> None:
-        """The decision came to its end: the facts say what there is now."""
-        self.releasing.discard(key)
-        left = [one for one in self._assumed.pop(key, ()) if one is not patch]
-        if left:
-            self._assumed[key] = left
-        self._renew(key)
-
-    def busy(self, key: Key) -> bool:
-        """Whether a decision about the claim is on its way."""
-        return key in self._assumed
 
     def place(self, pods: Iterable[Object], shape: PodShape, slot: int) -> None:
         """Pods are put on a node on trial: their claims get devices there. The caller knows that they fit."""
@@ -157,29 +106,20 @@ class ClaimBook:
                     del self._trial[key]
                     self._renew(key)
 
-    def leave(self, pods: Iterable[Object]) -> None:
-        """These pods are taken for gone: what is reserved for nobody else comes free."""
-        for pod in pods:
-            self._absent.add(pod.uid)
-            for key in self.keys_of(pod):
-                self._renew(key)
+    def keep(self, devices: frozenset[DeviceId], shares: Iterable[Share] = ()) -> None:
+        """Keep these devices, and these parts of others, for somebody, instead of those that were kept before.
 
-    def come_back(self, pods: Iterable[Object]) -> None:
-        """These pods are there again, and have what they had."""
-        for pod in pods:
-            self._absent.discard(pod.uid)
-            for key in self.keys_of(pod):
-                self._renew(key)
-
-    def keep(self, devices: frozenset[DeviceId]) -> None:
-        """Keep these devices for somebody, instead of those that were kept before."""
-        changed, self._kept = self._kept ^ devices, devices
+        Parts are kept in full while those who are to leave still have theirs: until then nobody else gets any of them.
+        """
+        parts: dict[tuple[DeviceId, str], int] = {}
+        for device, taken in shares:
+            for name, amount in taken:
+                parts[device, name] = parts.get((device, name), 0) + amount
+        changed = {device for device, _ in dict(parts.items() ^ self._kept_parts.items())}
+        changed |= self._kept ^ devices
+        self._kept, self._kept_parts = devices, parts
         for device in sorted(changed):
             self.pools.note(device)
-
-    def reserved_for(self, uids: AbstractSet[str]) -> bool:
-        """Whether any claim is reserved for one of these pods, gone or not."""
-        return any(str(user.get("uid")) in uids for claim in self.claims.values() for user in users_of(claim))
 
     def grants(self, pod: Object) -> tuple[Grant, ...]:
         """What the decision that binds the pod has to do to its claims."""
@@ -200,6 +140,18 @@ class ClaimBook:
             return
         fit = self._fit(shape)
         yield f"do not have the devices for the pod's resource claims{f': {fit.why}' if fit.why else ''}", fit.mask
+
+    def possible(self, shape: PodShape) -> bool:
+        """Whether some node would do if nobody had any device; claims that are not there, or have theirs, may yet change."""
+        asked = []
+        for text in shape.resource_claims:
+            key = _key(text)
+            if text.startswith(MISSING) or (key is not None and (key not in self.claims or self._holding(key))):
+                return True
+            asked.append(self._wanted(text))
+        slots = np.flatnonzero(self.table.exists).tolist()
+        empty = (Allocator(self.pools.on(slot), self.pools.classes, _nobodys, self.pools.total) for slot in slots)
+        return any(search.allocate(asked) is not None for search in empty)
 
     def waits_for(self, shape: PodShape) -> str:
         """Why no node would do; "" where one might."""
@@ -231,42 +183,6 @@ class ClaimBook:
     def _claims(self, pod: Object, shape: PodShape) -> Iterator[tuple[Key, str]]:
         for (_, name), text in zip(claim_names(pod), shape.resource_claims, strict=True):
             yield Key(CLAIM, pod.namespace, name), text
-
-    def _holding(self, key: Key) -> Holding | None:
-        return holding_of(self._allocation(key))
-
-    def _allocation(self, key: Key) -> Manifest | None:
-        """What a claim has, be it a fact or not yet."""
-        trial = self._trial.get(key)
-        if trial is not None:
-            return trial[1]
-        if self._absent and self._deserted(key):
-            return None
-        for patch in self._assumed.get(key, ()):
-            if patch.get("allocation"):
-                allocation: Manifest = patch["allocation"]
-                return allocation
-        claim = self.claims.get(key)
-        return claim.status.get("allocation") if claim is not None else None
-
-    def _deserted(self, key: Key) -> bool:
-        """Whether all for whom a claim is reserved are taken for gone."""
-        claim = self.claims.get(key)
-        facts = users_of(claim) if claim is not None else []
-        coming = [user for patch in self._assumed.get(key, ()) for user in patch.get("reservedFor") or ()]
-        users = [*facts, *coming, *self._trial_users.get(key, {}).values()]
-        return bool(users) and all(str(user.get("uid")) in self._absent for user in users)
-
-    def _renew(self, key: Key) -> None:
-        """Let the pools know what a claim has now."""
-        before, now = self._held.pop(key, None), self._holding(key)
-        if before != now or now is None:
-            self._named_version += 1
-        if before is not None:
-            self.pools.hold(before, -1)
-        if now is not None:
-            self._held[key] = now
-            self.pools.hold(now, 1)
 
     def _fit(self, shape: PodShape) -> _Fit:
         named = any(text.startswith(NAMED) for text in shape.resource_claims)
@@ -313,7 +229,10 @@ class ClaimBook:
         def taken(device: DeviceId) -> bool:
             return device in users or device in kept
 
-        return Allocator(pools.on(slot), pools.classes, taken, pools.left, pools.sharers, pools.drawn)
+        drawn = pools.drawn
+        if self._kept_parts:
+            drawn = {**drawn, **{part: drawn.get(part, 0) + kept for part, kept in self._kept_parts.items()}}
+        return Allocator(pools.on(slot), pools.classes, taken, pools.left, pools.sharers, drawn)
 
     def _wanted(self, text: str) -> Wanted:
         if text.startswith(OWN):
@@ -321,6 +240,11 @@ class ClaimBook:
         key = _key(text)
         assert key is not None
         return wanted(text_of(self.claims[key].spec.get("devices")))
+
+
+def _nobodys(_: DeviceId) -> bool:
+    """No device is taken."""
+    return False
 
 
 def _key(text: str) -> Key | None:

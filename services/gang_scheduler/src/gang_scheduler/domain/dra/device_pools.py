@@ -35,6 +35,7 @@ class DevicePools:
     """How much of a capacity of it these are, by full name."""
 
     left: dict[Counter, int] = field(default_factory=dict)
+    total: dict[Counter, int] = field(default_factory=dict)
     changes: ChangeLog = field(default_factory=ChangeLog)
     version: int = 0
     _slices: dict[Key, Slice] = field(default_factory=dict)
@@ -98,7 +99,7 @@ class DevicePools:
             self.note(device)
 
     def overdrawn(self) -> Iterator[str]:
-        """Devices of which more is given away than there is, for tests."""
+        """Devices of which more is given away than there is: those who wait for some of it have to wait for others."""
         for device, users in self.users.items():
             if users > 1:
                 yield f"device {device.name} of pool {device.pool} is allocated to {users} claims"
@@ -107,6 +108,10 @@ class DevicePools:
             capacity = known.capacities.get(name) if known is not None else None
             if capacity is not None and amount > capacity.amount:
                 yield f"{told(amount)} of {name} of device {device.name} are given away, it has {told(capacity.amount)}"
+
+        for (driver, pool, name), amount in self.left.items():
+            if amount < 0:
+                yield f"{told(-amount)} of counter {name} of pool {pool} of {driver} are given away that it has not"
 
     def _draw_counters(self, device: DeviceId, sign: int) -> None:
         known = self._known.get(device)
@@ -134,6 +139,7 @@ class DevicePools:
                 self.left[one.driver, one.pool, counter] = amount
             for device in one.devices:
                 self._known[device.id] = device
+        self.total = dict(self.left)
         for device in self._known.values():
             (self._by_node.setdefault(device.node, []) if device.node else self._reached).append(device)
             for name, amount in device.consumes:

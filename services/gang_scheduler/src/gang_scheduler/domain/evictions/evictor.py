@@ -225,8 +225,9 @@ class Evictor:
         places = {r.key: (r.pod.uid, names[step.slot]) for step in steps for r in step.records}
         victims = tuple(record for lot in found for record in lot.records)
         awaited = {record.key: record.pod.uid for record in victims}
-        devices = tuple(device for step in steps for grant in step.grants for device in grant.devices)
-        claim = Claim(unit, Basis.PROMISE, places, awaited, devices=devices)
+        devices = tuple(device for step in steps for device in step.devices)
+        shares = tuple(share for step in steps for share in step.shares)
+        claim = Claim(unit, Basis.PROMISE, places, awaited, devices=devices, shares=shares)
         for record in victims:
             record.evicting = True
             self._marked.append(record)

@@ -195,7 +195,9 @@ class Backfill:
                 until = max(times, default=self.now)
             earliest = max(times, default=until)
             waits_for = {r.key: r.pod.uid for r in awaited}
-            return Claim(unit, Basis.RESERVATION, places, waits_for, until, earliest)
+            devices = tuple(device for step in steps for device in step.devices)
+            shares = tuple(share for step in steps for share in step.shares)
+            return Claim(unit, Basis.RESERVATION, places, waits_for, until, earliest, devices, shares)
         finally:
             gone.undo()
 
@@ -277,11 +279,12 @@ class Backfill:
 
     def _needed(self, slots: set[int], taken: Sequence[PodRecord], gone: Departures) -> list[PodRecord]:
         """Who has to end so that what is placed now has its room: the last to end may stay where they fit beside it."""
-        table, needed = self.cluster.room.table, []
+        table, pools, needed = self.cluster.room.table, self.cluster.room.claim_book.pools, []
         for record in reversed(taken):
             slot = gone.slot_of(record)
             gone.put_back([record])
-            if slot in slots and (table.used[:, slot] > table.allocatable[:, slot]).any():
+            full = slot in slots and bool((table.used[:, slot] > table.allocatable[:, slot]).any())
+            if full or (record.claim_keys and any(pools.overdrawn())):
                 gone.take([record])
                 needed.append(record)
         return needed

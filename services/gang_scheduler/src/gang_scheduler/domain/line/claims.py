@@ -8,6 +8,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 
+from gang_scheduler.domain.dra.requests import Share
 from gang_scheduler.domain.dra.slices import DeviceId
 from gang_scheduler.domain.line.waiting_line import Unit
 from gang_scheduler.domain.pods.pod_books import PodBooks
@@ -45,6 +46,9 @@ class Claim:
 
     devices: tuple[DeviceId, ...] = ()
     """What its pods' own claims of devices will get."""
+
+    shares: tuple[Share, ...] = ()
+    """And what of devices that are shared."""
 
     ordered: bool = False
     """Whether the evictions that it rests on have become facts."""
@@ -214,12 +218,15 @@ class Claims:
             ledger.hold(queue, {name: amount for name, amount in amounts.items() if amount > 0})
 
     def _renew_devices(self) -> None:
-        kept = (
-            claim.devices
+        kept = [
+            claim
             for claim in self.all()
-            if claim.devices and claim.unit not in self._lifted and any(True for _ in self.waiting(claim))
-        )
-        self.books.room.claim_book.keep(frozenset(device for devices in kept for device in devices))
+            if (claim.devices or claim.shares)
+            and claim.unit not in self._lifted
+            and any(True for _ in self.waiting(claim))
+        ]
+        devices = frozenset(device for claim in kept for device in claim.devices)
+        self.books.room.claim_book.keep(devices, [share for claim in kept for share in claim.shares])
 
     def _renew_units(self, units: Iterable[Unit]) -> None:
         found = [index[unit] for unit in units for index in (self.promises, self.reservations) if unit in index]

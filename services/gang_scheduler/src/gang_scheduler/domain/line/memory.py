@@ -5,6 +5,7 @@ import json
 from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
 
+from gang_scheduler.domain.dra.requests import Share
 from gang_scheduler.domain.dra.slices import DeviceId
 from gang_scheduler.domain.gangs.gang_terms import GroupId
 from gang_scheduler.domain.line.backfill import Place
@@ -19,6 +20,8 @@ Since = Mapping[Unit, int]
 def written(claim: Claim) -> Manifest:
     """A claim as plain data."""
     more: Manifest = {"devices": [list(device) for device in claim.devices]} if claim.devices else {}
+    if claim.shares:
+        more["shares"] = [[list(device), [list(part) for part in taken]] for device, taken in claim.shares]
     if claim.earliest is not None:
         more["earliest"] = claim.earliest
     return {
@@ -41,6 +44,10 @@ def read(data: Mapping[str, Any]) -> Claim:
         data["until"],
         data.get("earliest"),
         tuple(DeviceId(*device) for device in data.get("devices") or ()),
+        tuple(
+            Share(DeviceId(*device), tuple((str(name), int(amount)) for name, amount in taken))
+            for device, taken in data.get("shares") or ()
+        ),
     )
 
 

@@ -6,6 +6,8 @@ from typing import NamedTuple
 
 from gang_scheduler.domain.devices.allotments import Allotment
 from gang_scheduler.domain.dra.claim_book import Grant
+from gang_scheduler.domain.dra.requests import Share
+from gang_scheduler.domain.dra.slices import DeviceId
 from gang_scheduler.domain.nodes.room import Room
 from gang_scheduler.domain.pods.pod_record import PodRecord
 from gang_scheduler.domain.storage.volume_claims import Choice
@@ -27,6 +29,16 @@ class Step(NamedTuple):
 
     grants: tuple[Grant, ...] = ()
     """What becomes of their resource claims."""
+
+    @property
+    def devices(self) -> tuple[DeviceId, ...]:
+        """The devices that their resource claims get."""
+        return tuple(device for grant in self.grants for device in grant.devices)
+
+    @property
+    def shares(self) -> tuple[Share, ...]:
+        """What these get of devices that are shared."""
+        return tuple(share for grant in self.grants for share in grant.shares)
 
 
 @dataclass(slots=True)

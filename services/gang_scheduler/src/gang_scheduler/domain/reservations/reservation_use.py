@@ -84,10 +84,10 @@ def _fits(room: Room, found: Reservation, record: PodRecord) -> bool:
 
 
 def _worth_telling(room: Room, record: PodRecord) -> Iterator[Reservation]:
-    """Those that the pod owns; where it asks for one, also the one that it names."""
+    """Those that the pod owns; where it names one, only that, whether the pod owns it or not."""
     wish = wish_of(record.pod)
     for name, found in sorted(room.reserved.by_name.items()):
-        if any(owner.owns(record.pod) for owner in found.terms.owners) or (wish.required and wish.name == name):
+        if wish.name == name if wish.name else any(owner.owns(record.pod) for owner in found.terms.owners):
             yield found
 
 
