@@ -61,9 +61,10 @@ def test_a_gang_with_a_decision_on_its_way_is_reported_after_its_outcome(toy: An
     toy.node("n", cpu=32)
     running_gang(toy, "g")
     toy.finish("g-0")
-    mine = frozenset({Key(GROUP, "default", "g")})
+    key = Key(GROUP, "default", "g")
     for at in (0, OLDEST_MS, 3 * OLDEST_MS):
-        assert names(toy.core.decide(toy.now + at, mine)) == []
+        assert names(toy.core.decide(toy.now + at, frozenset({key}))) == []
+    toy.core.settle(Outcome("d", "GangObserved", key, True))
     assert names(toy.core.decide(toy.now + 4 * OLDEST_MS, frozenset())) == ["GangObserved g"]
 
 

@@ -1,5 +1,6 @@
 """What a core has been given in one term: the facts, what other services decided, and its own decisions without outcome."""
 
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import aclosing, contextmanager
 
@@ -164,9 +165,10 @@ class Intake:
         self._measures.facts.inc()
         self.cause = entry.headers if TRACEPARENT in entry.headers else self.cause
         outcomes = relevant(folded.outcomes, self._role.service)
-        for outcome in outcomes:
-            if self.in_flight.settle(outcome, ticks()):
-                self._measures.outcomes.labels(outcome.name, str(outcome.applied).lower()).inc()
+        at = ticks()
+        settled = Counter((item.name, item.applied) for item in outcomes if self.in_flight.settle(item, at))
+        for (name, applied), count in settled.items():
+            self._measures.outcomes.labels(name, str(applied).lower()).inc(count)
         if folded.events:
             self._show(folded.events, folded.at_ms)
         with self.asking():

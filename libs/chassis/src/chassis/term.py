@@ -5,6 +5,7 @@ predecessor that still runs is refused by the bus. It ends with the first commit
 """
 
 import time
+from collections import Counter
 from collections.abc import Mapping
 
 from chassis.alarm import Alarm, ticks
@@ -93,8 +94,8 @@ class Term:
     async def _commit(self, decisions: list[Decision], private: bytes | None, now: int) -> None:
         intake, measures = self.intake, self._work.measures
         numbered = [(self._own.next_id(), decision) for decision in decisions]
-        for decision in decisions:
-            measures.decisions.labels(decision.name).inc()
+        for name, count in Counter(decision.name for decision in decisions).items():
+            measures.decisions.labels(name).inc(count)
         resting = intake.in_flight.resting()
         head = CommitHead(
             self.role.service, self._own.epoch, intake.fold.revision, now, dict(intake.heard), resting=resting

@@ -97,7 +97,9 @@ class SchedulerCore:
     _askers: Askers = field(init=False)
     _rules: EvictionRules = field(init=False)
     _remembered: bytes = b""
-    _withheld: dict[GroupId, None] = field(default_factory=dict)
+    _withheld: dict[Key, GroupId] = field(default_factory=dict)
+    """By subject of the decision on its way: the gangs that are looked at when it is settled."""
+
     _units: dict[GroupId, Unit] = field(default_factory=dict)
     _bundles: dict[GroupId, dict[Unit, None]] = field(default_factory=dict)
 
@@ -133,6 +135,8 @@ class SchedulerCore:
     def settle(self, outcome: Outcome) -> None:
         """Take back what was assumed and did not become a fact."""
         self._assumptions.settle(outcome)
+        if (gang := self._withheld.pop(outcome.subject, None)) is not None:
+            self.cluster.touch(gang, again=False)
 
     def decide(self, now: int, in_flight: AbstractSet[Key]) -> list[Decision]:
         """Place whoever can be placed, and tell the others why they wait."""
@@ -281,21 +285,17 @@ class SchedulerCore:
     def _take_touched(self, in_flight: AbstractSet[Key]) -> list[Group]:
         """The groups that changed, lined up; those with a decision on its way stay for later."""
         touched: list[Group] = []
-        withheld: dict[GroupId, None] = {}
-        for gang in self._withheld:
-            self.cluster.touched.setdefault(gang, False)
         for gang, again in self.cluster.touched.items():
             group = self.cluster.groups.get(gang)
             if again:
                 self._line_up(gang, group)
             if group is None:
                 continue
-            if in_flight and group.key in in_flight:
-                withheld[gang] = None
+            if in_flight and (key := group.key) in in_flight:
+                self._withheld[key] = gang
             else:
                 touched.append(group)
         self.cluster.touched.clear()
-        self._withheld = withheld
         return touched
 
     def _line_up(self, gang: GroupId, group: Group | None) -> None:

@@ -6,8 +6,8 @@ from itertools import groupby
 
 from gang_scheduler.domain.devices.allotments import allotment_of
 from gang_scheduler.domain.devices.device_needs import Traits, traits_of
-from gang_scheduler.domain.gangs.gang_terms import ADMISSION, group_of
-from gang_scheduler.domain.gangs.groups import Group
+from gang_scheduler.domain.gangs.gang_terms import ADMISSION, GroupId, group_of
+from gang_scheduler.domain.gangs.groups import Group, is_lone_pod
 from gang_scheduler.domain.line.run_time import RunTimes
 from gang_scheduler.domain.nodes.load_policy import LoadPolicy
 from gang_scheduler.domain.nodes.node_load import NodeLoad
@@ -84,7 +84,8 @@ class PodBooks(PodGangs):
         if coming:
             self._add(coming)
         if changing and self._goes_on(changing):
-            self._go_on(changing)
+            for members in [[one] for one in changing] if is_lone_pod([changing[0][0].group]) else [changing]:
+                self._go_on(members)
         else:
             for record, new in changing:
                 self._update(record, new)
@@ -115,7 +116,7 @@ class PodBooks(PodGangs):
         """Pods that are alike are there."""
         first = pods[0]
         gang, own_claims = group_of(first), "resourceClaims" in first.spec
-        if len(pods) > 1 and (gang.kind == "pod" or own_claims):
+        if len(pods) > 1 and own_claims:
             for pod in pods:
                 self._add([pod])
             return
@@ -135,7 +136,11 @@ class PodBooks(PodGangs):
             if bound:
                 self.bind(record, str(record.pod.spec["nodeName"]))
         self.pods.update((record.key, record) for record in records)
-        self.join(records, gang)
+        if gang.kind == "pod":
+            for record in records:
+                self.join([record], GroupId("pod", record.key.namespace, record.key.name))
+        else:
+            self.join(records, gang)
         if own_claims:
             self._renew_claims(records[0])
         if has_cooldown(first):
@@ -174,7 +179,7 @@ class PodBooks(PodGangs):
         self._stand(record, again=again)
 
     def _goes_on(self, changing: Sequence[tuple[PodRecord, Object]]) -> bool:
-        """Whether nothing but the statuses of pods of one gang changed, and that they have their nodes now."""
+        """Whether nothing but the statuses of pods of one gang, or each by itself, changed, and that they have their nodes now."""
         record, new = changing[0]
         old, group = record.pod, record.group
         return (
@@ -182,12 +187,12 @@ class PodBooks(PodGangs):
             and new.metadata is old.metadata
             and template_of(new.body) is template_of(old.body)
             and "resourceClaims" not in new.spec
-            and all(other.group is group for other, _ in changing)
+            and (is_lone_pod([group]) or all(other.group is group for other, _ in changing))
             and are_alike([other.pod for other, _ in changing])
         )
 
     def _go_on(self, changing: Sequence[tuple[PodRecord, Object]]) -> None:
-        """What ``_update`` comes to for such pods."""
+        """What ``_update`` comes to for such pods of one gang."""
         for record, new in changing:
             if record.assumed and record.reservation:
                 self.room.reserved.note(record.reservation)
