@@ -158,8 +158,8 @@ SUPPORT = (
     Support(
         "Reservation.scheduling.koordinator.sh",
         ("gang_scheduler",),
-        "placed like the pod of its template (`nodeName` included) where there is free room; holds it for its owners (any "
-        "of the list, all that one names), who use it first; `allocateOnce`, `allocatePolicy`, restricted options, `ttl`, "
+        "placed like the pod of its template (`nodeName` included) where there is free room; holds it and its host ports for its owners "
+        "(any of the list, all that one names), who use it first; `allocateOnce`, `allocatePolicy`, restricted options, `ttl`, "
         "`expires`, `unschedulable`, taints, order; resizing; on pods `reservation-affinity`, `exact-match-reservation`, "
         "`reservation-ignored`; `preAllocation` over running pods, with its policy. It is charged to no queue, evicts nobody and "
         "is evicted by nobody; a day after it is over it is deleted. Phases Pending, Waiting, Available, Succeeded, Failed "
@@ -173,7 +173,8 @@ SUPPORT = (
         "PodGroup.scheduling.volcano.sh",
         _GATE,
         "`minMember`, `minTaskMember`, sub-groups, queue, priority, network topology (by labels of zones and racks where there are no "
-        "HyperNodes); `minResources` at the gate; the annotations `task-topology-affinity`, `-anti-affinity`, `-task-order`; "
+        "HyperNodes), also by annotation (`network-topology-spec`, `network-topology-mode`, `-highest-tier`), on pods of gangs "
+        "without one, too; `minResources` at the gate; the annotations `task-topology-affinity`, `-anti-affinity`, `-task-order`; "
         "`tidegate.dev/placement` (`binpack` or `spread`; of its job, too), which goes before its queue's",
     ),
     Support(
@@ -295,6 +296,12 @@ SUPPORT = (
         "HyperNode.topology.volcano.sh",
         ("gang_scheduler",),
         "tiers; members by exact name, pattern and label; hard and soft topology of gangs and sub-gangs",
+    ),
+    Support(
+        "ClusterNetworkTopology.scheduling.koordinator.sh",
+        ("gang_scheduler",),
+        "the layers that labels of nodes make, for the annotation `network-topology-spec` of gangs (`MustGather`, `PreferGather`)",
+        "`network-topology-index`; its status",
     ),
     Support(
         "ResourceClaim.resource.k8s.io",

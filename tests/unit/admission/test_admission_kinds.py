@@ -13,11 +13,12 @@ API = {
     "CronJob": "batch.volcano.sh/v1alpha1", "Queue": "scheduling.volcano.sh/v1beta1", "Job": "batch/v1",
     "Deployment": "apps/v1", "StatefulSet": "apps/v1", "PodDisruptionBudget": "policy/v1", "Cohort": "kueue.x-k8s.io/v1beta2",
     "ElasticQuota": "scheduling.sigs.k8s.io/v1alpha1", "ClusterQueue": "kueue.x-k8s.io/v1beta2",
-    "LocalQueue": "kueue.x-k8s.io/v1beta2",
+    "LocalQueue": "kueue.x-k8s.io/v1beta2", "ClusterNetworkTopology": "scheduling.koordinator.sh/v1alpha1",
 }  # fmt: skip
 POD = {"spec": {"containers": [{"name": "c", "image": "busybox"}]}}
 ENDING = {"spec": {"restartPolicy": "Never", "containers": [{"name": "c", "image": "busybox"}]}}
 TASKS = {"tasks": [{"name": "w", "template": POD}]}
+BLOCK = {"topologyLayer": "Block", "labelKey": ["net.example.com/block"]}
 HOURLY = {"schedule": "@hourly", "jobTemplate": {"spec": TASKS}}
 ITSELF = {"exactMatch": {"name": "x"}}
 NO_SCHEDULES = (
@@ -72,6 +73,14 @@ def test_what_is_left_out_is_filled_in(gate: Any, kind: str, spec: dict[str, Any
         ("PodGroup", {"minResources": {"cpu": "x"}}, "spec.minResources.cpu"),
         ("HyperNode", {"members": [{"type": "Rack", "selector": ITSELF}]}, "spec.members[0].type"),
         ("HyperNode", {"members": [{"type": "HyperNode", "selector": ITSELF}]}, "spec.members[0].selector.exactMatch.name"),
+        ("ClusterNetworkTopology", {"networkTopologySpec": [BLOCK, BLOCK]}, "spec.networkTopologySpec[1].topologyLayer"),
+        ("ClusterNetworkTopology", {"networkTopologySpec": [{"labelKey": ["b"]}]}, "spec.networkTopologySpec[0].topologyLayer"),
+        (
+            "ClusterNetworkTopology",
+            {"networkTopologySpec": [{**BLOCK, "parentTopologyLayer": "Spine"}]},
+            "spec.networkTopologySpec[0].parentTopologyLayer",
+        ),
+        ("ClusterNetworkTopology", {"networkTopologySpec": [{"topologyLayer": "B"}]}, "spec.networkTopologySpec[0].labelKey"),
         ("JobFlow", {}, "spec.flows"),
         ("JobFlow", {"flows": [{"name": "a", "dependsOn": {"targets": ["b"]}}]}, "spec.flows[0].dependsOn.targets"),
         (

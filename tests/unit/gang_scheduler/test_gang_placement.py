@@ -255,3 +255,11 @@ def test_of_two_gangs_that_fit_one_at_a_time_the_second_holds_nothing(toy: Any) 
     toy.delete(*(toy.pod(f"a-{number}").key for number in range(3)))
     toy.settle()
     assert len(toy.bound("b")) == 3
+
+
+def test_the_pods_of_a_job_with_quota_are_told_about_the_job_by_its_name(toy: Any) -> None:
+    toy.node("n", cpu=4)
+    toy.pods("j-0", cpu=1, annotations={"tidegate.dev/quota-of": "Job/j/4"})
+    toy.settle()
+    assert "1 of the 4 pods that j needs at once is there" in toy.message("j-0")
+    assert toy.explain("Job", "j")["verdict"] == "Waiting"

@@ -3,8 +3,11 @@
 from typing import Any
 
 import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 
 from gang_scheduler.domain.nodes import vectors
+from gang_scheduler.domain.nodes.shape_view import ShapeView
 from kube import Key
 
 HOST = "kubernetes.io/hostname"
@@ -52,6 +55,30 @@ def test_the_name_decides_between_equals_also_when_other_nodes_are_gone(toy: Any
     toy.pods("p-2", cpu=1)
     toy.settle()
     assert toy.where("p-2") == "b"
+
+
+@given(st.lists(st.tuples(st.sampled_from(["come", "end", "shrink"]), st.integers(1, 4)), min_size=1, max_size=30))
+@settings(max_examples=30, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+def test_the_best_node_that_is_kept_is_the_one_that_would_be_found(new_toy: Any, steps: list[tuple[str, int]]) -> None:
+    toy = new_toy()
+    for number in range(5):
+        toy.node(f"n{number}", cpu=3 + number % 3)
+    toy.pods("first", cpu=1)
+    toy.settle()
+    for number, (what, amount) in enumerate(steps):
+        if what == "come":
+            toy.pods(f"p{number}", cpu=amount)
+        elif what == "end" and (running := sorted(toy.bound())):
+            toy.finish(running[number % len(running)])
+        else:
+            toy.node(f"n{amount}", cpu=amount)
+        toy.settle()
+        room = toy.core.cluster.room
+        for shape in list(room.foresight.census.counts):
+            view = room.views.of(shape)
+            fresh = ShapeView(shape, room.table, view.placement, room.foresight).sync()
+            assert view.best() == fresh.best() == view.best()
+            assert view.inside(room.table.exists).best() == fresh.best()
 
 
 def test_nodes_looked_at_part_by_part_are_chosen_like_all_at_once(

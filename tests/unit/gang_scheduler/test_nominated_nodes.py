@@ -62,3 +62,16 @@ def test_a_nominated_node_comes_before_a_better_one_if_it_fits(toy: Any) -> None
     nominate(toy, "not", "n1")
     toy.settle()
     assert (toy.where("fits"), toy.where("not")) == ("n2", "n2")
+
+
+def test_an_owner_of_a_reservation_goes_where_it_is_nominated_first(toy: Any) -> None:
+    toy.node("n1", cpu=4)
+    toy.reservation("r", cpu=2)
+    toy.settle()
+    toy.node("n2", cpu=8)
+    for name, node in (("here", "n1"), ("there", "n2")):
+        toy.pods(name, cpu=2, labels={"app": "a"})
+        nominate(toy, name, node)
+    toy.settle()
+    assert (toy.where("here"), toy.where("there")) == ("n1", "n2")
+    assert "reservation-allocated" in str(toy.pod("here").annotations)

@@ -204,6 +204,18 @@ def test_a_guarantee_larger_than_the_cluster_stops_only_those_who_need_that_reso
     assert toy.bound() == ["p-0", "v-0"]
 
 
+def test_no_more_is_kept_for_guarantees_than_the_capability_above_them_lets_be_used(toy: Any) -> None:
+    """Two teams are promised three each in a department that may have four; of those it uses one, three are kept."""
+    team = {"parent": "dept", "guarantee": {"cpu": 3}}
+    toy.queues = {"dept": {"capability": {"cpu": 4}}, "a": team, "b": team, "other": {}}
+    toy.node("n", cpu=8)
+    toy.pods("a", queue="a", cpu=1)
+    toy.pods("p", 8, queue="other", cpu=1)
+    toy.settle()
+    assert len(toy.bound("p")) == 4
+    assert "3 is guaranteed to other queues" in toy.message("p-7")
+
+
 def test_nothing_new_starts_in_a_closed_queue(toy: Any) -> None:
     toy.queues = {"q": {"open": False}}
     toy.node("n", cpu=4)

@@ -4,7 +4,7 @@ import json
 from dataclasses import dataclass, field
 from typing import Any
 
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 QUIET = settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
@@ -173,6 +173,20 @@ GROUPS = st.lists(st.tuples(st.integers(1, 4), st.integers(1, 4), st.sampled_fro
 
 @QUIET
 @given(nodes=NODES, held=HELD, groups=GROUPS, pods=PODS, order=st.permutations(range(3)))
+@example(  # A gang leaves two nodes for an owner of a reservation, which keeps to the one that it was promised.
+    nodes=[7, 2, 8],
+    held=[(4, "a", True, False), (4, "b", True, False), (5, "b", True, False)],
+    groups=[(1, 2, "b"), (1, 1, "b"), (3, 3, "c"), (4, 4, "c")],
+    pods=[("c", 3), ("b", 3), ("a", 5), ("b", 5), ("a", 5), ("a", 3), ("c", 1)],
+    order=[1, 0, 2],
+)
+@example(
+    nodes=[8, 4, 6],
+    held=[(6, "b", False, False), (3, "a", True, True), (6, "a", True, True), (4, "a", True, True)],
+    groups=[(1, 3, "b")],
+    pods=[("a", 2), ("b", 3), ("b", 5), ("b", 5), ("a", 2)],
+    order=[1, 0, 2],
+)
 def test_whatever_comes_in_whatever_order_nothing_is_given_out_twice(
     new_toy: Any, nodes: list[int], held: list[Any], groups: list[Any], pods: list[Any], order: list[int]
 ) -> None:

@@ -72,6 +72,15 @@ def test_the_share_is_that_of_the_resource_of_which_most_is_borrowed() -> None:
     assert tree.queues["b"].share() == 0
 
 
+def test_the_share_counts_what_the_parent_could_be_lent_of_flavors_that_only_others_have() -> None:
+    """Six of 8 + 16 cpus can come to ``low``: those of the flavor ``g`` are further up, and count as well."""
+    other = QuotaSpec((), {("g", "cpu"): 16})
+    queues = {"a": ("low", spec(2)), "b": ("low", spec(6)), "far": ("top", other)}
+    tree = tree_of(queues, {"low": ("top", spec(0))})
+    tree.queues["a"].take(CPU, 8)
+    assert tree.queues["a"].share() == 250 * PER_MILLE
+
+
 def test_weight_divides_the_share_and_weight_nothing_is_above_all_others() -> None:
     tree = tree_of({"a": ("all", spec(0, weight=2000)), "b": ("all", spec(0, weight=0)), "c": ("all", spec(10))})
     assert tree.queues["a"].share({CPU: 4}) == 200 * PER_MILLE

@@ -45,10 +45,10 @@ def reference(tree: QueueTree, request: dict[str, dict[str, int]], supply: dict[
             promised = max(queue.guarantee.get(res, 0), sum(least[child] for child in children))
             cap = queue.capability.get(res, 1 << 60)
             if res in queue.deserved:
-                least[name] = most[name] = max(promised, min(queue.deserved[res], cap))
+                least[name] = most[name] = min(max(promised, queue.deserved[res]), cap)
                 return
             wanted = request.get(name, {}).get(res, 0) + sum(most[child] for child in children)
-            least[name], most[name] = promised, max(promised, min(wanted, cap))
+            least[name], most[name] = min(promised, cap), min(max(promised, wanted), cap)
 
         claim(ROOT)
         result[ROOT][res] = min(supply.get(res, 0), tree.queues[ROOT].capability.get(res, 1 << 60))
@@ -113,6 +113,14 @@ def test_a_guarantee_below_lifts_the_parent() -> None:
     queues = [Queue("x"), Queue("y"), Queue("y1", parent="y", guarantee={"cpu": 7})]
     found = shares(queues, {"x": {"cpu": 90}, "y1": {"cpu": 1}}, {"cpu": 10})
     assert [found[name]["cpu"] for name in ("x", "y", "y1")] == [3, 7, 7]
+
+
+def test_guarantees_below_that_the_parent_s_capability_has_no_room_for_take_nothing_from_others() -> None:
+    """Sixteen are promised in a department that may have ten: the other ten are the other queue's."""
+    teams = [Queue(name, parent="y", guarantee={"cpu": 8}) for name in ("y1", "y2")]
+    queues = [Queue("x"), Queue("y", capability={"cpu": 10}), *teams]
+    found = shares(queues, {"x": {"cpu": 90}, "y1": {"cpu": 90}, "y2": {"cpu": 90}}, {"cpu": 20})
+    assert [found[name]["cpu"] for name in ("x", "y")] == [10, 10]
 
 
 def test_capability_bounds_a_share() -> None:

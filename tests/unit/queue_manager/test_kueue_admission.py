@@ -284,3 +284,17 @@ def test_the_overhead_of_a_runtime_class_is_part_of_the_quota_that_a_job_needs(
       - {{ref: LocalQueue/q, path: 'status.flavorsReservation[0].resources[0].total', equals: "{used}"}}
       - {{ref: LocalQueue/q, path: status.pendingWorkloads, equals: {waiting}}}
 """)
+
+
+def test_a_held_queue_takes_back_what_was_only_reserved(play: Any, one_line: Any) -> None:
+    held = one_line(CHECKED).replace("namespaceSelector", "stopPolicy: Hold, namespaceSelector")
+    reserved = "{ref: ClusterQueue/q, path: 'status.flavorsReservation[0].resources[0].total', equals: "
+    play(f"""
+- apply: [{one_line(CHECK)}, {one_line(CHECKED)}]
+- apply: [{one_line(POD)}]
+- expect: {{object: [{reserved}3}}], pods: {{p: {{node: null, message: budget}}}}}}
+- apply: [{held}]
+- expect: {{object: [{reserved}0}}], pods: {{p: {{node: null, message: stopped}}}}}}
+- apply: [{one_line(CHECKED)}]
+- expect: {{object: [{reserved}3}}]}}
+""")

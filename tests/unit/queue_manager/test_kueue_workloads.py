@@ -277,6 +277,29 @@ def test_a_batch_job_admitted_in_part_is_a_gang_of_the_pods_that_it_has_quota_fo
     )
 
 
+def test_a_batch_job_that_is_made_smaller_before_it_starts_waits_for_no_pods_that_never_come(
+    play: Any, one_line: Any
+) -> None:
+    """Its pods want to be where the pod ``first`` is. Three of them waited for it; the two that are left start with it."""
+    near = "{podAffinity: {requiredDuringSchedulingIgnoredDuringExecution: [{topologyKey: rack, labelSelector: "
+    beside = NEAR.replace("spec: {restart", f"spec: {{affinity: {near}{{matchLabels: {{app: first}}}}}}]}}}}, restart")
+    smaller = beside.replace("parallelism: 3", "parallelism: 2")
+    play(
+        f"""
+- apply: [{one_line(beside)}]
+- expect:
+    count: [{{labels: {{job-name: j}}, bound: 0, exists: 3}}]
+- apply: [{one_line(smaller)}]
+- expect:
+    count: [{{labels: {{job-name: j}}, bound: 0, exists: 2}}]
+    object: [{{ref: ClusterQueue/q, path: 'status.flavorsUsage[0].resources[0].total', equals: 2}}]
+- apply: [{{kind: Pod, metadata: {{name: first}}, labels: {{app: first}}, requests: {{memory: 1}}, nodeSelector: {{rack: r1}}}}]
+- expect: {{count: [{{labels: {{job-name: j}}, bound: 2, perNode: {{a: 2}}}}]}}
+""",
+        setting=RACKS,
+    )
+
+
 def test_a_workload_that_comes_to_stand_for_another_object_is_none_of_its_own_any_more() -> None:
     """Else its quota would be taken back again and again, as what it says is not heard."""
     core = QueueCore(QueuePolicy(queueing="cohort"))

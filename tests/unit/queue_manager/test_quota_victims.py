@@ -297,6 +297,25 @@ def test_of_equals_the_first_by_name_goes(cluster_of: Any) -> None:
     assert set(revoked(cluster)) == {"b1", "c1"}
 
 
+def test_the_search_for_a_flavor_ends_where_others_of_the_queue_make_way_within_its_own_quota(cluster: Any) -> None:
+    """It need not borrow once ``low`` is gone, so that ``whenCanBorrow`` is no reason to try the next flavor."""
+    for name in ("f", "g"):
+        cluster.put({"apiVersion": KUEUE, "kind": "ResourceFlavor", "metadata": {"name": name}, "spec": {}})
+    two = [{"name": name, "resources": [{"name": "cpu", "nominalQuota": 4}]} for name in ("f", "g")]
+    groups = [{"coveredResources": ["cpu"], "flavors": two}]
+    fungibility = {"whenCanBorrow": "TryNextFlavor", "whenCanPreempt": "MayStopSearch"}
+    within = {"withinClusterQueue": "LowerPriority"}
+    put_queue(cluster, "other", 4, "team")
+    put_queue(cluster, "q", 4, "team", resourceGroups=groups, preemption=within, flavorFungibility=fungibility)
+    put_pod(cluster, "theirs", 4, "other")
+    put_pod(cluster, "low", 4, "q")
+    cluster.settle()
+    run(cluster, "theirs", "low")
+    put_pod(cluster, "high", 4, "q", priority=9)
+    cluster.settle()
+    assert revoked(cluster) == {"low": "InClusterQueue"}
+
+
 def test_who_waits_for_others_to_go_takes_quota_that_comes_free_before(cluster: Any) -> None:
     """The others go all the same, and what they leave is anybody's."""
     put_queue(cluster, "q", 4, preemption=RECLAIM)

@@ -78,4 +78,5 @@ class InFlight(AbstractSet[Key]):
         return iter(self._counts.keys() | self._resting.keys())
 
     def __len__(self) -> int:
-        return len(self._counts.keys() | self._resting.keys())
+        # Asked for each of many subjects, so nothing is built for it; few rest, if any.
+        return len(self._counts) + sum(subject not in self._counts for subject in self._resting)

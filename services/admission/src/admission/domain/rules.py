@@ -253,6 +253,9 @@ QUOTAS = {
         (reservation.default_reservation,),
         (reservation.check_reservation,),
     ),
+    "ClusterNetworkTopology.scheduling.koordinator.sh": Rules(
+        _top(topology.NETWORK_SPEC), checks=(topology.check_network_layers,)
+    ),
     **dict.fromkeys(
         ("PodGroup.scheduling.x-k8s.io", "PodGroup.scheduling.sigs.k8s.io"),
         Rules(

@@ -1,4 +1,4 @@
-"""Kueue's topologies: their levels, the flavors that name one, and what pod sets may ask of them."""
+"""Topologies. Kueue's: their levels, the flavors that name one, what pod sets may ask of them. Koordinator's: their layers."""
 
 from collections.abc import Iterable, Mapping
 
@@ -10,6 +10,9 @@ from admission.domain.shapes import TEXT, TEXT_MAP, ListOf, closed, entry, field
 from admission.domain.world import Review
 
 TOPOLOGY_SPEC = closed(levels=ListOf(closed(nodeLabel=TEXT)))
+NETWORK_SPEC = closed(
+    networkTopologySpec=ListOf(closed(topologyLayer=TEXT, parentTopologyLayer=TEXT, labelKey=ListOf(TEXT)))
+)
 FLAVOR_SPEC = closed(
     nodeLabels=TEXT_MAP,
     nodeTaints=ListOf(fields(key=TEXT, value=TEXT, effect=TEXT)),
@@ -18,10 +21,25 @@ FLAVOR_SPEC = closed(
 )
 
 LEVELS_MAX, LABELS_MAX = 16, 8
+ROOT_LAYER, LEAF_LAYER = "ClusterTopologyLayer", "NodeTopologyLayer"
 HOSTNAME = "kubernetes.io/hostname"
 PODSET = "kueue.x-k8s.io/podset-"
 NEARNESS = tuple(f"{PODSET}{word}-topology" for word in ("required", "preferred", "unconstrained"))
 SLICE_LEVEL, SLICE_SIZE, GROUP = PODSET + "slice-required-topology", PODSET + "slice-size", PODSET + "group-name"
+
+
+def check_network_layers(review: Review) -> Iterable[FieldError]:
+    """Layers with names of their own, each inside one that is there, found by labels unless it is the nodes or all of them."""
+    layers = review.spec.get("networkTopologySpec") or []
+    known = [str(layer.get("topologyLayer") or "") for layer in layers]
+    for index, (name, layer) in enumerate(zip(known, layers, strict=True)):
+        where, parent = f"spec.networkTopologySpec[{index}]", layer.get("parentTopologyLayer") or ROOT_LAYER
+        if not name or name in known[:index]:
+            yield FieldError(f"{where}.topologyLayer", name, "every layer needs a name of its own")
+        if parent == name or parent not in (ROOT_LAYER, *known):
+            yield FieldError(f"{where}.parentTopologyLayer", parent, "is none of the other layers; name one of them")
+        if not layer.get("labelKey") and name not in (ROOT_LAYER, LEAF_LAYER):
+            yield FieldError(f"{where}.labelKey", None, "name the node label that tells the domains of the layer apart")
 
 
 def check_topology_levels(review: Review) -> Iterable[FieldError]:

@@ -19,7 +19,7 @@ from gang_scheduler.domain.pods.pod_books import traits_of_pod
 from gang_scheduler.domain.pods.pod_record import FINISHED, PodRecord
 from gang_scheduler.domain.queues.entitlement import Entitlement
 from gang_scheduler.domain.reservations.reservation_terms import RESERVATION, terms_of_reservation
-from gang_scheduler.domain.topology.hyper_nodes import HYPER_NODE
+from gang_scheduler.domain.topology.hyper_nodes import HYPER_NODE, LAYERS
 from kube import Event, Key, Manifest, Object, runs
 from kube.elastic_quotas import ELASTIC_QUOTA
 from kube.runtime_classes import RUNTIME_CLASS
@@ -53,7 +53,7 @@ class Cluster(NodeBooks):
             RESOURCE_CLAIM: self.fold_claim,
             SLICE: self._fold_devices,
             CLASS: self._fold_devices,
-            HYPER_NODE: self.room.hyper_nodes.fold,
+            **dict.fromkeys((HYPER_NODE, LAYERS), self.room.hyper_nodes.fold),
             BUDGET: self.budgets.fold,
             VOLCANO_GROUP: self._fold_pod_group,
             **dict.fromkeys(SIGS_GROUPS, self._fold_pod_group),

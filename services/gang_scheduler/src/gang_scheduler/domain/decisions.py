@@ -7,11 +7,11 @@ from gang_scheduler.domain.dra.claim_book import reserved
 from gang_scheduler.domain.dra.requests import users_of
 from gang_scheduler.domain.evictions.evictor import Plan
 from gang_scheduler.domain.gangs.groups import Group
-from gang_scheduler.domain.gangs.statuses import NOMINATED, group_patch, pod_patch, waiting_condition
+from gang_scheduler.domain.gangs.statuses import group_patch, pod_patch, waiting_condition
 from gang_scheduler.domain.line.memory import written
 from gang_scheduler.domain.line.trial import Step
 from gang_scheduler.domain.line.turn import Turn
-from gang_scheduler.domain.pods.pod_record import PodRecord
+from gang_scheduler.domain.pods.pod_record import NOMINATED, PodRecord
 from kube import Decision, Manifest, Mutation, Object, Verb
 from kube.devices import RESERVATION
 from kube.volumes import SELECTED_NODE
@@ -164,7 +164,7 @@ def _nominated(turn: Turn, plan: Plan) -> list[Mutation]:
     return [
         Mutation(Verb.STATUS, record.key, record.pod.uid, None, {NOMINATED: node})
         for record, node in wanted
-        if record.pod.status.get(NOMINATED) != node
+        if record.nominated != node
     ]
 
 

@@ -100,7 +100,7 @@ class Outlook:
 
     def _behind(self, heads: Sequence[Claim], alone: Claim) -> Manifest:
         """There is no room beside the heads: it comes when they have started and ended."""
-        names = [f"{unit.namespace}/{unit.name}" for head in heads for unit in head.unit]
+        names = [f"{unit.namespace}/{unit.title}" for head in heads for unit in head.unit]
         answer: Manifest = {"after": _names(self._present(alone.awaited)), "behind": names}
         who = ", ".join(names[:NAMED])
         ends = [self._end_of(head) for head in heads]

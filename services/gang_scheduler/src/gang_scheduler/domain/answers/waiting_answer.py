@@ -183,6 +183,6 @@ def _held(k: Knowledge, group: Group) -> list[Manifest]:
         nodes = sorted({node for _, node in claim.places.values() if node})
         awaited = [f"{key.namespace}/{key.name}" for key in sorted(claim.awaited) if key in k.cluster.pods]
         until = rfc3339(claim.until) if claim.until is not None else ""
-        names = [f"{gang.namespace}/{gang.name}" for gang in claim.unit]
+        names = [f"{gang.namespace}/{gang.title}" for gang in claim.unit]
         found.append({"for": names, "basis": str(claim.basis), "nodes": nodes, "until": until, "awaits": awaited})
     return found

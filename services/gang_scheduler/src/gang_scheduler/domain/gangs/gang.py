@@ -8,7 +8,6 @@ took one copy stays the best until it is full. Of several shapes the one that fi
 from collections.abc import Sequence
 
 from gang_scheduler.domain.gangs.role_start import RoleStart
-from gang_scheduler.domain.gangs.statuses import NOMINATED
 from gang_scheduler.domain.line.trial import Trial
 from gang_scheduler.domain.near.rearrangement import place_coupled, ranked
 from gang_scheduler.domain.nodes.room import Room
@@ -96,11 +95,11 @@ def place_batch(trial: Trial, batch: Batch) -> int:
 
 def _at_nominated(trial: Trial, batch: Batch) -> Batch:
     """Put those for which a node was nominated there if they fit, as kube-scheduler does; returns the others."""
-    if not any(NOMINATED in record.pod.status for record in batch):
+    if not any(record.nominated for record in batch):
         return batch
     rest = []
     for record in batch:
-        slot = trial.room.table.slots.get(record.pod.status.get(NOMINATED) or "", NO_NODE)
+        slot = trial.room.table.slots.get(record.nominated, NO_NODE)
         if slot != NO_NODE and ranked(trial.room, record, 1)[slot] >= 0:
             trial.place([record], slot)
         else:

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 from gang_scheduler.domain.gangs.task_topology import TaskTopology, task_topology_of
 from gang_scheduler.domain.pods.selectors import Conjunction, label_selector
-from gang_scheduler.domain.topology.hyper_nodes import Topology, topology_of
+from gang_scheduler.domain.topology.network_words import Topology, topology_of, topology_told
 from kube import Object
 
 KOORDINATOR = "gang.scheduling.koordinator.sh/"
@@ -62,6 +62,11 @@ class GroupId(NamedTuple):
     kind: str
     namespace: str
     name: str
+
+    @property
+    def title(self) -> str:
+        """What people call it: its name, or the name of the Job whose pods are a gang by themselves (see QUOTA_OF)."""
+        return self.name.split("/")[1] if self.name.count("/") == 2 else self.name
 
 
 @dataclass(frozen=True, slots=True)
@@ -168,7 +173,7 @@ def terms_of_group(group: Object) -> GangTerms:
         bundle_of(own, group.annotations.get(KOORDINATOR + "groups")),
         _granted_queue(group) or _quota_of(group.labels) or str(spec.get("queue") or default),
         str(spec.get("priorityClassName") or ""),
-        topology_of(spec.get("networkTopology")),
+        topology_of(spec.get("networkTopology")) or topology_told(group.annotations),
         task_topology_of(group.annotations) if group.annotations else None,
         match_of(group.annotations),
     )
@@ -182,7 +187,8 @@ def terms_of_pod(pod: Object) -> GangTerms | None:
         return None
     own = group_of(pod)
     bundle = bundle_of(own, pod.annotations.get(KOORDINATOR + "groups"))
-    return GangTerms(max(0, _integer(least, 1)), bundle=bundle, match=match_of(pod.annotations))
+    topology, match = topology_told(pod.annotations), match_of(pod.annotations)
+    return GangTerms(max(0, _integer(least, 1)), bundle=bundle, topology=topology, match=match)
 
 
 def match_of(annotations: Mapping[str, str]) -> MatchPolicy:

@@ -53,7 +53,8 @@ class Group:
 
     @property
     def name(self) -> str:
-        return self.id.name
+        """What people call it."""
+        return self.id.title
 
     @property
     def started(self) -> bool:

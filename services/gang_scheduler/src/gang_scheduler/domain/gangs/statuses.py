@@ -6,14 +6,11 @@ from gang_scheduler.domain.answers.explain import Explanation, Reason, signature
 from gang_scheduler.domain.answers.upstream_words import in_gang
 from gang_scheduler.domain.gangs.gang_terms import VOLCANO_GROUP
 from gang_scheduler.domain.gangs.groups import Group
-from gang_scheduler.domain.pods.pod_record import PodRecord, Standing
+from gang_scheduler.domain.pods.pod_record import NOMINATED, PodRecord, Standing
 from kube import Manifest, rfc3339
 
 _NAMES = ("Pending", "Gated", "Bound", "Running", "Succeeded", "Failed", "Releasing")
 """What Volcano calls the standings of a member, in their order."""
-
-NOMINATED = "nominatedNodeName"
-"""Where in its status a pod is told for which node it waits."""
 
 INQUEUE, RUNNING, COMPLETED, UNKNOWN = "Inqueue", "Running", "Completed", "Unknown"
 
@@ -61,7 +58,7 @@ def pod_patch(record: PodRecord, explanation: Explanation, condition: Manifest) 
     """``condition``, shared by all pods of a gang, if the pod does not say the same already."""
     found = condition_of(record.pod.status, "PodScheduled")
     # Who waits for nothing that is being freed has no node in view any more.
-    stale = explanation.reason is not Reason.ROOM_BEING_FREED and record.pod.status.get(NOMINATED)
+    stale = explanation.reason is not Reason.ROOM_BEING_FREED and record.nominated
     patch: Manifest = {NOMINATED: None} if stale else {}
     if found and found.get("status") == "False" and signature(str(found.get("message") or "")) == explanation.signature:
         return patch

@@ -7,7 +7,6 @@ from gang_scheduler.domain.answers.refusals import Refusals
 from gang_scheduler.domain.gangs.gang import place_all, place_some
 from gang_scheduler.domain.gangs.groups import Group, is_lone_pod
 from gang_scheduler.domain.gangs.minimum import Candidates, candidates, first_choice
-from gang_scheduler.domain.gangs.statuses import NOMINATED
 from gang_scheduler.domain.line.block import Block
 from gang_scheduler.domain.line.trial import Step, Trial
 from gang_scheduler.domain.nodes.room import Room
@@ -93,7 +92,7 @@ class Attempts:
         That comes to the same as ``add``, for the many such pods. False says nothing about any other, nor why.
         """
         room = self.room
-        if record.podset is not None or NOMINATED in record.pod.status:
+        if record.podset is not None or record.nominated:
             return False
         if room.coupled(record) or room.reserved.concerns(record):
             return False

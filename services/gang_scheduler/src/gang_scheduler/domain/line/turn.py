@@ -67,7 +67,7 @@ def incomplete(turn: Turn) -> Block | None:
         if gang not in present:
             return waits(
                 Reason.BUNDLE_INCOMPLETE,
-                f"gang {gang.namespace}/{gang.name} of the bundle of {name} does not exist",
+                f"gang {gang.namespace}/{gang.title} of the bundle of {name} does not exist",
             )
     for group in turn.groups:
         if group.terms is None:

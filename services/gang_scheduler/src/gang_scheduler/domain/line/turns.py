@@ -247,7 +247,7 @@ class Pass:
     def _stop(self, queue: str, head: Turn) -> None:
         """Nobody passes the head of a strict queue."""
         for _, turn in self._lines[queue]:
-            message = f"queue {queue} is strict and {head.unit[0].name} is before {turn.unit[0].name}"
+            message = f"queue {queue} is strict and {head.unit[0].title} is before {turn.unit[0].title}"
             turn.refuse(
                 waits(Reason.BEHIND_HEAD, message, ANYTHING),
                 [r for g in turn.groups for r in g.pending.values() if r.slot < 0],

@@ -1,6 +1,6 @@
 """Which ports of which node are taken."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -12,14 +12,14 @@ from gang_scheduler.domain.pods.pod_shape import HostPort, PodShape
 
 @dataclass(slots=True)
 class PortIndex:
-    """For every port that a pod on some node has, on which nodes."""
+    """For every port that a pod on some node has, or that is reserved there, on which nodes."""
 
     table: NodeTable
     _taken: dict[HostPort, Ints] = field(default_factory=dict)
 
-    def move(self, shape: PodShape, slot: int, count: int) -> None:
-        """A pod of ``shape`` comes to a node (1) or leaves it (-1)."""
-        for port in shape.ports:
+    def move(self, ports: Iterable[HostPort], slot: int, count: int) -> None:
+        """Somebody with ``ports`` comes to a node (1) or leaves it (-1)."""
+        for port in ports:
             self._vector(port)[slot] += count
 
     def masks(self, shape: PodShape) -> Iterator[tuple[str, Mask]]:

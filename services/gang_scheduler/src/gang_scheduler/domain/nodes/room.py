@@ -57,7 +57,7 @@ class Room:
         self.level_trees = LevelTrees(self.table)
         self.claim_book = ClaimBook(self.table)
         self.volumes = VolumeBooks(self.table)
-        self.reserved = ReservedRoom(self.table)
+        self.reserved = ReservedRoom(self.table, self.ports)
 
     def occupy(self, records: Sequence[PodRecord], slot: int, queue: str | None) -> None:
         """Pods of one shape take room at ``slot`` and of ``queue`` (None: they are not charged)."""
@@ -172,7 +172,7 @@ class Room:
         self.foresight.census.add(shape, sign * len(records))
         if shape.ports:
             for _ in records:
-                self.ports.move(shape, slot, sign)
+                self.ports.move(shape.ports, slot, sign)
         if shape.claims:
             for _ in records:
                 self.volumes.move(shape.claims, slot, sign)

@@ -48,6 +48,10 @@ class ShapeView:
     _rules_seen: int = -1
     _foresight_seen: int = 0
     _fixed: Fixed | None = None
+    _best: int | None = None
+    """The best node, NO_NODE where there is none; None while it has to be looked for."""
+
+    _best_key: int = NO_NODE
 
     def __post_init__(self) -> None:
         self._score = RoomScore.of(self.shape, self.placement, self.table)
@@ -90,13 +94,16 @@ class ShapeView:
         view.copies = np.where(fence, self.copies, 0)
         view.keys = np.where(fence, self.keys, NO_NODE)
         view.total = int(view.copies.sum())
-        view._largest = None
+        view._largest = view._best = None
         return view
 
     def best(self) -> int:
         """The best node that has room for one copy, or NO_NODE."""
-        slot = int(self.keys.argmax())
-        return slot if self.keys[slot] >= 0 else NO_NODE
+        if self._best is None:
+            slot = int(self.keys.argmax())
+            self._best_key = int(self.keys[slot])
+            self._best = slot if self._best_key >= 0 else NO_NODE
+        return self._best
 
     def with_bonus(self, bonus: Ints | int) -> Ints:
         """The keys with an addition to the scores; of no meaning where a node does not fit."""
@@ -104,7 +111,7 @@ class ShapeView:
 
     def close(self, slot: int) -> None:
         """Leave a node out until it changes again: it was just filled with copies of this very shape."""
-        self.keys[slot] = NO_NODE
+        self._set_key(slot, NO_NODE)
 
     def fitting_nodes(self) -> int:
         """How many nodes have room for a copy."""
@@ -131,7 +138,7 @@ class ShapeView:
         size = self.table.size
         self.mask, self.base = np.zeros(size, np.bool_), np.zeros(size, np.int64)
         self.copies, self.keys = np.zeros(size, np.int64), np.full(size, NO_NODE, np.int64)
-        self.total, self._largest = 0, None
+        self.total, self._largest, self._best = 0, None, None
         for part in parts(size):
             self.mask[part], self.base[part] = self._allowed(part), self._base_of(part)
             self._renew_room(part)
@@ -176,14 +183,21 @@ class ShapeView:
                 copies, score = of_node(allocatable[:, slot].tolist(), used[:, slot].tolist())
                 if limits is not None and copies > limits[place]:
                     copies = limits[place]
-            self.total += copies - int(self.copies[slot])
+            self.total += copies - self.copies.item(slot)
             self.copies[slot] = copies
-            if not copies:
-                self.keys[slot] = NO_NODE
-                continue
             if spared is not None:
                 score += spared[place]
-            self.keys[slot] = (score << _RANK_BITS) + int(self.base[slot])
+            self._set_key(slot, (score << _RANK_BITS) + self.base.item(slot) if copies else NO_NODE)
+
+    def _set_key(self, slot: int, key: int) -> None:
+        """One node has another place in the order. Mostly the best was filled further and remains it: no two keys are equal."""
+        self.keys[slot] = key
+        if self._best is None:
+            return
+        if key > self._best_key:
+            self._best, self._best_key = slot, key
+        elif slot == self._best and key < self._best_key:
+            self._best = None
 
     def _limits_at(self, slots: list[int]) -> list[int] | None:
         """How many copies devices and load allow; None where neither matters."""
@@ -201,6 +215,7 @@ class ShapeView:
         return found
 
     def _renew_room(self, slots: Slots) -> None:
+        self._best = None
         if self._renew_compiled(slots):
             return
         rows = self._score.rows
@@ -230,6 +245,7 @@ class ShapeView:
         appraisal = self.foresight.appraisal if self._foresees and not self._by_load else None
         if appraisal is None or not compilable(self.shape, self.table) or (kernel := self.kernels()) is None:
             return False
+        self._best = None
         if self._fixed is None:
             self._fixed = fixed(self.shape, self._score, self.table)
         places = np.arange(self.table.size)[slots] if isinstance(slots, slice) else slots

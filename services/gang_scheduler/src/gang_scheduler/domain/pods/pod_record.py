@@ -19,6 +19,9 @@ if TYPE_CHECKING:
 
 TASK_SPEC = "volcano.sh/task-spec"
 
+NOMINATED = "nominatedNodeName"
+"""Where in its status a pod is told for which node it waits."""
+
 
 class Standing(IntEnum):
     """What a member is to its gang."""
@@ -88,6 +91,11 @@ class PodRecord:
     def role(self) -> str:
         """The task of its job that it belongs to."""
         return self.pod.annotations.get(TASK_SPEC) or self.pod.labels.get(TASK_SPEC) or ""
+
+    @property
+    def nominated(self) -> str:
+        """The node for which it waits, "" for none."""
+        return str(self.pod.status.get(NOMINATED) or "")
 
     def tenant(self) -> Tenant:
         """The pod as the books of devices know it."""

@@ -99,10 +99,12 @@ def _used_in(ledger: QueueLedger, queue: str, resource: str) -> int:
 
 
 def _kept_for(ledger: QueueLedger, queue: str, resource: str) -> int:
-    """What is guaranteed to a queue, or to those below it, and not used by them."""
+    """What is guaranteed to a queue, or to those below it, and not used by them, as far as it may use more at all."""
     assert ledger.queues is not None
-    own = ledger.queues[queue].guarantee.get(resource, 0) - ledger.used.get(queue, {}).get(resource, 0)
-    return max(own, sum(_kept_for(ledger, child, resource) for child in ledger.children.get(queue, ())), 0)
+    used, limits = ledger.used.get(queue, {}).get(resource, 0), ledger.queues[queue].capability
+    own = ledger.queues[queue].guarantee.get(resource, 0) - used
+    kept = max(own, sum(_kept_for(ledger, child, resource) for child in ledger.children.get(queue, ())), 0)
+    return min(kept, max(0, limits[resource] - used)) if resource in limits else kept
 
 
 def _title(queue: str) -> str:

@@ -6,6 +6,7 @@ from gang_scheduler.domain.devices.device_needs import CardNeed, DeviceNeed, Tra
 from gang_scheduler.domain.devices.nics import WHOLE, Joint, NicNeed
 from gang_scheduler.domain.pods.pod_record import PodRecord
 from gang_scheduler.domain.pods.pod_requests import PODS
+from gang_scheduler.domain.pods.pod_shape import HostPort
 from gang_scheduler.domain.reservations.reservation_terms import ReservationTerms
 from kube import Key, Object
 from resources import Amounts
@@ -36,6 +37,8 @@ class Reservation:
     owners: dict[Key, PodRecord] = field(default_factory=dict)
     held: dict[str, int] = field(default_factory=dict)
     """What it holds of its node now."""
+
+    held_ports: tuple[HostPort, ...] = ()
 
     @property
     def name(self) -> str:
@@ -75,6 +78,11 @@ class Reservation:
         left = self.left()
         names = [name for name in self.terms.restricted or left if name in left and name != PODS]
         return [name for name in names if record.shape.requests.get(name, 0) > left[name]]
+
+    def ports_left(self) -> tuple[HostPort, ...]:
+        """The host ports of its template that none of its owners has."""
+        taken = {port for owner in self.owners.values() for port in owner.shape.ports}
+        return tuple(port for port in self.record.shape.ports if port not in taken)
 
     def fullness(self, record: PodRecord) -> int:
         """How full it is with the pod in it, in millionths for each resource, averaged."""

@@ -114,7 +114,12 @@ def wish_of(pod: Object) -> ReservationWish:
 
 def reservation_of(annotations: Mapping[str, str]) -> str:
     """The reservation that a pod was given, "" for none."""
-    return str(_json(annotations.get(ALLOCATED)).get("name") or "") if ALLOCATED in annotations else ""
+    return _told_of(annotations, "name")
+
+
+def reservation_uid_of(annotations: Mapping[str, str]) -> str:
+    """Its uid, which tells it from others of the name; "" where none is said."""
+    return _told_of(annotations, "uid")
 
 
 def fits_exactly(names: tuple[str, ...], requests: Mapping[str, int], reserved: Mapping[str, int]) -> bool:
@@ -176,11 +181,14 @@ def _is_target(target: Mapping[str, Any], pod: Object) -> bool:
 
 
 def _is_controlled(controller: Mapping[str, Any], pod: Object) -> bool:
+    """Whether any owner reference of the pod is the one meant; its controller only where that is said."""
     if controller.get("namespace") not in (None, "", pod.namespace):
         return False
     named = {name: controller[name] for name in ("uid", "kind", "name", "apiVersion") if controller.get(name)}
-    owners = [owner for owner in pod.metadata.get("ownerReferences") or () if owner.get("controller")]
-    return any(named.items() <= owner.items() for owner in owners)
+    if controller.get("controller") is not None:
+        named["controller"] = controller["controller"]
+    owners = pod.metadata.get("ownerReferences") or ()
+    return any(named.items() <= {"controller": False, **owner}.items() for owner in owners)
 
 
 def _expires_at(item: Object) -> int | None:
@@ -193,6 +201,10 @@ def _expires_at(item: Object) -> int | None:
         return parse_time(item.created) + span if span > 0 else None
     except ValueError:
         return None
+
+
+def _told_of(annotations: Mapping[str, str], name: str) -> str:
+    return str(_json(annotations.get(ALLOCATED)).get(name) or "") if ALLOCATED in annotations else ""
 
 
 def _json(text: str | None) -> Manifest:

@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from gang_scheduler.domain.line.trial import Trial
 from gang_scheduler.domain.near.rearrangement import ranked
 from gang_scheduler.domain.nodes.room import Room
+from gang_scheduler.domain.nodes.shape_view import NO_NODE
 from gang_scheduler.domain.pods.pod_record import PodRecord
 from gang_scheduler.domain.reservations.reservation import Reservation
 from gang_scheduler.domain.reservations.reservation_terms import wish_of
@@ -16,9 +17,15 @@ NAMED = 4
 
 
 def place_owners(trial: Trial, batch: list[PodRecord]) -> int:
-    """Place as many copies as there is room for, one after the other; returns how many. They are the first of the batch."""
+    """Place as many copies as there is room for, one after the other; returns how many. They are the first of the batch.
+
+    Who has a nominated node goes there if it can, be it into a reservation or beside: others may have left it for that.
+    """
     for done, record in enumerate(batch):
-        if not (_inside(trial, record) or _beside(trial, record, len(batch) - done)):
+        nominated = trial.room.table.slots.get(record.nominated, NO_NODE)
+        places = [None] if nominated == NO_NODE else [nominated, None]
+        copies = len(batch) - done
+        if not any(_inside(trial, record, only) or _beside(trial, record, copies, only) for only in places):
             return done
     return len(batch)
 
@@ -38,17 +45,20 @@ def used_by(room: Room, record: PodRecord) -> str:
     return "; ".join(told)
 
 
-def _inside(trial: Trial, record: PodRecord) -> bool:
-    """Put one pod into the best reservation that it may use and that has room."""
+def _inside(trial: Trial, record: PodRecord, only: int | None) -> bool:
+    """Put one pod into the best reservation that it may use and that has room, of those at ``only`` (None: of all)."""
     for found in trial.room.reserved.candidates(record):
-        if _fits(trial.room, found, record):
+        if only in (None, found.slot) and _fits(trial.room, found, record):
             trial.place([record], found.slot, found.name)
             return True
     return False
 
 
-def _beside(trial: Trial, record: PodRecord, copies: int) -> bool:
-    """Put one pod where everybody may go; who ignores reservations takes what they hold as if it were free."""
+def _beside(trial: Trial, record: PodRecord, copies: int, only: int | None) -> bool:
+    """Put one pod where everybody may go, at ``only`` (None: anywhere).
+
+    Who ignores reservations takes what they hold as if it were free.
+    """
     wish, reserved = wish_of(record.pod), trial.room.reserved
     if wish.required:
         return False
@@ -56,7 +66,7 @@ def _beside(trial: Trial, record: PodRecord, copies: int) -> bool:
     for found in standing:
         reserved.lift(found, up=True)
     keys = ranked(trial.room, record, copies)
-    slot = int(keys.argmax())
+    slot = int(keys.argmax()) if only is None else only
     if keys[slot] >= 0:
         trial.place([record], slot)
     for found in standing:

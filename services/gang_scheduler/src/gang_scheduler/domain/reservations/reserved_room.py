@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 
 from gang_scheduler.domain.devices.allotments import NOTHING
 from gang_scheduler.domain.devices.node_devices import Tenant
+from gang_scheduler.domain.nodes.host_ports import PortIndex
 from gang_scheduler.domain.nodes.node_table import NodeTable
 from gang_scheduler.domain.pods.pod_record import PodRecord
 from gang_scheduler.domain.pods.pod_requests import PODS
@@ -19,6 +20,7 @@ from gang_scheduler.domain.reservations.reservation_terms import (
     allocatable_of,
     fits_exactly,
     reservation_of,
+    reservation_uid_of,
     terms_of_reservation,
     wish_of,
 )
@@ -27,9 +29,10 @@ from kube import Key, Object
 
 @dataclass(slots=True)
 class ReservedRoom:
-    """All reservations, and their effect on ``table``. ``changed`` are those whose owners or terms changed."""
+    """All reservations, and their effect on ``table`` and ``ports``. ``changed`` are those whose owners or terms changed."""
 
     table: NodeTable
+    ports: PortIndex
     by_name: dict[str, Reservation] = field(default_factory=dict)
     standing: dict[str, Reservation] = field(default_factory=dict)
     changed: dict[str, None] = field(default_factory=dict)
@@ -103,13 +106,13 @@ class ReservedRoom:
 
     def give_way(self, record: PodRecord, slot: int) -> None:
         """The reservation of a pod that is about to come holds nothing until it has come."""
-        found = self.by_name.get(record.reservation)
+        found = self._given_to(record)
         if found is not None and found.slot == slot:
             self._release(found)
 
     def move(self, record: PodRecord, slot: int, sign: int) -> None:
         """A pod comes to a node, or leaves it; if it was given a reservation there, that holds less, or more again."""
-        found = self.by_name.get(record.reservation)
+        found = self._given_to(record)
         if found is None:
             return
         if sign > 0 and found.slot == slot:
@@ -188,10 +191,18 @@ class ReservedRoom:
         found.slot = self.table.slots.get(found.node, -1) if found.node and not found.item.deleting else -1
         if found.slot >= 0:
             self.standing[found.name] = found
-            given = (one for one in owners.values() if one.reservation == found.name and one.slot == found.slot)
+            given = (one for one in owners.values() if one.slot == found.slot and self._given_to(one) is found)
             found.owners = {one.key: one for one in given}
             self._hold(found)
         self._changed(found.name)
+
+    def _given_to(self, record: PodRecord) -> Reservation | None:
+        """The reservation whose room a pod uses; None for one of the same name that came after it."""
+        found = self.by_name.get(record.reservation)
+        if found is None or not record.node or record.assumed:
+            return found
+        uid = reservation_uid_of(record.pod.annotations)
+        return found if uid in ("", found.item.uid) else None
 
     def _take_down(self, found: Reservation) -> None:
         found.owners = {}
@@ -214,6 +225,8 @@ class ReservedRoom:
         if surcharge := self.table.devices.surcharge(need, found.slot):
             found.held["cpu"] = found.held.get("cpu", 0) + surcharge
         self.table.reserve(found.slot, found.held, 1)
+        found.held_ports = found.ports_left()
+        self.ports.move(found.held_ports, found.slot, 1)
         if self.table.devices.concern(need):
             tenant = Tenant(found.item.key, need, NOTHING, True, found.record.order, yields=True)
             self.table.devices.take(found.slot, [tenant])
@@ -222,4 +235,6 @@ class ReservedRoom:
         if found.held:
             self.table.reserve(found.slot, found.held, -1)
             found.held = {}
+        self.ports.move(found.held_ports, found.slot, -1)
+        found.held_ports = ()
         self.table.devices.give(found.slot, [found.item.key])

@@ -8,8 +8,8 @@ from gang_scheduler.domain.gangs.groups import Group
 from gang_scheduler.domain.line.block import ANYTHING, Block
 from gang_scheduler.domain.line.trial import Trial
 from gang_scheduler.domain.pods.pod_record import PodRecord
-from gang_scheduler.domain.topology.hyper_nodes import Topology
 from gang_scheduler.domain.topology.network_domains import Need
+from gang_scheduler.domain.topology.network_words import Topology
 from gang_scheduler.domain.topology.podset_start import PodSetStart
 from kube.words import counted, verb
 
@@ -68,5 +68,4 @@ class DomainObstacles:
         if len(kinds) != 1:
             return True
         needs = [Need(room.view(record).when_empty(), count) for record in kinds.values()]
-        hyper_nodes = room.hyper_nodes
-        return bool(len(hyper_nodes.domains().candidates(hyper_nodes.highest(topology), (), needs)))
+        return room.hyper_nodes.possible(topology, needs)

@@ -10,8 +10,8 @@ from gang_scheduler.domain.line.trial import Trial
 from gang_scheduler.domain.nodes.vectors import Mask
 from gang_scheduler.domain.pods.pod_record import PodRecord
 from gang_scheduler.domain.score.scoring import Placement
-from gang_scheduler.domain.topology.hyper_nodes import Topology
 from gang_scheduler.domain.topology.network_domains import Need
+from gang_scheduler.domain.topology.network_words import Topology
 from gang_scheduler.domain.topology.podset_start import PodSetStart
 
 

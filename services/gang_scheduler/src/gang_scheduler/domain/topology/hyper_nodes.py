@@ -3,7 +3,7 @@
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -11,53 +11,36 @@ from gang_scheduler.domain.nodes.filters import conjunction_mask
 from gang_scheduler.domain.nodes.node_table import NodeTable
 from gang_scheduler.domain.nodes.vectors import ALL, Mask
 from gang_scheduler.domain.pods.selectors import label_selector
-from gang_scheduler.domain.topology.label_tree import label_domains
+from gang_scheduler.domain.topology.label_tree import label_domains, layers_of
 from gang_scheduler.domain.topology.network_domains import Domain, DomainTable, Need
+from gang_scheduler.domain.topology.network_words import NODE_LAYER, Topology
 from kube import Event, Object
 
 HYPER_NODE = "HyperNode.topology.volcano.sh"
-
-
-class Topology(NamedTuple):
-    """What a gang, or a sub-group, asks of the network: all of it inside one domain at or below a tier."""
-
-    hard: bool
-    tier: int | None = None
-    """None: any tier."""
-
-    tier_name: str = ""
-
-    def __str__(self) -> str:
-        if self.tier_name:
-            return f"of tier {self.tier_name} or lower"
-        return "of any tier" if self.tier is None else f"of tier {self.tier} or lower"
-
-
-def topology_of(item: Mapping[str, Any] | None) -> Topology | None:
-    """A networkTopology field; None when it asks for nothing."""
-    if not item:
-        return None
-    tier = item.get("highestTierAllowed")
-    hard = str(item.get("mode") or "hard") != "soft"
-    return Topology(hard, None if tier is None else int(tier), str(item.get("highestTierName") or ""))
+LAYERS = "ClusterNetworkTopology.scheduling.koordinator.sh"
 
 
 @dataclass(slots=True)
 class HyperNodes:
-    """All HyperNodes. Labels make the domains above them, or all. Computed anew when they or the nodes changed."""
+    """All HyperNodes. Labels make the domains above them, or all. Computed anew when they or the nodes changed.
+
+    Which labels these are a ClusterNetworkTopology may say, Koordinator's: the one named ``default``, else the first.
+    """
 
     table: NodeTable
     _items: dict[str, Object] = field(default_factory=dict)
+    _layers: dict[str, Object] = field(default_factory=dict)
     _domains: DomainTable = field(default_factory=lambda: DomainTable(()))
     _version: int = -1
     _highest: int = 0
     """The highest tier of HyperNodes, 0 where there are none."""
 
     def fold(self, event: Event) -> None:
-        """A HyperNode came, changed or went."""
-        self._items.pop(event.key.name, None)
+        """A HyperNode, or a ClusterNetworkTopology, came, changed or went."""
+        items = self._layers if event.key.kind == LAYERS else self._items
+        items.pop(event.key.name, None)
         if event.new is not None:
-            self._items[event.key.name] = event.new
+            items[event.key.name] = event.new
         self._version = -1
         # Whoever waits may find room now.
         self.table.rules.forget()
@@ -68,7 +51,9 @@ class HyperNodes:
             self._version = self.table.version
             described = list(self._described())
             self._highest = max((domain.tier for domain in described), default=0)
-            self._domains = DomainTable([*described, *label_domains(self.table, self._highest)])
+            name = min(self._layers, key=lambda name: (name != "default", name), default="")
+            layers = layers_of(self._layers[name].spec) if name else ()
+            self._domains = DomainTable([*described, *label_domains(self.table, self._highest, layers)])
         return self._domains
 
     def choices(
@@ -85,6 +70,10 @@ class HyperNodes:
 
         After them, where it only should be one domain, few domains together, and at last the whole fence.
         """
+        if NODE_LAYER in topology.tier_names:
+            yield from self._nodes_alone(fence, held, needs, rows, fullest=fullest)
+            if topology.hard:
+                return
         domains, highest = self.domains(), self.highest(topology)
         found = domains.candidates(highest, held, needs)
         for nodes in domains.ordered(found, self.table, rows, fullest=fullest):
@@ -96,10 +85,29 @@ class HyperNodes:
 
     def highest(self, topology: Topology) -> int | None:
         """The highest tier that is allowed, None for any. Who names none gets HyperNodes, if there are any."""
-        domains = self.domains()
-        if topology.tier_name:
-            return domains.tier_named(topology.tier_name)
+        if topology.tier_names:
+            tiers = [self.domains().tier_named(name) for name in topology.tier_names]
+            return min(tiers) if topology.hard else max(tiers)
+        self.domains()
         return self._highest or None if topology.tier is None else topology.tier
+
+    def possible(self, topology: Topology, needs: Sequence[Need]) -> bool:
+        """Whether any domain that is allowed has room for ``needs``."""
+        if NODE_LAYER in topology.tier_names:
+            return bool(_large_enough(self.table.exists, needs).any())
+        return bool(len(self.domains().candidates(self.highest(topology), (), needs)))
+
+    def _nodes_alone(
+        self, fence: Mask | None, held: Sequence[int], needs: Sequence[Need], rows: list[int], *, fullest: bool
+    ) -> Iterator[Mask]:
+        """Every node by itself that holds the nodes ``held`` and may have room for ``needs``, in the order of domains."""
+        fitting = np.flatnonzero(_large_enough(self.table.exists if fence is None else fence, needs))
+        shares = (self.table.used[rows] / np.maximum(self.table.allocatable[rows], 1)).sum(axis=0).round(9)[fitting]
+        for slot in fitting[np.lexsort((self.table.rank()[fitting], -shares if fullest else shares))].tolist():
+            if set(held) <= {slot}:
+                mask = np.zeros(self.table.size, np.bool_)
+                mask[slot] = True
+                yield mask
 
     def _described(self) -> Iterator[Domain]:
         masks: dict[str, Mask] = {}
@@ -131,6 +139,14 @@ class HyperNodes:
         if labels is not None:
             mask |= self.table.exists & conjunction_mask(labels, self.table, ALL)
         return mask
+
+
+def _large_enough(nodes: Mask, needs: Sequence[Need]) -> Mask:
+    """Those of ``nodes`` each of which has room for all of ``needs``, looked at shape by shape."""
+    large = nodes.copy()
+    for need in needs:
+        large &= need.copies >= need.wanted
+    return large
 
 
 def _named(selector: Mapping[str, Any], names: Mapping[str, Any]) -> list[str]:

@@ -163,7 +163,8 @@ class Node:
         if not borrowed:
             return 0
         lendable = dict.fromkeys(borrowed, 0)
-        for place in self.parent.known():
+        # Of any flavor of the tree: what comes from further up counts as what the parent could give.
+        for place in self.root.known():
             if place[1] in lendable:
                 lendable[place[1]] += self.parent.potential(place)
         share = max(over * 1000 * PER_MILLE // max(1, lendable[name]) for name, over in borrowed.items())

@@ -19,7 +19,7 @@ from queue_manager.domain.cohorts.cohort_books import CohortBooks
 from queue_manager.domain.cohorts.cohort_report import CohortReport
 from queue_manager.domain.cohorts.cohort_tree import touched_trees
 from queue_manager.domain.cohorts.contest import Contest, Entry
-from queue_manager.domain.cohorts.departure import Departure
+from queue_manager.domain.cohorts.departure import SHRUNK, Departure
 from queue_manager.domain.cohorts.elastic_jobs import ElasticJobs
 from queue_manager.domain.cohorts.flavor_choice import Mode, Verdict, WaitReason, admission_of
 from queue_manager.domain.cohorts.grant import Admission, SetGrant, read_admission
@@ -158,6 +158,8 @@ class Cohorts:
             self.gate.flavors_changed()
         books.look_at_reclaimers()
         self.gate.renew()
+        for key in self.gate.shrunk(self.sources.changed, self.sources.items):
+            self._supervision.send_away(key, SHRUNK)
         self._supervision.renew(now)
         decisions = [
             self._admit(books.workloads[key], books.promises[key].queue, books.promises[key].verdict, now)

@@ -15,7 +15,7 @@ from queue_manager.domain.cohorts.candidates import Candidate
 from queue_manager.domain.cohorts.cluster_queue import ClusterQueue, FlavorResource, Quotas
 from queue_manager.domain.cohorts.cohort_books import CohortBooks
 from queue_manager.domain.cohorts.cohort_tree import Node
-from queue_manager.domain.cohorts.flavor_choice import Mode, Oracle, Supplier, Verdict, choose
+from queue_manager.domain.cohorts.flavor_choice import Mode, Oracle, Prospect, Supplier, Verdict, choose
 from queue_manager.domain.cohorts.queue_line import Order, QueueLine
 from queue_manager.domain.cohorts.victims import VictimSearch
 from queue_manager.domain.gates.topology_gate import TopologyGate
@@ -158,16 +158,22 @@ class Contest:
     def _oracle(self, head: Workload, queue: ClusterQueue, node: Node, busy: AbstractSet[Key]) -> Oracle:
         """Where flavors are to be compared, who would have to go is looked up; else it matters only in the end."""
 
-        def ask(place: FlavorResource, amount: int) -> Mode:
+        def ask(place: FlavorResource, amount: int) -> Prospect:
             victims = VictimSearch(
                 self.books, head, queue, node, {place: amount}, self.fair, busy, lambda without: True
             ).find()
+            for victim in victims:
+                victim.remove()
+            height = node.borrow_height(place, amount)
+            for victim in reversed(victims):
+                victim.put_back()
             if not victims:
-                return Mode.NO_CANDIDATES
-            return Mode.PREEMPT if any(victim.top is None for victim in victims) else Mode.RECLAIM
+                return Prospect(Mode.NO_CANDIDATES, height)
+            own = any(victim.top is None for victim in victims)
+            return Prospect(Mode.PREEMPT if own else Mode.RECLAIM, height)
 
         several = any(len(group.flavors) > 1 for group in queue.quota.groups)
-        return ask if several else lambda place, amount: Mode.PREEMPT
+        return ask if several else lambda place, amount: None
 
     def _ordered(self, entries: list[Entry]) -> Iterable[Entry]:
         if not self.fair:

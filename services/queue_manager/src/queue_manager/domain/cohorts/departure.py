@@ -9,7 +9,7 @@ from typing import NamedTuple
 from kube import Manifest, Mutation, Object, Verb, rfc3339
 from kube.words import counted, verb
 from queue_manager.domain.cohorts.account import ANSWER, READY, REJECTED, RETRY, condition_of, moment
-from queue_manager.domain.cohorts.cluster_queue import DRAIN
+from queue_manager.domain.cohorts.cluster_queue import DRAIN, HOLD
 from queue_manager.domain.cohorts.cohort_books import CohortBooks
 from queue_manager.domain.cohorts.kueue_policy import KueuePolicy
 from queue_manager.domain.cohorts.victims import FAIR, IN_QUEUE, RECLAIM, RECLAIM_BORROWING
@@ -36,15 +36,25 @@ class Departure(NamedTuple):
     then: Then = Then.QUEUES
 
 
-def why_drained(books: CohortBooks, workload: Workload, queue_name: str) -> Departure | None:
-    """The queue of the workload wants to be empty."""
+SHRUNK = Departure("ParallelismLowered", "asks for fewer pods than it was to start with; it is given its quota anew")
+
+
+def why_stopped(books: CohortBooks, workload: Workload, queue_name: str) -> Departure | None:
+    """The queue of the workload is stopped: one that only holds keeps who was let in, and takes reservations back."""
     queue = books.queues.get(queue_name)
-    if queue is not None and queue.stop == DRAIN:
-        return Departure("ClusterQueueStopped", f"ClusterQueue {queue.name} is being drained")
+    if queue is not None and _sends_away(queue.stop, workload):
+        return Departure("ClusterQueueStopped", f"ClusterQueue {queue.name} is {_STOPPED[queue.stop]}")
     local = books.local.get((workload.key.namespace, workload.local_queue))
-    if local is not None and local.stop == DRAIN:
-        return Departure("LocalQueueStopped", f"LocalQueue {local.namespace}/{local.name} is being drained")
+    if local is not None and _sends_away(local.stop, workload):
+        return Departure("LocalQueueStopped", f"LocalQueue {local.namespace}/{local.name} is {_STOPPED[local.stop]}")
     return None
+
+
+_STOPPED = {HOLD: "stopped", DRAIN: "being drained"}
+
+
+def _sends_away(stop: str, workload: Workload) -> bool:
+    return stop == DRAIN or (stop == HOLD and not workload.let_in)
 
 
 def why_told(workload: Workload, checks: list[str]) -> Departure | None:

@@ -7,6 +7,7 @@ borrowing ends the search; whether borrowing, or sending others away, ends it to
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import IntEnum, StrEnum
+from typing import NamedTuple
 
 from queue_manager.domain.cohorts.cluster_queue import ClusterQueue, Flavor, FlavorResource, Quotas, ResourceGroup
 from queue_manager.domain.cohorts.cohort_tree import Node
@@ -48,12 +49,19 @@ class Mode(IntEnum):
     FIT = 4
 
 
-Oracle = Callable[[FlavorResource, int], Mode]
-"""What would become of those who are in the way of an amount: see ``Mode``."""
+class Prospect(NamedTuple):
+    """What would become of those who are in the way of an amount, and how far up quota would be borrowed then."""
+
+    mode: Mode
+    height: int
 
 
-def _somebody(place: FlavorResource, amount: int) -> Mode:
-    return Mode.PREEMPT
+Oracle = Callable[[FlavorResource, int], Prospect | None]
+"""Who would have to go for an amount; None where that is found out only in the end, as there is nothing to choose."""
+
+
+def _somebody(place: FlavorResource, amount: int) -> Prospect | None:
+    return None
 
 
 Obstacle = Callable[[str, Sequence[PodSet]], str]
@@ -216,11 +224,12 @@ def _judge(flavor: str, asked: list[tuple[str, int]], supplier: Supplier, taken:
             text = f"insufficient quota for {name} in flavor {flavor}: needs {format_amount(name, amount)}, "
             text += f"ClusterQueue {queue.name} can have {format_amount(name, max(0, most))} at the most"
             return Verdict(Mode.NO_FIT, reason=WaitReason.TOO_LARGE, message=text)
-        free = node.available(place)
-        height = max(height, node.borrow_height(place, amount))
+        free, borrowed = node.available(place), node.borrow_height(place, amount)
         if amount > free:
             words.append(_shortage(place, amount, free, queue.name))
-            mode = min(mode, _without_room(place, amount, supplier))
+            without = _without_room(place, amount, supplier)
+            mode, borrowed = min(mode, without.mode), without.height
+        height = max(height, borrowed)
     found = {name: flavor for name, _ in asked}
     return Verdict(mode, found, height, WaitReason.WAITING, "; ".join(words))
 
@@ -232,17 +241,19 @@ def _shortage(place: FlavorResource, amount: int, free: int, queue: str) -> str:
     return text + f"ClusterQueue {queue} may take {format_amount(name, max(0, free))}, {more} more needed"
 
 
-def _without_room(place: FlavorResource, amount: int, supplier: Supplier) -> Mode:
+def _without_room(place: FlavorResource, amount: int, supplier: Supplier) -> Prospect:
     """What may be done where there is too little: nothing, unless the quota is the queue's own or it may reclaim it.
 
     A queue that never sends anybody away has no candidates, which still makes this flavor better than one without quota.
     """
-    queue = supplier.queue
+    queue, height = supplier.queue, supplier.node.borrow_height(place, amount)
     own = queue.quota.nominal.get(place, 0) >= amount
     borrowing = queue.borrow_policy != "Never" or (supplier.fair and queue.reclaim != "Never")
     if not (own or borrowing or supplier.node.fits_below_root(place, amount)):
-        return Mode.NO_FIT
-    return supplier.oracle(place, amount) if preempts(queue) else Mode.NO_CANDIDATES
+        return Prospect(Mode.NO_FIT, height)
+    if not preempts(queue):
+        return Prospect(Mode.NO_CANDIDATES, height)
+    return supplier.oracle(place, amount) or Prospect(Mode.PREEMPT, height)
 
 
 def _with_place(found: Verdict, words: str, queue: ClusterQueue) -> Verdict:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from kube import Decision, Key, Mutation
 from queue_manager.domain.alarms import Alarms
 from queue_manager.domain.cohorts.cohort_books import CohortBooks
-from queue_manager.domain.cohorts.departure import Departure, time_left, unanswered, why_drained, why_told, written_down
+from queue_manager.domain.cohorts.departure import Departure, time_left, unanswered, why_stopped, why_told, written_down
 from queue_manager.domain.cohorts.flavor_choice import Mode, Verdict, WaitReason
 from queue_manager.domain.cohorts.grant import Admission
 from queue_manager.domain.cohorts.kueue_policy import KueuePolicy
@@ -94,8 +94,10 @@ class Supervision:
         self._checked.pop(key, None)
         self._unready.pop(key, None)
         self._alarms.set(key, None)
-        if workload is None:
+        if workload is None or admission is None:
+            # Who has given everything back may be given quota again before this is looked at as a whole.
             self._leaving.pop(key, None)
+        if workload is None:
             return
         if admission is None:
             if key in books.stray and workload.account.resume_at > now:
@@ -104,7 +106,7 @@ class Supervision:
         if workload.revoked:
             self._leaving.setdefault(key, Departure(*REQUEUED_WORDS))
         checks = self._checks(admission)
-        why = why_drained(books, workload, admission.cluster_queue) or why_told(workload, checks)
+        why = why_stopped(books, workload, admission.cluster_queue) or why_told(workload, checks)
         if why is None and workload.let_in and not workload.over:
             why = self._watch(workload, now)
         if why is not None and not workload.revoked:

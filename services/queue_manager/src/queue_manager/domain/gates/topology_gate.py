@@ -1,6 +1,6 @@
 """The gate of pod sets that want to be near each other: quota is given only to who also finds a place in the topology."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 
 from kube import Event, Key, Manifest, Object
@@ -10,6 +10,7 @@ from queue_manager.domain.rooms.node_room import NodeRoom, Spots
 from queue_manager.domain.rooms.podset import PodSet, asks_for_place, merged, podset_of
 from queue_manager.domain.rooms.topology_room import TopologyRoom
 from queue_manager.domain.workloads.job_templates import JobTemplates
+from queue_manager.domain.workloads.job_workload import JOB, waits_for_more
 
 
 class TopologyGate:
@@ -79,6 +80,13 @@ class TopologyGate:
             spots = self._spots(podsets, flavors, without)
             if not isinstance(spots, str):
                 self._nodes.promise(key, spots)
+
+    def shrunk(self, keys: Iterable[Key], items: Mapping[Key, Object]) -> Iterator[Key]:
+        """Which of ``keys`` are Jobs that have not started, and never will: fewer pods are left than they start with."""
+        for key in keys:
+            item = items.get(key)
+            if item is not None and key.kind == JOB and waits_for_more(item) and not self._nodes.places(key):
+                yield key
 
     def flavors_changed(self) -> None:
         """Flavors or their topologies are others now."""

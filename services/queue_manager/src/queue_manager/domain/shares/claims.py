@@ -51,8 +51,8 @@ def dominant(terms: Terms) -> tuple[Matrix, Matrix]:
 
 
 def _with_given(terms: Terms, most: Matrix) -> tuple[Matrix, Matrix]:
-    given = np.minimum(terms.given, terms.capability)
-    least = np.maximum(terms.promised, np.where(terms.is_given, given, 0))
+    # What is promised to the children together may be more than the queue may use.
+    least = np.minimum(np.maximum(terms.promised, np.where(terms.is_given, terms.given, 0)), terms.capability)
     return least, np.where(terms.is_given, least, np.maximum(least, most))
 
 

@@ -21,17 +21,23 @@ def is_quota(queue: str) -> bool:
 
 
 def read_quota(item: Object) -> Queue:
-    """The quota as a queue: its minimum is what it deserves, its maximum its capability."""
+    """The quota as a queue: its minimum is what it deserves, its maximum its capability.
+
+    The root of a tree of its own (``is-root``) has what its ``total-resource`` says, no less and no more; with
+    ``ignore-default-tree`` that is nobody else's, even while it is idle.
+    """
     labels, spec = item.labels, item.spec
     parent = labels.get(LABEL + "parent", "")
-    most = amounts_of(spec.get("max"))
+    least, most = amounts_of(spec.get("min")), amounts_of(spec.get("max"))
+    total = _listed(item.annotations.get(LABEL + "total-resource")) if labels.get(LABEL + "is-root") == "true" else {}
+    apart = bool(total) and labels.get(LABEL + "ignore-default-tree") == "true"
     return Queue(
         name=quota_name(item.name),
         uid=item.uid,
         parent=ROOT_QUOTA if parent in _SPELLED_ROOTS else quota_name(parent),
-        deserved=amounts_of(spec.get("min")),
-        capability=most,
-        lends=labels.get(LABEL + "allow-lent-resource") != "false",
+        deserved=least | total,
+        capability=most | total,
+        lends=labels.get(LABEL + "allow-lent-resource") != "false" and not apart,
         shared_weight=most | _listed(item.annotations.get(LABEL + "shared-weight")),
         namespace=item.namespace,
         placement=item.annotations.get(PLACEMENT, ""),

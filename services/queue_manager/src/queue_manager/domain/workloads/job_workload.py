@@ -100,6 +100,19 @@ def gang_mark(item: Object, count: int) -> str:
     return f"Job/{item.name}/{max(1, min(count, left))}"
 
 
+def waits_for_more(item: Object) -> bool:
+    """Whether the Job was to start with more pods than it makes by now, so that those wait for others that never come.
+
+    Once a pod has succeeded it has started.
+    """
+    annotations = ((item.spec.get("template") or {}).get("metadata") or {}).get("annotations") or {}
+    mark, runs = str(annotations.get(OF_JOB) or ""), item.spec.get("parallelism")
+    if mark.count("/") != 2 or item.spec.get("suspend") or not isinstance(runs, int):
+        return False
+    makes = min(runs, _number(item.spec.get("completions"), runs))
+    return not _number(item.status.get("succeeded"), 0) and makes < _number(mark.rpartition("/")[2], 0)
+
+
 def wanted_parallelism(item: Object) -> int:
     """How many pods of the Job would run at a time if it had its way."""
     wanted = _number(item.annotations.get(PARALLELISM), _number(item.spec.get("parallelism"), 1))
