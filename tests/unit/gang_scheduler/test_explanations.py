@@ -164,8 +164,12 @@ def test_missing_members_of_a_role_are_counted(toy: Any) -> None:
     toy.pods("g", 2, group="g", role="w", cpu=1)
     toy.settle()
     answer = toy.explain("PodGroup", "g")
-    assert answer["rule"] == "NotEnoughTasks" and "0 of the 1 pod of role ps" in answer["message"]
+    assert answer["rule"] == "NotEnoughPodsOfTask" and "0 of the 1 pod of role ps" in answer["message"]
     assert "have the missing pods created" in ways(answer)
+    toy.group("h", 3)
+    toy.pods("h", 2, group="h", cpu=1)
+    toy.settle()
+    assert toy.explain("PodGroup", "h")["rule"] == "NotEnoughTasks"
 
 
 def test_what_can_never_fit_is_told_so_and_nobody_is_named_to_wait_for(toy: Any) -> None:

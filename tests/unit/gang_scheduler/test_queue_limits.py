@@ -3,7 +3,6 @@
 from typing import Any
 
 from gang_scheduler.domain.core import SchedulerCore
-from kube import Decision, Key
 
 
 def test_nothing_is_placed_before_entitlements_were_heard(toy: Any) -> None:
@@ -286,20 +285,36 @@ def test_pods_that_cannot_be_taken_back_fit_only_into_the_minimum_of_their_quota
     assert toy.message("large").endswith("pod large needs 60")
 
 
+def namespace_quota(**annotations: str) -> dict[str, Any]:
+    """An elastic quota of another namespace than ``default``."""
+    marks = {"quota.scheduling.koordinator.sh/" + name: text for name, text in annotations.items()}
+    metadata = {"name": "team", "namespace": "elsewhere", "annotations": marks}
+    return {"apiVersion": "scheduling.sigs.k8s.io/v1alpha1", "kind": "ElasticQuota", "metadata": metadata, "spec": {}}
+
+
 def test_a_namespace_that_belongs_to_a_queue_takes_its_pods_along(toy: Any) -> None:
     toy.queues = {"default": {}, "quota/team": {"capability": {"cpu": 2}}}
     toy.node("n", cpu=8)
+    toy.put(namespace_quota(namespaces='["default"]'))
     toy.pods("p", 3, cpu=1)
-    payload = {
-        "queues": {"default": {}, "quota/team": {"capability": {"cpu": 2000}}},
-        "namespaces": {"default": "quota/team"},
-    }
-    toy.core.hear("queue_manager", Decision("EntitlementsComputed", Key("", "", ""), payload=payload))
-    toy.heard = True
     toy.settle()
     assert toy.bound() == ["p-0", "p-1"]
-    toy.core.hear(
-        "queue_manager", Decision("EntitlementsComputed", Key("", "", ""), payload={**payload, "namespaces": {}})
-    )
+    toy.put(namespace_quota(namespaces="spoilt"))
     toy.settle()
     assert toy.bound() == ["p-0", "p-1", "p-2"]
+
+
+def test_pods_that_come_with_the_quota_of_their_namespace_wait_until_it_was_heard_of(toy: Any) -> None:
+    """What they may use is told only after the quota and they are there; until then they do not slip past it."""
+    toy.queues = {"default": {}}
+    toy.node("n", cpu=8)
+    toy.settle()
+    toy.put(namespace_quota(namespaces='["default"]'))
+    toy.pods("p", 3, cpu=1)
+    toy.settle()
+    assert toy.bound() == []
+    assert toy.message("p-0") == "quota team does not exist"
+    toy.queues["quota/team"] = {"capability": {"cpu": 2}}
+    toy.entitle()
+    toy.settle()
+    assert toy.bound() == ["p-0", "p-1"]

@@ -8,7 +8,7 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from queue_manager.domain.shares.elastic_quota import ROOT_QUOTA
+from kube.elastic_quotas import ROOT_QUOTA
 from queue_manager.domain.shares.queue_tree import Queue, QueueTree
 from queue_manager.domain.shares.share_rules import QuotaRule
 

@@ -23,9 +23,9 @@ def audit(cluster: Cluster) -> list[str]:
 def rebuilt(cluster: Cluster) -> Cluster:
     """A cluster folded anew from the newest versions of all objects, with the same assumptions."""
     copy = Cluster(cluster.schedulers, cluster.placement)
-    copy.room.ledger.queues = {}
+    copy.room.ledger.queues, copy.quotas = {}, cluster.quotas
     if cluster.room.ledger.queues is not None:
-        copy.hear(cluster.room.ledger.queues, cluster.namespace_queues)
+        copy.hear(cluster.room.ledger.queues)
     copy.classes.update(cluster.classes)
     copy.room.ledger.created.update(cluster.room.ledger.created)
     copy.room.neighbours.namespaces.update(cluster.room.neighbours.namespaces)

@@ -1,6 +1,6 @@
 """The cluster as facts tell it, kept in the form in which decisions are made."""
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
 from functools import partial
@@ -21,6 +21,7 @@ from gang_scheduler.domain.queues.entitlement import Entitlement
 from gang_scheduler.domain.reservations.reservation_terms import RESERVATION, terms_of_reservation
 from gang_scheduler.domain.topology.hyper_nodes import HYPER_NODE, LAYERS
 from kube import Event, Key, Manifest, Object, runs
+from kube.elastic_quotas import ELASTIC_QUOTA
 from kube.runtime_classes import RUNTIME_CLASS
 from kube.volumes import CLAIM, STORAGE_CLASS, VOLUME
 
@@ -48,6 +49,7 @@ class Cluster(NodeBooks):
             "PriorityClass.scheduling.k8s.io": self._fold_priority_class,
             RUNTIME_CLASS: self.fold_runtime_class,
             "Queue.scheduling.volcano.sh": self._fold_queue,
+            ELASTIC_QUOTA: self._fold_elastic_quota,
             RESOURCE_CLAIM: self.fold_claim,
             SLICE: self._fold_devices,
             CLASS: self._fold_devices,
@@ -78,12 +80,8 @@ class Cluster(NodeBooks):
         for event in metrics:
             self.fold_metric(event)
 
-    def hear(self, queues: dict[str, Entitlement], namespaces: Mapping[str, str] | None = None) -> None:
-        """New entitlements of the queues are in force, and with them the queues of whole namespaces."""
-        before, self.namespace_queues = self.namespace_queues, dict(namespaces or {})
-        self._reassign(
-            {name for name in {*before, *self.namespace_queues} if before.get(name) != self.namespace_queues.get(name)}
-        )
+    def hear(self, queues: dict[str, Entitlement]) -> None:
+        """New entitlements of the queues are in force."""
         ledger = self.room.ledger
         if ledger.hear(queues):
             for record in self.placed():
@@ -182,6 +180,10 @@ class Cluster(NodeBooks):
     def _runs(self, namespace: str, user: Manifest) -> bool:
         record = self.pods.get(Key("Pod", namespace, str(user.get("name"))))
         return record is not None and record.pod.uid == user.get("uid") and record.standing not in FINISHED
+
+    def _fold_elastic_quota(self, event: Event) -> None:
+        """The pods of whole namespaces may be in another queue now; in one that was not heard of yet they wait."""
+        self._reassign(self.quotas.fold(event))
 
     def _fold_namespace(self, event: Event) -> None:
         name, new = event.key.name, event.new

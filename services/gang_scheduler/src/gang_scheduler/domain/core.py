@@ -123,7 +123,7 @@ class SchedulerCore:
         if decision.name == "EntitlementsComputed":
             payload = decision.payload or {}
             self.cluster.room.ledger.hear_order(payload.get("order") or {})
-            self.cluster.hear(entitlements(payload), payload.get("namespaces"))
+            self.cluster.hear(entitlements(payload))
             self._askers.shares_changed = True
 
     def assume(self, decision_id: str, decision: Decision) -> None:

@@ -5,6 +5,7 @@ from collections.abc import Set as AbstractSet
 from dataclasses import asdict
 
 from kube import Decision, Event, Key, Manifest, Outcome, runs
+from kube.elastic_quotas import ELASTIC_QUOTA, ROOT_QUOTA, quota_name
 from kube.resource_quotas import RESOURCE_QUOTA
 from queue_manager.domain.cohorts.account import WORKLOAD
 from queue_manager.domain.cohorts.cluster_queue import PRIORITY
@@ -17,7 +18,7 @@ from queue_manager.domain.gates.waiting import ADMISSION, WaitingGroups
 from queue_manager.domain.policy import QueuePolicy
 from queue_manager.domain.reports import Report
 from queue_manager.domain.shares.demand import Demand, Tally
-from queue_manager.domain.shares.elastic_quota import ELASTIC_QUOTA, ROOT_QUOTA, is_quota, quota_name
+from queue_manager.domain.shares.elastic_quota import is_quota
 from queue_manager.domain.shares.elastic_report import NAME as ELASTIC_REPORT
 from queue_manager.domain.shares.elastic_report import ElasticReport
 from queue_manager.domain.shares.entitlements import NAME as ENTITLEMENTS
@@ -254,7 +255,7 @@ class QueueCore:
         news |= self._cohorts.take_news()
         parts = (self._shares.entries, quotas.entries, self._cohorts.entries)
         root = self._tree.queues[ROOT].uid
-        return self._entitlements.tell(news, parts, self._quotas.namespaces, root, now, self._report.past)
+        return self._entitlements.tell(news, parts, root, now, self._report.past)
 
     def _supply_of(self, domain: str) -> Amounts:
         left = dict(self._supply.total)

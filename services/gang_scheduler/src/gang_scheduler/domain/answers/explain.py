@@ -27,6 +27,7 @@ class Reason(StrEnum):
     NEVER_FITS = "NeverFits"
     NO_DOMAIN = "TopologyPlacementFailed"
     NOT_ENOUGH_PODS = "NotEnoughTasks"
+    NOT_ENOUGH_OF_ROLE = "NotEnoughPodsOfTask"
     QUEUE_CAPABILITY = "QueueCapability"
     QUEUE_CLOSED = "QueueClosed"
     WAITING_FOR_QUOTA = "WaitingForQuota"

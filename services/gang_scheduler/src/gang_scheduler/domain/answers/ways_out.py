@@ -135,6 +135,7 @@ _FIXED: dict[str, Callable[[Manifest], Iterator[str]]] = {
     Reason.NEVER_FITS: _never,
     Reason.NO_DOMAIN: _domain,
     Reason.NOT_ENOUGH_PODS: _members,
+    Reason.NOT_ENOUGH_OF_ROLE: _members,
     Reason.QUEUE_CAPABILITY: _capability,
     Reason.QUEUE_CLOSED: _closed,
     Reason.WAITING_FOR_QUOTA: _quota,

@@ -84,16 +84,21 @@ def shortage(group: Group, found: Candidates) -> str:
                 f"{whole} of the {policy.minimum} sub-groups {policy.name} that {group.name} needs are complete "
                 f"({counted(policy.size, 'pod')} each)"
             )
-    for role, least in terms.roles:
+    if found.count < terms.min_member:
+        held = group.counts[Standing.HELD]
+        gated = f", {held} more are held back by scheduling gates" if held else ""
+        return f"{found.count} of the {counted(terms.min_member, 'pod')} that {group.name} needs at once {verb(found.count)} there{gated}"
+    return ""
+
+
+def shortage_of_role(group: Group, found: Candidates) -> str:
+    """Which role the gang lacks members of, in words; "" where every role has its minimum."""
+    for role, least in found.terms.roles:
         present = sum(1 for record in group.pending.values() if record.role == role)
         if present < least:
             return (
                 f"{present} of the {counted(least, 'pod')} of role {role} that {group.name} needs {verb(present)} there"
             )
-    if found.count < terms.min_member:
-        held = group.counts[Standing.HELD]
-        gated = f", {held} more are held back by scheduling gates" if held else ""
-        return f"{found.count} of the {counted(terms.min_member, 'pod')} that {group.name} needs at once {verb(found.count)} there{gated}"
     return ""
 
 

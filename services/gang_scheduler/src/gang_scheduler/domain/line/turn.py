@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from gang_scheduler.domain.answers.explain import Explanation, Reason
 from gang_scheduler.domain.evictions.evictor import Plan
 from gang_scheduler.domain.gangs.groups import Group, is_lone_pod
-from gang_scheduler.domain.gangs.minimum import candidates, lack_beside_running, shortage
+from gang_scheduler.domain.gangs.minimum import candidates, lack_beside_running, shortage, shortage_of_role
 from gang_scheduler.domain.gangs.portions import Portion
 from gang_scheduler.domain.line.backfill import Place
 from gang_scheduler.domain.line.block import ANYTHING, OWN_CHANGE, Block, Wake
@@ -79,10 +79,23 @@ def incomplete(turn: Turn) -> Block | None:
             )
         if group.id.kind == "pod":
             continue
-        lack = lack_beside_running(group) if group.open else shortage(group, candidates(group))
-        if lack:
-            return waits(Reason.NOT_ENOUGH_PODS, lack)
+        lack = _lack(group)
+        if lack is not None:
+            return waits(*lack)
     return None
+
+
+def _lack(group: Group) -> tuple[Reason, str] | None:
+    """Which members are missing; what is said of a role goes first, as in Volcano."""
+    if group.open:
+        text = lack_beside_running(group)
+        return (Reason.NOT_ENOUGH_PODS, text) if text else None
+    found = candidates(group)
+    text = shortage_of_role(group, found)
+    if text:
+        return Reason.NOT_ENOUGH_OF_ROLE, text
+    text = shortage(group, found)
+    return (Reason.NOT_ENOUGH_PODS, text) if text else None
 
 
 def expectation(turn: Turn, victims: int) -> str:

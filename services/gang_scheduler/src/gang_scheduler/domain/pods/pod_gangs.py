@@ -7,6 +7,7 @@ from gang_scheduler.domain.gangs.gang_terms import GroupId, queue_of
 from gang_scheduler.domain.gangs.groups import Group
 from gang_scheduler.domain.pods.pod_places import PodPlaces
 from gang_scheduler.domain.pods.pod_record import PodRecord, standing_of
+from kube.elastic_quotas import NamespaceQuotas
 
 
 @dataclass(slots=True)
@@ -16,8 +17,8 @@ class PodGangs(PodPlaces):
     groups: dict[GroupId, Group] = field(init=False, default_factory=dict)
     touched: dict[GroupId, bool] = field(init=False, default_factory=dict)
     namespace_annotations: dict[str, dict[str, str]] = field(init=False, default_factory=dict)
-    namespace_queues: dict[str, str] = field(init=False, default_factory=dict)
-    """Where the queue manager says that the pods of a namespace are which name no queue."""
+    quotas: NamespaceQuotas = field(init=False, default_factory=NamespaceQuotas)
+    """The elastic quotas that pods of a namespace are in which name no queue."""
 
     def touch(self, gang: GroupId, again: bool) -> None:
         """A gang changed; ``again``: in a way that may let it be placed, or that takes the reason from its waiting."""
@@ -51,7 +52,7 @@ class PodGangs(PodPlaces):
             queue = group.terms.queue
         elif group.members:
             first, space = group.members[min(group.members)].pod, group.id.namespace
-            queue = queue_of(first, self.namespace_annotations.get(space, {}), self.namespace_queues.get(space, ""))
+            queue = queue_of(first, self.namespace_annotations.get(space, {}), self.quotas.queues.get(space, ""))
         else:
             return
         if queue == group.queue:

@@ -1,25 +1,18 @@
-"""Koordinator's elastic quotas: their names in the books, and what an ElasticQuota object says."""
+"""Koordinator's elastic quotas: what an ElasticQuota object says."""
 
 import json
 from collections.abc import Mapping
 from typing import Any
 
 from kube import Object
+from kube.elastic_quotas import ROOT_QUOTA, quota_name
 from queue_manager.domain.shares.queue_tree import PLACEMENT, Queue, amounts_of
 from resources import Amounts
 
-ELASTIC_QUOTA = "ElasticQuota.scheduling.sigs.k8s.io"
 LABEL = "quota.scheduling.koordinator.sh/"
 NAME = LABEL + "name"
-ROOT_QUOTA = "quota"
-"""Stands above all quotas that name no parent: what they share is what nobody outside of quotas uses."""
 
 _SPELLED_ROOTS = ("", "koordinator-root-quota")
-
-
-def quota_name(name: str) -> str:
-    """The quota ``name`` as a queue: no object can have a name with a slash, so it is no Volcano queue's."""
-    return f"{ROOT_QUOTA}/{name}"
 
 
 def is_quota(queue: str) -> bool:
@@ -49,13 +42,6 @@ def read_quota(item: Object) -> Queue:
         namespace=item.namespace,
         placement=item.annotations.get(PLACEMENT, ""),
     )
-
-
-def namespaces_of(item: Object) -> list[str]:
-    """The namespaces whose pods are in the quota unless they name another: one of its own name, and those that it lists."""
-    listed = _parsed(item.annotations.get(LABEL + "namespaces"))
-    named = [str(name) for name in listed] if isinstance(listed, list) else []
-    return [item.namespace, *named] if item.namespace == item.name else named
 
 
 def quota_named_by(*places: Mapping[str, str]) -> str:

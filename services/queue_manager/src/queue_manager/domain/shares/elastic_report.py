@@ -4,9 +4,9 @@ from collections.abc import Iterable, Mapping
 from collections.abc import Set as AbstractSet
 
 from kube import Decision, Event, Key, Manifest, Mutation, Verb
+from kube.elastic_quotas import ELASTIC_QUOTA, quota_name
 from queue_manager.domain.reports import Reports
 from queue_manager.domain.shares.demand import QueueTotals
-from queue_manager.domain.shares.elastic_quota import ELASTIC_QUOTA, quota_name
 from queue_manager.domain.shares.sums import accumulate
 from queue_manager.domain.shares.tree_shares import TreeShares
 from resources import Amounts, format_amounts

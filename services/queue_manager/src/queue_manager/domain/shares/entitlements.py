@@ -17,7 +17,6 @@ class Entitlements:
     def __init__(self, half_life_ms: int = 0, levels: bool = False) -> None:
         self._order: Manifest = {"half_life_ms": half_life_ms, "levels": levels}
         self._past: Manifest = {}
-        self._namespaces: Mapping[str, str] = {}
         self._untold = True
         self._version = 0
         self._told: Manifest | None = None
@@ -26,7 +25,7 @@ class Entitlements:
     def recall(self, payload: Manifest) -> None:
         """What was told last, by a predecessor: it need not be told again."""
         self._version, self._told = int(payload.get("version") or 0), payload.get("queues")
-        self._namespaces, self._untold = dict(payload.get("namespaces") or {}), False
+        self._untold = False
 
     def forget_told(self) -> None:
         """What was told did not arrive: tell it again."""
@@ -36,30 +35,28 @@ class Entitlements:
         self,
         news: bool,
         parts: Iterable[Mapping[str, Manifest]],
-        namespaces: Mapping[str, str],
         uid: str,
         now: int,
         past: Mapping[str, PastUse] | None = None,
     ) -> Decision | None:
         """The decision that tells the entries of all ``parts``; None where there are no ``news`` since the last one.
 
-        ``namespaces`` says in which queue the pods of a namespace are that name none; ``uid`` is the root queue's; ``past``
-        what queues have used lately, where that orders them.
+        ``uid`` is the root queue's; ``past`` what queues have used lately, where that orders them.
         """
         used = {
             name: {"amounts": use.amounts, "at": use.at, "used": use.used} for name, use in sorted((past or {}).items())
         }
-        if not (news or self._untold or namespaces != self._namespaces or used != self._past):
+        if not (news or self._untold or used != self._past):
             return None
         # By name: the same queues give the same bytes, in whatever order they came to be known.
         queues = dict(sorted(item for entries in parts for item in entries.items()))
-        if queues == self._told and namespaces == self._namespaces and used == self._past:
+        if queues == self._told and used == self._past:
             return None
-        self._untold, self._told, self._namespaces = False, queues, dict(namespaces)
+        self._untold, self._told = False, queues
         self._past = used
         # Greater than every version told before, by a predecessor too, as long as the clock has not gone back.
         self._version = max(self._version + 1, now)
-        payload: Manifest = {"version": self._version, "queues": queues, "namespaces": dict(namespaces)}
+        payload: Manifest = {"version": self._version, "queues": queues}
         if any(self._order.values()):
             payload["order"] = {**self._order, "past": used}
         return Decision(
