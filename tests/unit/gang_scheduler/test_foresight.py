@@ -14,7 +14,7 @@ from gang_scheduler.domain.nodes.shape_view import ShapeView
 from gang_scheduler.domain.pods.pod_shape import PodShape
 from gang_scheduler.domain.score.appraisal import Appraisal
 from gang_scheduler.domain.score.basis import read, written
-from gang_scheduler.domain.score.foresight import FIRST_LOOK
+from gang_scheduler.domain.score.foresight import FIRST_LOOK, MIXED
 from gang_scheduler.domain.score.mixture import PATIENCE, ask_of
 from gang_scheduler.domain.score.prices import BEST, HALF, PRICE
 from gang_scheduler.domain.score.scoring import Placement
@@ -99,6 +99,19 @@ def test_scores_are_those_of_the_plain_sum_whatever_was_kept_from_before(new_toy
         places = np.flatnonzero(view.copies)
         for slot, score in zip(places, known.scores(shape, places), strict=True):
             assert score == pytest.approx(plain_score(known, shape, int(slot)), abs=1)
+
+
+def test_a_full_cluster_does_not_make_the_worth_of_its_nodes_boundless(new_toy: Any) -> None:
+    toy = new_toy()
+    toy.checks = False
+    add_node(toy, "n0", 8, 96, "a")
+    for number in range(FIRST_LOOK):
+        add_pod(toy, f"p{number}", 50, 1)
+    toy.settle()
+    foresight = toy.core.cluster.room.foresight
+    foresight.renew()
+    assert foresight.basis is not None
+    assert foresight.basis.mixed <= MIXED * foresight.basis.cards
 
 
 MOVES = st.one_of(

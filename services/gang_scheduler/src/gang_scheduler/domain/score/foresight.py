@@ -41,6 +41,8 @@ _DEAREST = 1 << 36
 """No copy is worth more: keeps sums of prices exact."""
 
 _ALMOST = 1e-9
+_LEAST = 1.0
+"""Less than one card's worth, in the whole cluster, says nothing of how scarce the mixture is; and large factors cost digits."""
 
 
 @dataclass(slots=True)
@@ -129,7 +131,7 @@ def look(census: Census, table: NodeTable, cards: int) -> Basis:
     copies = prices.measures.copies(cpu, memory, left.cards).T
     worths = np.rint(np.minimum(cards * PRICE * _scarcity(bare, masks, copies, mixture), _DEAREST))
     found = tuple((int(rule), int(kind), int(worths[kind, rule])) for kind, rule in np.argwhere(worths > 0))
-    return bare._replace(prices=tuple(sorted(found)), mixed=MIXED * cards / max(mixture, _ALMOST))
+    return bare._replace(prices=tuple(sorted(found)), mixed=MIXED * cards / max(mixture, _LEAST))
 
 
 def _scarcity(basis: Basis, masks: Mask, copies: Floats, mixture: float) -> Floats:
