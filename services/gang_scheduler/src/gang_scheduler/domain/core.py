@@ -14,13 +14,12 @@ from gang_scheduler.domain.cluster import Cluster
 from gang_scheduler.domain.evictions.askers import Askers
 from gang_scheduler.domain.evictions.evictor import EvictionRules, Evictor
 from gang_scheduler.domain.evictions.victims import GangEviction
-from gang_scheduler.domain.gangs.gang_terms import GroupId
-from gang_scheduler.domain.gangs.groups import Group
 from gang_scheduler.domain.gangs.wait_limits import WaitLimits
 from gang_scheduler.domain.line.assumptions import Assumptions
 from gang_scheduler.domain.line.backfill import Backfill, Heads
 from gang_scheduler.domain.line.block import OWN_CHANGE, Wake
 from gang_scheduler.domain.line.claims import Claim, Claims
+from gang_scheduler.domain.line.lineup import Lineup
 from gang_scheduler.domain.line.memory import dump, load
 from gang_scheduler.domain.line.trial import Trial
 from gang_scheduler.domain.line.turn import Turn, wake_of
@@ -97,11 +96,7 @@ class SchedulerCore:
     _askers: Askers = field(init=False)
     _rules: EvictionRules = field(init=False)
     _remembered: bytes = b""
-    _withheld: dict[Key, GroupId] = field(default_factory=dict)
-    """By subject of the decision on its way: the gangs that are looked at when it is settled."""
-
-    _units: dict[GroupId, Unit] = field(default_factory=dict)
-    _bundles: dict[GroupId, dict[Unit, None]] = field(default_factory=dict)
+    _lineup: Lineup = field(init=False)
 
     def __post_init__(self) -> None:
         self.cluster = Cluster(self.schedulers, Placement(self.placement), self.load)
@@ -112,6 +107,7 @@ class SchedulerCore:
         self.desk = ReservationDesk(self.cluster)
         self._assumptions = Assumptions(self.cluster, self.claims)
         self._askers = Askers(self.cluster, self.line)
+        self._lineup = Lineup(self.cluster, self.line, self.heads, self.limits, self._askers, self.explanations)
         self._rules = EvictionRules(self.preemption, self.reclaim, GangEviction(self.gang_eviction))
 
     def fold(self, events: Sequence[Event], now: int) -> None:
@@ -135,8 +131,7 @@ class SchedulerCore:
     def settle(self, outcome: Outcome) -> None:
         """Take back what was assumed and did not become a fact."""
         self._assumptions.settle(outcome)
-        if (gang := self._withheld.pop(outcome.subject, None)) is not None:
-            self.cluster.touch(gang, again=False)
+        self._lineup.settle(outcome)
 
     def decide(self, now: int, in_flight: AbstractSet[Key]) -> list[Decision]:
         """Place whoever can be placed, and tell the others why they wait."""
@@ -145,7 +140,7 @@ class SchedulerCore:
             return []
         made = [decisions.released(claim, patch) for claim, patch in cluster.releases(in_flight)]
         cluster.room.ledger.now = now
-        touched = self._take_touched(in_flight)
+        touched = self._lineup.take_touched(in_flight, new=self._new)
         cluster.room.ledger.supply = cluster.room.table.totals()
         for slot in cluster.room.table.load.advance(now):
             cluster.room.table.room.add(slot)
@@ -282,56 +277,6 @@ class SchedulerCore:
         heads = [unit for unit in self.heads.due(now) if not self.limits.over(unit, now)]
         return {*heads, *self.limits.pressing(now)}
 
-    def _take_touched(self, in_flight: AbstractSet[Key]) -> list[Group]:
-        """The groups that changed, lined up; those with a decision on its way stay for later."""
-        touched: list[Group] = []
-        for gang, again in self.cluster.touched.items():
-            group = self.cluster.groups.get(gang)
-            if again:
-                self._line_up(gang, group)
-            if group is None:
-                continue
-            if in_flight and (key := group.key) in in_flight:
-                self._withheld[key] = gang
-            else:
-                touched.append(group)
-        self.cluster.touched.clear()
-        return touched
-
-    def _line_up(self, gang: GroupId, group: Group | None) -> None:
-        """The unit of a gang waits if any of its gangs has members to place and was let in."""
-        for bundle in self._bundles.get(gang, ()):
-            if bundle in self.line:
-                self.line.renew(bundle)
-        before = self._units.get(gang)
-        unit = group.bundle() if group else None
-        if before is not None and before != unit:
-            del self._units[gang]
-            self._leave(before)
-        if group is None or unit is None:
-            return
-        self._units[gang] = unit
-        members = [group] if len(unit) == 1 else self._bundled(unit)
-        if any(item.pending and item.let_in for item in members):
-            self.line.renew(unit)
-            if self._new:
-                self.limits.wait(unit, members)
-        else:
-            self._leave(unit)
-
-    def _bundled(self, unit: Unit) -> list[Group]:
-        """The gangs of a bundle that there are. A change of any of them is one of the bundle."""
-        for gang in unit:
-            self._bundles.setdefault(gang, {})[unit] = None
-        return [group for gang in unit if (group := self.cluster.groups.get(gang)) is not None]
-
-    def _leave(self, unit: Unit) -> None:
-        self.line.leave(unit)
-        self.heads.leave(unit)
-        self.limits.leave(unit)
-        self._askers.leave(unit)
-        self.explanations.pop(unit, None)
-
     def _busy(self, unit: Unit, in_flight: AbstractSet[Key]) -> bool:
         if not in_flight:
             return False
@@ -370,7 +315,7 @@ class SchedulerCore:
             if group.key in in_flight:
                 self._reports.note((gang,), now)
                 continue
-            unit = self._units.get(gang, ())
+            unit = self._lineup.units.get(gang, ())
             tried = turns.turns.get(unit)
             told = self.explanations.get(unit) if tried is None else tried.block and tried.block.explanation
             status = decisions.observed(group, now, told)
@@ -384,7 +329,7 @@ class SchedulerCore:
             self.line.renew(turn.unit)
             return
         if turn.block is None:
-            self._leave(turn.unit)
+            self._lineup.leave(turn.unit)
             return
         group = turn.groups[0] if turn.groups else None
         if turn.block.hopeless:
