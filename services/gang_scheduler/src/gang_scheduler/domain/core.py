@@ -157,6 +157,7 @@ class SchedulerCore:
         cluster.room.look_ahead()
         self.desk.place(self._first_of(ready))
         turns.run(ready)
+        evictor.present()  # Nobody leaves for a reservation: it takes what is free now.
         self.desk.place()
         self._planned = [turn.plan.claim for turn in turns.turns.values() if turn.plan]
         waits = {
