@@ -88,9 +88,11 @@ def assume(cluster: Cluster, keys: Sequence[Key], node: str) -> None:
 def books(cluster: Cluster) -> dict[str, Any]:
     return {
         "pods": {
-            key: (one.pod, one.shape.index, one.group.id, one.standing, one.node, one.assumed, one.slot, one.charged)
+            key: (one.pod, one.group.id, one.standing, one.node, one.assumed, one.slot, one.charged)
             for key, one in cluster.pods.items()
         },
+        # Without their numbers: a shape that nobody has for a moment is made anew.
+        "shapes": {key: (one.shape.requests, one.shape.terms, one.shape.claims) for key, one in cluster.pods.items()},
         "order": {key: (one.order, one.form[1:], one.given, one.reservation) for key, one in cluster.pods.items()},
         "groups": {
             gang: (set(group.members), set(group.pending), group.counts, group.terms, group.queue)
