@@ -227,7 +227,7 @@ SUPPORT = (
     ),
     Support(
         "ElasticQuota.scheduling.sigs.k8s.io",
-        ("queue_manager",),
+        ("queue_manager", "gang_scheduler"),
         "the tree of quotas: min, max, shared weight, lending, namespaces, `tidegate.dev/placement`; "
         "pods and gangs that name one are charged to it",
     ),
