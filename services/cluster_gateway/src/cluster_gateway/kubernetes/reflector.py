@@ -19,7 +19,8 @@ from kube import Manifest
 log = logging.getLogger(__name__)
 
 GONE = 410
-NOT_FOUND = 404
+UNSERVED = (403, 404)
+"""The kind is not there, or not for us."""
 PAGE = 5_000
 WATCH_SECONDS = 600
 """How long one watch lasts; bookmarks come about once a minute."""
@@ -46,7 +47,7 @@ class Watched:
 
 
 class KindIsGone(Exception):
-    """The cluster does not serve the kind any more."""
+    """The cluster does not serve the kind any more, or not to us; the text says why."""
 
 
 class _TooOld(Exception):
@@ -79,8 +80,8 @@ class Reflector:
                 self.version = 0
                 continue
             except Refused as refused:
-                if refused.answer.code == NOT_FOUND:
-                    raise KindIsGone(self.served.info.id) from refused
+                if refused.answer.code in UNSERVED:
+                    raise KindIsGone(f"{self.served.info.id}: {refused}") from refused
                 if refused.answer.code == GONE:
                     self.version = 0
                     continue

@@ -84,14 +84,16 @@ class Watching:
     async def _follow(self, reflector: Reflector, kind: str) -> None:
         try:
             await reflector.run()
-        except KindIsGone:
-            self._drop(kind)
+        except KindIsGone as gone:
+            self._drop(kind, str(gone))
 
-    def _drop(self, kind: str) -> None:
-        log.warning("kind_gone", extra={"kind": kind})
+    def _drop(self, kind: str, why: str = "") -> None:
+        """Forget a kind; it is looked for again at the next look."""
+        log.warning("kind_gone", extra={"kind": kind, "detail": why})
         self.served.pop(kind, None)
         self.versions.pop(kind, None)
         watch = self._watches.pop(kind, None)
         if watch is not None and watch is not asyncio.current_task():
             watch.cancel()
         self.gone(kind)
+        self.looked()
