@@ -78,8 +78,8 @@ def test_a_shared_claim_comes_free_only_when_all_its_users_go(toy: Any) -> None:
     assert toy.where("three") == "n"
 
 
-def test_a_claim_that_outlives_a_slow_victim_is_waited_for(new_toy: Any) -> None:
-    """Nobody else is evicted while the victim leaves, nor while its claim is released."""
+def taken_by_two(new_toy: Any) -> Any:
+    """A node of two devices, each with a pod of priority 1 that leaves slowly."""
     toy = new_toy(lingering=True)
     toy.node("n", cpu=8)
     devices_on(toy, "n", gpu("g0"), gpu("g1"))
@@ -88,6 +88,12 @@ def test_a_claim_that_outlives_a_slow_victim_is_waited_for(new_toy: Any) -> None
         claim(toy, f"of-{name}", ask())
         pod(toy, name, f"of-{name}", priority=1)
     toy.settle()
+    return toy
+
+
+def test_a_claim_that_outlives_a_slow_victim_is_waited_for(new_toy: Any) -> None:
+    """Nobody else is evicted while the victim leaves, nor while its claim is released."""
+    toy = taken_by_two(new_toy)
     claim(toy, "mine", ask())
     pod(toy, "high", "mine", priority=5)
     toy.settle()
@@ -150,14 +156,7 @@ def test_the_cheapest_users_go(new_toy: Any, raw: Any, devices: int, count: int,
 
 def test_devices_that_come_free_one_by_one_are_kept_for_whom_they_were_freed(new_toy: Any) -> None:
     """Somebody less important waits for a device, too: it must not take the first one that comes free."""
-    toy = new_toy(lingering=True)
-    toy.node("n", cpu=8)
-    devices_on(toy, "n", gpu("g0"), gpu("g1"))
-    gpu_class(toy)
-    for name in ("a", "b"):
-        claim(toy, f"of-{name}", ask())
-        pod(toy, name, f"of-{name}", priority=1)
-    toy.settle()
+    toy = taken_by_two(new_toy)
     claim(toy, "mine", ask(count=2))
     pod(toy, "high", "mine", priority=5)
     claim(toy, "small", ask())

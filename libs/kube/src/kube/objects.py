@@ -103,6 +103,14 @@ class Object:
         return Object(**{**values, **parts})
 
 
+_NOT_BODY = frozenset(("apiVersion", "kind", "metadata", "status"))
+
+
+def body_of(manifest: Manifest) -> Manifest:
+    """All top-level parts of a manifest, or of a patch for one, but apiVersion, kind, metadata and status."""
+    return {name: part for name, part in manifest.items() if name not in _NOT_BODY}
+
+
 def from_manifest(manifest: Manifest, *, uid: str = "", revision: int = 0) -> Object:
     """The object that ``manifest`` describes; its uid is ``uid`` or the manifest's own."""
     from kube.kinds import key_of
@@ -111,5 +119,6 @@ def from_manifest(manifest: Manifest, *, uid: str = "", revision: int = 0) -> Ob
     own_uid = metadata.pop("uid", "")
     for name in ("name", "namespace", "resourceVersion"):
         metadata.pop(name, None)
-    body = {name: part for name, part in manifest.items() if name not in ("apiVersion", "kind", "metadata", "status")}
-    return Object(key_of(manifest), uid or own_uid, metadata, body, manifest.get("status") or {}, revision, revision)
+    return Object(
+        key_of(manifest), uid or own_uid, metadata, body_of(manifest), manifest.get("status") or {}, revision, revision
+    )

@@ -22,6 +22,7 @@ from cluster_gateway.fact_writer import FactWriter
 from cluster_gateway.inbox import Decided, Enactment, NodeReport, Request, WorkInbox
 from cluster_gateway.local_cluster import LocalCluster
 from cluster_gateway.recovery import recover
+from cluster_gateway.refused_commit import refused
 from cluster_gateway.secrets import Secrets
 from cluster_gateway.settings import GatewaySettings
 from tidegate import subjects
@@ -236,7 +237,7 @@ class Gateway:
             batch.outcomes += self.local.carry_out(service, commit, stale=commit.epoch < self._epochs.get(service, 0))
         except Exception as error:
             text = await self._parking.entry(f"{subjects.decisions(service)}/{entry.sequence}", entry, error)
-            batch.outcomes += self.local.refuse(commit, f"cannot be read: {text}")
+            batch.outcomes += refused(commit, f"cannot be read: {text}")
         self._positions[service] = entry.sequence
 
     async def _write(self, batch: Batch) -> None:

@@ -24,7 +24,7 @@ from cluster_gateway.settings import GatewaySettings
 from cluster_gateway.write_message import write_of
 from kube import Edit, Event, Events, Key, Object, Outcome, Store, runs
 from tidegate.codec.blobs import BlobReader
-from tidegate.codec.decisions import decode_commit, key_of_ref
+from tidegate.codec.decisions import decode_commit
 from tidegate.decision.v1 import decision_pb2
 from tidegate.gateway.v1 import gateway_pb2
 from tidegate.node.v1 import node_pb2
@@ -145,10 +145,6 @@ class LocalCluster:
             else:
                 outcomes.append(carry_out(self.cluster, service, decision_id, decision, commit.decided_on))
         return outcomes
-
-    def refuse(self, commit: decision_pb2.Commit, reason: str) -> list[Outcome]:
-        """The outcomes of a commit that cannot be read: none of its decisions was carried out."""
-        return [Outcome(item.id, item.name, key_of_ref(item.subject), False, {"": reason}) for item in commit.decisions]
 
     def react(self) -> Sequence[Edit]:
         """Let all that lives in the cluster react until nothing is left to do at this instant; the edits of it all."""

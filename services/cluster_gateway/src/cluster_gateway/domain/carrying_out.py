@@ -9,6 +9,7 @@ from cluster_gateway.domain.ownership import field_refusal, refusal
 from cluster_gateway.domain.writing import first_status
 from kube import Decision, Key, Manifest, Mutation, Object, Outcome, Verb, merge, rfc3339
 from kube.devices import annotations_of
+from kube.objects import body_of
 
 
 def carry_out(cluster: Cluster, service: str, decision_id: str, decision: Decision, decided_on: int) -> Outcome:
@@ -141,7 +142,7 @@ def _create(cluster: Cluster, mutation: Mutation, decision: Decision) -> None:
     if cluster.store.get(mutation.key) is not None:
         return
     manifest = mutation.manifest or {}
-    body = {name: part for name, part in manifest.items() if name not in ("apiVersion", "kind", "metadata", "status")}
+    body = body_of(manifest)
     metadata = {
         name: part
         for name, part in (manifest.get("metadata") or {}).items()
@@ -152,14 +153,13 @@ def _create(cluster: Cluster, mutation: Mutation, decision: Decision) -> None:
 
 
 NOMINATED = "nominatedNodeName"
-_NOT_BODY = ("apiVersion", "kind", "metadata", "status")
 
 
 def _patch(cluster: Cluster, mutation: Mutation, decision: Decision) -> None:
     item = _present(cluster, mutation)
     if item is None:
         return
-    patch = {name: part for name, part in (mutation.patch or {}).items() if name not in _NOT_BODY}
+    patch = body_of(mutation.patch or {})
     metadata = merge(item.metadata, (mutation.patch or {}).get("metadata") or {})
     cluster.replace(item, metadata, merge(item.body, patch))
 

@@ -13,9 +13,9 @@ from cluster_gateway.domain.cluster import Cluster
 from cluster_gateway.domain.hidden import HIDDEN, without_copy
 from kube import Edit, Key, Manifest, Object, Store
 from kube.bindings import without_node
+from kube.objects import body_of
 
 DROPPED_METADATA = frozenset(("name", "namespace", "uid", "resourceVersion", "managedFields", "selfLink"))
-NOT_BODY = frozenset(("apiVersion", "kind", "metadata", "status"))
 MOST_SHARED = 4096
 OTHERS = "somebody"
 
@@ -120,7 +120,7 @@ class Mirror:
         """The object with all parts that are as before shared with ``old``; ``old`` itself when nothing changed."""
         cluster = self.cluster
         metadata = _metadata(manifest["metadata"])
-        body = {name: part for name, part in manifest.items() if name not in NOT_BODY}
+        body = body_of(manifest)
         status: Manifest = manifest.get("status") or {}
         if key.kind == "Secret":
             body = _without_values(body)

@@ -27,15 +27,17 @@ from cluster_gateway.kubernetes.carrier import Carried, Carrier
 from cluster_gateway.kubernetes.event_writer import EventWriter
 from cluster_gateway.kubernetes.positions import Positions
 from cluster_gateway.kubernetes.reflector import Listed, Watched
+from cluster_gateway.kubernetes.requests import NotServed
 from cluster_gateway.kubernetes.watching import Watching
 from cluster_gateway.kubernetes.writer import Unwritten, Writer
 from cluster_gateway.recovery import recover
+from cluster_gateway.refused_commit import refused
 from cluster_gateway.settings import GatewaySettings
 from cluster_gateway.write_message import write_of
 from kube import Decision, Key, Mutation, Outcome, Store, Verb, api_version_of
 from tidegate import subjects
 from tidegate.codec.blobs import BlobReader
-from tidegate.codec.decisions import decode_commit, key_of_ref
+from tidegate.codec.decisions import decode_commit
 from tidegate.codec.garbage import no_collection
 from tidegate.decision.v1 import decision_pb2
 from tidegate.gateway.v1 import gateway_pb2
@@ -121,7 +123,7 @@ class KubernetesGateway:
             done = await writer.write(writes, request.actor)
         except Conflict as conflict:
             return _reply(error=str(conflict), conflict_revision=conflict.revision)
-        except (Unwritten, Unreachable) as error:
+        except (NotServed, Unwritten, Unreachable) as error:
             return _reply(error=str(error))
         reply: asyncio.Future[gateway_pb2.WriteReply] = asyncio.get_running_loop().create_future()
 
@@ -242,10 +244,7 @@ class KubernetesGateway:
             decisions = list(decode_commit(commit))
         except Exception as error:
             text = await self._parking.entry(f"{subjects.decisions(service)}/{entry.sequence}", entry, error)
-            reasons = {"": f"cannot be read: {text}"}
-            batch.outcomes += [
-                Outcome(item.id, item.name, key_of_ref(item.subject), False, reasons) for item in commit.decisions
-            ]
+            batch.outcomes += refused(commit, f"cannot be read: {text}")
             self._positions.began(service, entry.sequence, 0)
             return
         if commit.leader_started:

@@ -24,7 +24,7 @@ def manager(service: str) -> Mapping[str, str]:
 
 def creation(mutation: Mutation, served: Mapping[str, Served], service: str) -> ApiRequest:
     """POST of the object as it was decided. Raises NotServed."""
-    kind = _served(served, mutation.key)
+    kind = served_kind(served, mutation.key)
     manifest = mutation.manifest or {}
     metadata = {**(manifest.get("metadata") or {}), "name": mutation.key.name}
     if mutation.key.namespace:
@@ -50,7 +50,7 @@ def _ours(pod_spec: Manifest) -> Manifest:
 
 def status_change(mutation: Mutation, there: Object, served: Mapping[str, Served], service: str) -> ApiRequest:
     """Laying the patch over the status of ``there``: by the server where it merges conditions by type, by us elsewhere."""
-    kind = _served(served, mutation.key)
+    kind = served_kind(served, mutation.key)
     patch = mutation.patch or {}
     path = kind.path(mutation.key.namespace, mutation.key.name) + ("/status" if kind.has_status else "")
     metadata = {"uid": there.uid}
@@ -63,7 +63,7 @@ def status_change(mutation: Mutation, there: Object, served: Mapping[str, Served
 
 def change(mutation: Mutation, there: Object, served: Mapping[str, Served], service: str) -> ApiRequest:
     """Laying the patch over metadata and body of ``there``."""
-    path = _served(served, mutation.key).path(mutation.key.namespace, mutation.key.name)
+    path = served_kind(served, mutation.key).path(mutation.key.namespace, mutation.key.name)
     patch = mutation.patch or {}
     body = {**patch, "metadata": {**(patch.get("metadata") or {}), "uid": there.uid}}
     return ApiRequest("PATCH", path, body, manager(service), MERGE_PATCH)
@@ -71,7 +71,7 @@ def change(mutation: Mutation, there: Object, served: Mapping[str, Served], serv
 
 def deletion(mutation: Mutation, there: Object, served: Mapping[str, Served]) -> ApiRequest:
     """Deletion of this very object; what it owns goes after it."""
-    path = _served(served, mutation.key).path(mutation.key.namespace, mutation.key.name)
+    path = served_kind(served, mutation.key).path(mutation.key.namespace, mutation.key.name)
     return ApiRequest("DELETE", path, {"kind": "DeleteOptions", "apiVersion": "v1", **_options(mutation, there)})
 
 
@@ -86,7 +86,7 @@ def eviction(mutation: Mutation, there: Object, served: Mapping[str, Served]) ->
         "metadata": {"name": name, "namespace": namespace},
         "deleteOptions": options,
     }
-    return ApiRequest("POST", _served(served, mutation.key).path(namespace, name) + "/eviction", body)
+    return ApiRequest("POST", served_kind(served, mutation.key).path(namespace, name) + "/eviction", body)
 
 
 def binding(mutation: Mutation, there: Object, served: Mapping[str, Served]) -> ApiRequest:
@@ -97,15 +97,16 @@ def binding(mutation: Mutation, there: Object, served: Mapping[str, Served]) -> 
         metadata["annotations"] = annotations_of(mutation.devices)
     target = {"apiVersion": "v1", "kind": "Node", "name": mutation.node}
     body = {"apiVersion": "v1", "kind": "Binding", "metadata": metadata, "target": target}
-    return ApiRequest("POST", _served(served, mutation.key).path(namespace, name) + "/binding", body)
+    return ApiRequest("POST", served_kind(served, mutation.key).path(namespace, name) + "/binding", body)
 
 
 def reading(key: Key, served: Mapping[str, Served]) -> ApiRequest:
     """GET of the object as it is now."""
-    return ApiRequest("GET", _served(served, key).path(key.namespace, key.name))
+    return ApiRequest("GET", served_kind(served, key).path(key.namespace, key.name))
 
 
-def _served(served: Mapping[str, Served], key: Key) -> Served:
+def served_kind(served: Mapping[str, Served], key: Key) -> Served:
+    """How the cluster serves the kind of ``key``. Raises NotServed."""
     found = served.get(key.kind)
     if found is None:
         raise NotServed(f"the cluster has no kind {key.kind}: its CustomResourceDefinition is missing")

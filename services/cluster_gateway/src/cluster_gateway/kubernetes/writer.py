@@ -10,6 +10,7 @@ from apiserver.api import Answer, Api, ApiRequest
 from cluster_gateway.domain.mirror import Mirror
 from cluster_gateway.domain.writing import Conflict, Parts, Write, check
 from cluster_gateway.kubernetes.discovery import Served
+from cluster_gateway.kubernetes.requests import served_kind
 from kube import Key, Manifest, Object
 from kube.kinds import api_version_of
 
@@ -28,7 +29,7 @@ class Writer:
         self._api, self._mirror, self._served = api, mirror, served
 
     async def write(self, writes: Sequence[Write], actor: str) -> list[tuple[Key, Answer]]:
-        """Store all of it; what the server says of each. Raises Conflict, Unwritten, Unreachable."""
+        """Store all of it; what the server says of each. Raises Conflict, NotServed, Unwritten, Unreachable."""
         for write in writes:
             check(self._mirror.cluster, write)
         requests = [(key, self._request(write, key, actor)) for write in writes for key in write.keys]
@@ -45,9 +46,7 @@ class Writer:
 
     def _request(self, write: Write, key: Key, actor: str) -> ApiRequest:
         there = self._mirror.store.get(key)
-        kind = self._served.get(key.kind)
-        if kind is None:
-            raise Unwritten(f"the cluster has no kind {key.kind}: its CustomResourceDefinition is missing")
+        kind = served_kind(self._served, key)
         if write.parts is None:
             return ApiRequest("DELETE", kind.path(key.namespace, key.name), _deletion(write))
         manifest = _manifest(key, write.parts, there, self._mirror.versions.get(key, 0))

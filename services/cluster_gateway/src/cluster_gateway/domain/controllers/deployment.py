@@ -8,11 +8,12 @@ from cluster_gateway.domain.controllers.replica_set import REPLICA_SET
 from cluster_gateway.domain.controllers.templates import POD_TEMPLATE_HASH, template_hash
 from cluster_gateway.domain.controllers.work import Work, controls, share_of, whole
 from kube import Manifest, Object
+from kube.last_applied import LAST_APPLIED
 from kube.owners import owner_reference
 
 REVISION = "deployment.kubernetes.io/revision"
 _HISTORY = 10
-_OWN = (REVISION, "kubectl.kubernetes.io/last-applied-configuration")
+_OWN = (REVISION, LAST_APPLIED)
 
 
 @dataclass(frozen=True, slots=True)

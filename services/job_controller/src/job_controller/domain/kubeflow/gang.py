@@ -7,6 +7,7 @@ from job_controller.domain.kubeflow.changes import Changes, owned_metadata
 from job_controller.domain.kubeflow.run_policy import SchedulingPolicy
 from job_controller.domain.reconcile import View
 from kube import Key, Manifest, Object
+from kube.last_applied import without_last_applied
 from kube.pods import pod_request
 from kube.runtime_classes import completed
 from kube.words import counted
@@ -16,8 +17,6 @@ POD_GROUP = "PodGroup.scheduling.volcano.sh"
 GROUP_NAME = "scheduling.k8s.io/group-name"
 TASK_SPEC = "volcano.sh/task-spec"
 QUEUE_NAME = "scheduling.volcano.sh/queue-name"
-
-LAST_APPLIED = "kubectl.kubernetes.io/last-applied-configuration"
 
 # Labels of a job that say who pays for its pods.
 QUEUE_LABELS = (
@@ -57,7 +56,7 @@ def group_key(job: Object) -> Key:
 
 def group_manifest(job: Object, spec: Manifest) -> Manifest:
     """The pod group named as the job, with the job's labels and annotations: they may say more about its scheduling."""
-    annotations = {name: value for name, value in job.annotations.items() if name != LAST_APPLIED}
+    annotations = without_last_applied(job.annotations)
     return {
         "apiVersion": "scheduling.volcano.sh/v1beta1",
         "kind": "PodGroup",

@@ -5,17 +5,17 @@ from job_controller.domain.volcano.census import PARTITION, TASK
 from job_controller.domain.volcano.ownership import owned
 from job_controller.domain.volcano.spec import JobSpec, Task
 from kube import Key, Manifest, Object
+from kube.last_applied import without_last_applied
 from kube.pods import pod_request
 from kube.runtime_classes import completed
 from resources import Amounts, QuantityError, add, format_amounts, parse_amounts, times
 
 ESTIMATE = "tidegate.dev/running-estimate"
-LAST_APPLIED = "kubectl.kubernetes.io/last-applied-configuration"
 
 
 def group_manifest(job: Object, spec: JobSpec, view: View) -> Manifest:
     """The PodGroup ``<job>-<uid>``; the job's labels and annotations are its own, too."""
-    annotations = {name: text for name, text in job.annotations.items() if name != LAST_APPLIED}
+    annotations = without_last_applied(job.annotations)
     if spec.running_estimate:
         annotations.setdefault(ESTIMATE, spec.running_estimate)
     return {

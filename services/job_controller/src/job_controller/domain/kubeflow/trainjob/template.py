@@ -19,8 +19,8 @@ from job_controller.domain.kubeflow.trainjob.runtime import (
     step_of,
 )
 from kube import Manifest
+from kube.last_applied import without_last_applied
 
-LAST_APPLIED = "kubectl.kubernetes.io/last-applied-configuration"
 INITIALIZERS = {"dataset-initializer": "dataset", "model-initializer": "model"}
 
 
@@ -29,7 +29,7 @@ def job_set_manifest(training: Training, *, suspend: bool) -> Manifest:
     job = training.job
     template = patched(_filled(training), job.spec.get("runtimePatches") or [])
     metadata = template.get("metadata") or {}
-    annotations = {name: value for name, value in job.annotations.items() if name != LAST_APPLIED}
+    annotations = without_last_applied(job.annotations)
     return {
         "apiVersion": "jobset.x-k8s.io/v1alpha2",
         "kind": "JobSet",
