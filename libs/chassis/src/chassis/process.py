@@ -91,10 +91,11 @@ async def _serve(service: str, settings: S, build: Callable[[S, Context], Awaita
     tracer = make_tracer(service, settings.trace, settings.data_dir)
     bus = await _unless(stop, JetStreamBus.connect(settings.nats_url, service, token=settings.nats_token or None))
     parts = await build(settings, Context(bus, SteadyClock(settings.clock_base_ms), measures, tracer))
-    server = RpcServer(f"127.0.0.1:{settings.health_port}", measures, parts.rpc_names, parts.rpc)
+    address = f"{settings.listen_host}:{settings.health_port}"
+    server = RpcServer(address, measures, parts.rpc_names, parts.rpc)
     await server.start()
     if settings.metrics_port:
-        start_http_server(settings.metrics_port, "127.0.0.1", measures.registry)
+        start_http_server(settings.metrics_port, settings.listen_host, measures.registry)
     log.info("started", extra={"pid": os.getpid(), "port": server.port})
     try:
         await _work(stop, parts, _watch_readiness(parts.ready, bus, server))

@@ -14,7 +14,7 @@ Add = Callable[[grpc.aio.Server], None]
 
 
 class RpcServer:
-    """Listens on the loopback interface. Not serving until ``set_ready``."""
+    """Listens on ``address``. Not serving until ``set_ready``."""
 
     def __init__(self, address: str, measures: Measures, services: Sequence[str] = (), add: Sequence[Add] = ()) -> None:
         self._server = grpc.aio.server(

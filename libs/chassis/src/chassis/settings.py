@@ -24,10 +24,13 @@ class ServiceSettings:
 
     ``trace`` is where spans go: ``off``, or ``file`` for traces/<service>.jsonl in the data folder. ``clock_base_ms`` lets
     the clocks of all services of a machine agree (`chassis.clock.SteadyClock`); 0 for the machine's time.
+
+    ``listen_host`` is where health checks, the API and metrics are served.
     """
 
     nats_url: str = "nats://127.0.0.1:4222"
     nats_token: str = ""
+    listen_host: str = "127.0.0.1"
     data_dir: Path = Path(".tidegate")
     health_port: int = 0
     metrics_port: int = 0
