@@ -22,13 +22,15 @@ DECIDING = ("job_controller", "queue_manager", "gang_scheduler")
 
 @dataclass(frozen=True, slots=True)
 class Settings(ServiceSettings):
-    """``health_port`` is the address of the API too. Users are read from ``users.yaml`` in the data folder.
+    """``health_port`` is the address of the API too. Users are read from ``users.yaml`` in the data folder, which is
+    made with an ``admin`` where it is missing, unless ``admin_token`` gives the token of that one.
 
     With ``webhook_port`` manifests that reach the API server of ``kubeconfig`` (empty: of the cluster in which this runs as a
     pod) are admitted here too. The server finds the webhooks at ``webhook_url``, else at the service ``webhook_service`` in
     ``webhook_namespace``, where their certificates are kept in any case.
     """
 
+    admin_token: str = ""
     kubeconfig: str = ""
     kube_context: str = ""
     webhook_host: str = "127.0.0.1"
@@ -51,7 +53,7 @@ async def build(settings: Settings, context: Context) -> Parts:
     view = View(context.bus, history.hear)
     applier = Applier(context.bus, view, context.tracer)
     context.measures.watch("revision_seen", "The revision that reads are answered from.", lambda: view.revision)
-    users = Users.load(settings.data_dir / "users.yaml")
+    users = Users.load(settings.data_dir / "users.yaml", settings.admin_token)
     servicer = Servicer(context.bus, view, applier, users, history, context.clock)
     following = {f"history of {service}": history.follow(service) for service in DECIDING}
     tasks = {"view": view.run(), "applier": applier.run(), "outcomes": history.follow_outcomes(), **following}
