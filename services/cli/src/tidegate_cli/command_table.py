@@ -31,6 +31,7 @@ Try
 Help
   api-resources tidegate_cli.commands.api_resources List the kinds that Tidegate serves.
   crds tidegate_cli.commands.crds Print the definitions that a Kubernetes cluster needs.
+  check-cluster tidegate_cli.commands.check_cluster List what would differ if Tidegate took a Kubernetes cluster over.
   whoami tidegate_cli.commands.status Show who you are and where you may write.
   version tidegate_cli.commands.status Show the versions of client and server.
   completion tidegate_cli.commands.completion Print the completion script of a shell.
