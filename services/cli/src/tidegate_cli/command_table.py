@@ -21,6 +21,7 @@ Read
   explain tidegate_cli.commands.explain Say why a job or pod waits, or where it went.
   logs tidegate_cli.commands.logs Print what the containers of a pod or job wrote.
   events tidegate_cli.commands.events List what was decided and done of late.
+  queue tidegate_cli.commands.queue Show how queues stand, and who waits in them.
   top tidegate_cli.commands.top Show what nodes and pods ask for, have and use.
   wait tidegate_cli.commands.wait Wait until objects are in a state.
 Try
