@@ -37,6 +37,8 @@ WRITES: dict[str, tuple[str, ...]] = {
     f"Workload.{KUEUE}": ("create", "get", "patch", "delete"),
     "Command.bus.volcano.sh": ("get", "delete"),
     "Reservation.scheduling.koordinator.sh": ("get", "delete"),
+    "NodeMetric.slo.koordinator.sh": ("create",),
+    "Device.scheduling.koordinator.sh": ("create", "patch"),
     **dict.fromkeys((*TRAINING, "TrainJob.trainer.kubeflow.org"), ("get", "delete")),
 }
 """What services make, change and delete, and are told of again when an answer was lost."""
@@ -44,7 +46,7 @@ WRITES: dict[str, tuple[str, ...]] = {
 STATUS = (
     *("Pod", "Job.batch", "ResourceClaim.resource.k8s.io", *JOBS, *FLOWS),
     *(f"PodGroup.{VOLCANO}", f"Queue.{VOLCANO}", "ElasticQuota.scheduling.sigs.k8s.io"),
-    "Reservation.scheduling.koordinator.sh",
+    *("Reservation.scheduling.koordinator.sh", "NodeMetric.slo.koordinator.sh"),
     *(f"{name}.{KUEUE}" for name in ("Workload", "ClusterQueue", "LocalQueue", "Cohort")),
 )
 OWNERS = (*JOBS, *FLOWS)
