@@ -27,7 +27,6 @@ class ServiceSettings:
 
     ``nats_credentials`` is a folder with the files ``username`` and ``password``, or ``user.creds``; ``nats_replicas`` is on
     how many servers of the bus each stream is kept. ``listen_host`` is where health checks, the API and metrics are served.
-    ``listen_host`` is where health checks, the API and metrics are served.
     """
 
     nats_url: str = "nats://127.0.0.1:4222"
