@@ -32,8 +32,23 @@ _PLUGINS = {
 """What a plugin does that is otherwise here. Plugins that are not named do the same, or are always on."""
 
 _SAME = frozenset(
-    ("priority", "gang", "conformance", "predicates", "proportion", "nodeorder", "binpack", "cdp", "tdm", "numa-aware")
-    + ("task-topology", "network-topology-aware", "deviceshare", "nodegroup", "resourcequota")
+    {
+        "priority",
+        "gang",
+        "conformance",
+        "predicates",
+        "proportion",
+        "nodeorder",
+        "binpack",
+        "cdp",
+        "tdm",
+        "numa-aware",
+        "task-topology",
+        "network-topology-aware",
+        "deviceshare",
+        "nodegroup",
+        "resourcequota",
+    }
 )
 
 
