@@ -31,18 +31,25 @@ _PLUGINS = {
 }
 """What a plugin does that is otherwise here. Plugins that are not named do the same, or are always on."""
 
-_SAME = (
-    "priority",
-    "gang",
-    "conformance",
-    "predicates",
-    "proportion",
-    "nodeorder",
-    "binpack",
-    "task-topology",
-    "numa-aware",
+_SAME = frozenset(
+    {
+        "priority",
+        "gang",
+        "conformance",
+        "predicates",
+        "proportion",
+        "nodeorder",
+        "binpack",
+        "cdp",
+        "tdm",
+        "numa-aware",
+        "task-topology",
+        "network-topology-aware",
+        "deviceshare",
+        "nodegroup",
+        "resourcequota",
+    }
 )
-_SAME += ("deviceshare", "network-topology-aware", "nodegroup", "resourcequota", "cdp", "tdm")
 
 
 def volcano(cluster: Cluster) -> Iterable[Finding]:
