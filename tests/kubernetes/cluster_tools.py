@@ -52,6 +52,7 @@ def running_system(plane: ControlPlane, folder: Path, inside: Sequence[str] = ()
     ``inside`` begins a command in the network that the API server is in, where that is another than ours.
     """
     data, log = folder / "data", folder / "up.log"
+    folder.mkdir(exist_ok=True)
     command = [*inside, sys.executable, "-m", "tidegate_cli.main", "up", "--data-dir", str(data)]
     command += ["--kubeconfig", str(plane.kubeconfig), "--scheduler-names", "tidegate,volcano"]
     command += ["--webhook-url", f"https://127.0.0.1:{free_ports(1)[0]}"]
