@@ -323,9 +323,9 @@ SUPPORT = (
     ),
     Support(
         "Device.scheduling.koordinator.sh",
-        ("gang_scheduler",),
-        "the cards and RDMA devices of a node, their health, NUMA nodes and PCIe switches; "
-        "`nvidia.com/mig-<profile>` among the resources of a card: the instances that it is split into or, where these do not "
+        ("cluster_gateway", "gang_scheduler"),
+        "the cards and RDMA devices of a node, their health, NUMA nodes and PCIe switches; made from what node agents beside kubelets "
+        "say; `nvidia.com/mig-<profile>` among the resources of a card: the instances that it is split into or, where these do not "
         "fit together, can be split into",
         "virtual functions, allocations in its status",
     ),
