@@ -6,7 +6,7 @@ import signal
 import subprocess
 import time
 import urllib.request
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -99,8 +99,11 @@ class ControlPlane:
 
 
 @contextmanager
-def control_plane(folder: Path, *, kwok: bool = True) -> Iterator[ControlPlane]:
-    """A control plane with its state below ``folder``. Raises NoLab where its programs are not there."""
+def control_plane(folder: Path, *, kwok: bool = True, flags: Sequence[str] = ()) -> Iterator[ControlPlane]:
+    """A control plane with its state below ``folder``, the API server with ``flags`` more.
+
+    Raises NoLab where its programs are not there.
+    """
     names = ("etcd", "kube-apiserver", *(("kube-controller-manager", "kwok") if kwok else ()))
     found = programs(*names)
     folder.mkdir(parents=True, exist_ok=True)
@@ -112,7 +115,8 @@ def control_plane(folder: Path, *, kwok: bool = True) -> Iterator[ControlPlane]:
     etcd_url = f"http://127.0.0.1:{client}"
     plane.start("etcd", _etcd(found["etcd"], folder, etcd_url, f"http://127.0.0.1:{peer}"))
     try:
-        plane.start("kube-apiserver", _api_server(found["kube-apiserver"], folder, etcd_url, port))
+        server = [*_api_server(found["kube-apiserver"], folder, etcd_url, port), *flags]
+        plane.start("kube-apiserver", server)
         plane.wait_ready()
         if kwok:
             (folder / "kwok.yaml").write_text(yaml.safe_dump_all(STAGES))
