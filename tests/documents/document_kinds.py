@@ -30,8 +30,9 @@ SUPPORT = (
         "requests with init containers, sidecars and overhead, `runtimeClassName`; node selector, node affinity, "
         "tolerations, pod affinity and anti-affinity, topology spread, host ports, scheduling gates, nominated nodes, volume "
         "claims, priority and `preemptionPolicy`, `volcano.sh/preemptable` and `volcano.sh/cooldown-time`, an elastic quota's "
-        "`preemptible` (who says no is not evicted), whole cards and shares of "
-        "cards, CPUs of its own (bind and exclusive policies), NUMA policies, RDMA devices near its cards; command, arguments, "
+        "`preemptible` (who says no is not evicted), whole cards, shares of "
+        "cards and MIG instances, CPUs of its own (bind and exclusive policies), NUMA policies, RDMA devices near its cards; "
+        "command, arguments, "
         "environment, probes, hooks, init containers and sidecars, restart policy, deadlines, grace; limits, users and "
         "mounts as far as the machine permits (docs/operations.md); volumes `emptyDir`, `configMap`, `secret`, "
         "`downwardAPI`, `projected`, `hostPath`, `persistentVolumeClaim`, `ephemeral`; gangs by annotation, with "
@@ -51,7 +52,11 @@ SUPPORT = (
         ("cluster_gateway",),
         "a deleted one takes all that is in it along; the annotation `scheduling.volcano.sh/queue-name`",
     ),
-    Support("ConfigMap", ("node_agent",), "variables and files of pods; files follow changes"),
+    Support(
+        "ConfigMap",
+        ("node_agent", "gang_scheduler"),
+        "variables and files of pods; files follow changes; `tidegate-system/scheduling` pauses scheduling",
+    ),
     Support(
         "Secret",
         ("cluster_gateway", "node_agent"),
@@ -322,8 +327,10 @@ SUPPORT = (
     ),
     Support(
         "Device.scheduling.koordinator.sh",
-        ("gang_scheduler",),
-        "the cards and RDMA devices of a node, their health, NUMA nodes and PCIe switches",
+        ("cluster_gateway", "gang_scheduler"),
+        "the cards and RDMA devices of a node, their health, NUMA nodes and PCIe switches; made from what node agents beside kubelets "
+        "say; `nvidia.com/mig-<profile>` among the resources of a card: the instances that it is split into or, where these do not "
+        "fit together, can be split into",
         "virtual functions, allocations in its status",
     ),
 )
