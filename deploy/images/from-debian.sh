@@ -3,7 +3,7 @@
 #
 #   from-debian.sh IMAGE PACKAGE...
 #
-#   deploy/images/from-debian.sh tidegate/base:bookworm python3 python3-venv
+#   deploy/images/from-debian.sh tidegate/base:bookworm python3 python3-venv python-is-python3
 #   ENTRYPOINT=/usr/bin/prometheus deploy/images/from-debian.sh tidegate/prometheus:bookworm prometheus
 #
 # Needs root, debootstrap and docker. MIRROR is Debian's usual one unless it is set, SUITE is bookworm. The certificates that

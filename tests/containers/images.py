@@ -34,10 +34,11 @@ def docker(*words: str, seconds: float = 60.0) -> str:
 
 def _environment() -> dict[str, str]:
     """The newer builder is a plug-in of docker; without it the older one does."""
-    return os.environ | ({} if _has_plugin("buildx") else {"DOCKER_BUILDKIT": "0"})
+    return os.environ | ({} if has_plugin("buildx") else {"DOCKER_BUILDKIT": "0"})
 
 
-def _has_plugin(name: str) -> bool:
+def has_plugin(name: str) -> bool:
+    """Whether the command docker has this plug-in."""
     return subprocess.run(["docker", name, "version"], capture_output=True, check=False).returncode == 0
 
 
@@ -60,7 +61,7 @@ def base() -> str:
         docker("pull", "--quiet", OFFICIAL, seconds=300)
         return OFFICIAL
     except (AssertionError, subprocess.TimeoutExpired):
-        return from_debian(DEBIAN, "python3", "python3-venv")
+        return from_debian(DEBIAN, "python3", "python3-venv", "python-is-python3")
 
 
 def from_debian(image: str, *packages: str, entrypoint: str = "") -> str:
@@ -90,6 +91,7 @@ def build(service: str, base_image: str, *flags: str, tag: str = "") -> str:
     made = tag or name_of(service)
     what = ["--target", "nats"] if service == "nats" else ["--build-arg", f"SERVICE={service}"]
     words = ["build", "--network", "host", "--file", "deploy/images/Dockerfile", "--build-arg", f"BASE={base_image}"]
+    words += ["--build-arg", "PIP_INDEX_URL", "--build-arg", "PIP_CERT"]
     docker(*words, *what, *flags, "--tag", made, ".", seconds=BUILD_SECONDS)
     return made
 
