@@ -14,7 +14,13 @@ from nats.aio.client import Client
 from nats.errors import Error as NatsError
 from nats.js import JetStreamContext
 from nats.js.api import ObjectMeta, ObjectMetaOptions, StreamConfig, StreamInfo
-from nats.js.errors import APIError, NotFoundError, ObjectNotFoundError, ServiceUnavailableError
+from nats.js.errors import (
+    APIError,
+    NoStreamResponseError,
+    NotFoundError,
+    ObjectNotFoundError,
+    ServiceUnavailableError,
+)
 from nats.js.object_store import ObjectStore
 
 from bus.jetstream_reader import PART, StreamReader
@@ -94,6 +100,11 @@ class JetStreamLog:
                 if error.err_code != _LOST_BATCH and not isinstance(error, ServiceUnavailableError):
                     raise BusError(f"log {self.name}: {error.description}") from error
                 await asyncio.sleep(0.1)
+            except NoStreamResponseError:
+                # The server is starting, or has lost the stream: then it is made anew, and the guard refuses the writer.
+                self._declared = False
+                await asyncio.sleep(0.1)
+                await self.declare()
             except (TimeoutError, NatsError):
                 # Unknown whether it was stored: the same message with the same id and guard cannot be stored twice.
                 await asyncio.sleep(0.1)
