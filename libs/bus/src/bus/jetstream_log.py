@@ -227,13 +227,18 @@ class JetStreamLog:
         return sorted(int(name[len(prefix) :]) for name in names)
 
 
+async def ensure_replicas(js: JetStreamContext, stream: str, replicas: int) -> None:
+    """A stream that is there is kept on ``replicas`` servers. Raises NatsError."""
+    there = (await js.stream_info(stream)).config
+    if there.num_replicas != replicas:
+        await js.update_stream(there, num_replicas=replicas)
+
+
 async def ensure_stream(js: JetStreamContext, config: StreamConfig) -> None:
     """Make the stream of ``config``; one that is there gets the number of replicas that it says."""
     while True:
         try:
-            there = (await js.stream_info(str(config.name))).config
-            if there.num_replicas != config.num_replicas:
-                await js.update_stream(there, num_replicas=config.num_replicas)
+            await ensure_replicas(js, str(config.name), config.num_replicas or 1)
             return
         except NotFoundError:
             if await _made(js, config):
