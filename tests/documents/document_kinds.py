@@ -52,7 +52,11 @@ SUPPORT = (
         ("cluster_gateway",),
         "a deleted one takes all that is in it along; the annotation `scheduling.volcano.sh/queue-name`",
     ),
-    Support("ConfigMap", ("node_agent",), "variables and files of pods; files follow changes"),
+    Support(
+        "ConfigMap",
+        ("node_agent", "gang_scheduler"),
+        "variables and files of pods; files follow changes; `tidegate-system/scheduling` pauses scheduling",
+    ),
     Support(
         "Secret",
         ("cluster_gateway", "node_agent"),
@@ -323,9 +327,9 @@ SUPPORT = (
     ),
     Support(
         "Device.scheduling.koordinator.sh",
-        ("gang_scheduler",),
-        "the cards and RDMA devices of a node, their health, NUMA nodes and PCIe switches; "
-        "`nvidia.com/mig-<profile>` among the resources of a card: the instances that it is split into or, where these do not "
+        ("cluster_gateway", "gang_scheduler"),
+        "the cards and RDMA devices of a node, their health, NUMA nodes and PCIe switches; made from what node agents beside kubelets "
+        "say; `nvidia.com/mig-<profile>` among the resources of a card: the instances that it is split into or, where these do not "
         "fit together, can be split into",
         "virtual functions, allocations in its status",
     ),
