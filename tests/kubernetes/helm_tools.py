@@ -30,7 +30,9 @@ class Helm:
     folder: Path
     plane: ControlPlane | None = None
 
-    def run(self, *words: str, values: Manifest | None = None, check: bool = True) -> "subprocess.CompletedProcess[str]":
+    def run(
+        self, *words: str, values: Manifest | None = None, check: bool = True
+    ) -> "subprocess.CompletedProcess[str]":
         """One command. ``values`` are given as a file."""
         given: Sequence[str] = ()
         if values is not None:
@@ -46,15 +48,21 @@ class Helm:
         assert not check or done.returncode == 0, told
         return done
 
-    def template(self, chart: str, values: Manifest | None = None, *words: str, release: str = "tidegate") -> list[Manifest]:
+    def template(
+        self, chart: str, values: Manifest | None = None, *words: str, release: str = "tidegate"
+    ) -> list[Manifest]:
         """The objects that the chart is rendered to."""
         done = self.run("template", release, str(CHARTS / chart), "--namespace", NAMESPACE, *words, values=values or {})
-        return [item for item in yaml.load_all(done.stdout, Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader)) if item]
+        return [
+            item for item in yaml.load_all(done.stdout, Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader)) if item
+        ]
 
     def install(self, chart: str, values: Manifest | None = None, *words: str, release: str = "tidegate") -> str:
         """Install the chart, or upgrade its release; what Helm says."""
         place = ("--namespace", NAMESPACE, "--create-namespace")
-        return self.run("upgrade", "--install", release, str(CHARTS / chart), *place, *words, values=values or {}).stdout
+        return self.run(
+            "upgrade", "--install", release, str(CHARTS / chart), *place, *words, values=values or {}
+        ).stdout
 
 
 def deep(*layers: Manifest) -> Manifest:

@@ -16,7 +16,7 @@ import subprocess
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -46,6 +46,8 @@ PROGRAMS = (
 CONTROL = ("etcd", "kube-apiserver", "kube-controller-manager", "kube-scheduler", "coredns")
 TOOLS = ("unshare", "nsenter", "ip", "mount", "bash", "ldd", "iptables-restore", "conntrack")
 START_SECONDS = 90.0
+SHARES = "20480"
+"""Of the pods together: what else runs on this machine has 1,024 for each process."""
 
 # Reads its standard input to the end: it ends with who started it. bash takes up processes whose parents have ended.
 _HOLDER = """
@@ -69,7 +71,7 @@ class RealNode:
     programs: dict[str, Path]
     plane: ControlPlane
     pid: int
-    processes: dict[str, "subprocess.Popen[bytes]"] = field(default_factory=dict)
+    processes: dict[str, "subprocess.Popen[bytes]"]
 
     @property
     def address(self) -> str:
@@ -125,16 +127,27 @@ def real_node(folder: Path) -> Iterator[RealNode]:
     _check_machine()
     found = programs(*PROGRAMS, *CONTROL)
     folder.mkdir(parents=True, exist_ok=True)
-    with _cgroups() as number, _namespaces(folder, number) as pid:
-        address = f"10.213.{number}.2"
-        plane = ControlPlane(folder, f"https://{address}:{API_PORT}", "real-node-lab")
-        node = RealNode(folder, number, found, plane, pid)
+    with _cgroups() as number, _ended() as processes, _namespaces(folder, number) as pid:
+        plane = ControlPlane(folder, f"https://10.213.{number}.2:{API_PORT}", "real-node-lab")
+        node = RealNode(folder, number, found, plane, pid, processes)
         try:
             _start_control(node)
             _start_node(node)
             yield node
         finally:
-            plane.stop()
+            for name in reversed(list(plane.processes)):  # at once: what waits for a kubelet's watches waits long
+                plane.kill(name)
+
+
+@contextmanager
+def _ended() -> Iterator[dict[str, "subprocess.Popen[bytes]"]]:
+    """Programs that have ended when their namespaces have."""
+    processes: dict[str, subprocess.Popen[bytes]] = {}
+    try:
+        yield processes
+    finally:
+        for process in processes.values():
+            process.wait(20)
 
 
 def _check_machine() -> None:
@@ -165,6 +178,8 @@ def _cgroups() -> Iterator[int]:
             for name in ("cpuset.cpus", "cpuset.mems"):
                 if (group / name).exists():
                     (group / name).write_text((group.parent / name).read_text())
+            if (group / "cpu.shares").exists():
+                (group / "cpu.shares").write_text(SHARES)
         yield number
     finally:
         for group in groups:
