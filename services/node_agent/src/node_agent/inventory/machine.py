@@ -3,11 +3,13 @@
 import json
 import os
 import platform
+from collections import Counter
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 
 from kube import Manifest
+from kube.devices import MIG_RESOURCE
 from node_agent.inventory import declared, nvml
 from node_agent.inventory.parts import Gpu, NumaNode
 from node_agent.inventory.processors import find_cpus, find_memory_bytes, find_numa, online_cpus
@@ -31,6 +33,7 @@ class Devices:
             "numa": [{"cpus": one.cpus, "memory": str(one.memory_bytes), "gpus": list(one.gpus)} for one in self.numa],
             "gpus": [
                 {"index": one.index, "uuid": one.uuid, "model": one.model, "memory": str(one.memory_bytes), "numa": one.numa}
+                | ({} if one.mig is None else {"mig": [asdict(instance) for instance in one.mig]})
                 for one in self.gpus
             ],
             "nvlink": [list(pair) for pair in links(self.gpus)],
@@ -89,7 +92,7 @@ def find_inventory(reserve: Reserve, storage: Path, file: Path | None, sys_root:
     }
     labels = {"kubernetes.io/arch": _architecture(), "kubernetes.io/os": "linux"}
     if gpus:
-        capacity[GPU_RESOURCE] = len(gpus)
+        capacity |= _gpu_amounts(gpus)
         labels["nvidia.com/gpu.product"] = gpus[0].model.replace(" ", "-")
         labels["nvidia.com/gpu.count"] = str(len(gpus))
         labels["nvidia.com/gpu.memory"] = str(gpus[0].memory_bytes >> 20)
@@ -119,6 +122,14 @@ def _unlimited(capacity: Amounts, real: Amounts) -> dict[str, str]:
     """No limit of use for what a file says that there is more of than there is: of that, use tells nothing."""
     unmeasured = {name: 0 for name in sorted(real) if capacity[name] > real[name]}
     return {USAGE_THRESHOLDS: json.dumps({"usageThresholds": unmeasured})} if unmeasured else {}
+
+
+def _gpu_amounts(gpus: tuple[Gpu, ...]) -> Amounts:
+    """Whole GPUs, and the instances of those that are split."""
+    whole = sum(one.mig is None for one in gpus)
+    instances = Counter(instance.profile for one in gpus for instance in one.mig or ())
+    amounts: Amounts = {GPU_RESOURCE: whole} if whole else {}
+    return amounts | {f"{MIG_RESOURCE}{profile}": count for profile, count in sorted(instances.items())}
 
 
 def links(gpus: tuple[Gpu, ...]) -> list[tuple[int, int]]:
