@@ -11,7 +11,6 @@ groups, below one of its own in every hierarchy; they are removed at the end.
 
 import os
 import shutil
-import signal
 import subprocess
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -23,7 +22,7 @@ from typing import Any
 import psutil
 import yaml
 from control_plane import ControlPlane, certificates, etcd_command, write_kubeconfig
-from lab_image import PAUSE, write_archive
+from lab_image import PAUSE, lab_images, write_images
 from lab_programs import NoLab, programs
 
 from bus.server import free_ports
@@ -231,8 +230,8 @@ def _namespaces(folder: Path, number: int) -> Iterator[int]:
         _run(*inside, "ip", "link", "set", "eth0", "up")
         yield holder.pid
     finally:
-        process.send_signal(signal.SIGKILL)
-        process.wait()
+        process.kill()
+        process.communicate()
         _until(lambda: not Path(f"/sys/class/net/{link}").exists(), "the end of the namespaces", folder / "holder.log")
 
 
@@ -309,7 +308,7 @@ def _start_node(node: RealNode) -> None:
     folder = node.folder
     _write_configuration(node)
     archive = folder / "images.tar"
-    write_archive(archive)
+    write_images(archive, lab_images())
     node.start("containerd", "--config", str(folder / "containerd.toml"))
     socket = Path(f"/proc/{node.pid}/root/run/containerd/containerd.sock")
     _until(socket.exists, "containerd", folder / "containerd.log")
@@ -368,7 +367,9 @@ def _write_configuration(node: RealNode) -> None:
     (folder / "cni").mkdir()
     (folder / "cni/10-lab.conflist").write_text(_CNI.replace("SUBNET", f"10.214.{node.number}.0/24"))
     (folder / "containerd.toml").write_text(
-        _CONTAINERD.replace("FOLDER", str(folder)).replace("PAUSE", PAUSE).replace("RUNC", str(node.programs["runc"]))
+        _CONTAINERD.replace("FOLDER", str(folder))
+        .replace("PAUSE", f"docker.io/{PAUSE}")
+        .replace("RUNC", str(node.programs["runc"]))
     )
     (folder / "resolv.conf").write_text("")
     (folder / "kubelet.yaml").write_text(yaml.safe_dump(_kubelet(node)))
