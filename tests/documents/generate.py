@@ -104,7 +104,11 @@ FIELDS = (
     ("Command", "existence", "users; whom it is for deletes it"),
     ("Deployment, ReplicaSet, StatefulSet, DaemonSet, Job, CronJob, ResourceQuota", "status", "cluster_gateway"),
     ("Node", "inventory, labels and annotations of the agent", "node_agent"),
-    ("NodeMetric, Device", "everything, unless another agent made them", "cluster_gateway, from the reports of node_agent"),
+    (
+        "NodeMetric, Device",
+        "everything, unless another agent made them",
+        "cluster_gateway, from the reports of node_agent",
+    ),
     ("Node", "the condition `Ready` of a silent node", "cluster_gateway"),
     ("every object", "uid, creation and deletion time, generation, deletion with its owner", "cluster_gateway"),
 )
