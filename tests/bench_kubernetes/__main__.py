@@ -68,7 +68,7 @@ async def of_tidegate(cluster: Cluster, options: argparse.Namespace, nodes: int,
 
 async def measure(options: argparse.Namespace, folder: Path) -> Found:
     found, have = Found(), 0
-    with control_plane(folder / "plane", kwok=False, api_api_flags=FLAGS) as plane:
+    with control_plane(folder / "plane", kwok=False, api_flags=FLAGS) as plane:
         async with opened(plane) as cluster:
             await cluster.create((DEFINITIONS, definition(kind)) for kind in DEFINED)
             for nodes in sorted(options.nodes):
