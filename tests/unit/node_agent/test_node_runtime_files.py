@@ -148,7 +148,7 @@ def machine(tmp_path: Path) -> Path:
 def test_cpus_memory_and_numa_nodes_are_what_the_kernel_shows(machine: Path) -> None:
     assert find_cpus(machine) == [0, 1, 2, 4, 5, 6]
     assert find_memory_bytes(machine) == 4096 << 10
-    assert [(node.index, node.cpus, node.memory_bytes) for node in find_numa(machine)] == [
+    assert [(node.index, node.cpus, node.memory_bytes) for node in find_numa(find_cpus(machine), machine)] == [
         (0, "0-2", 1 << 20),
         (1, "4-6", 2 << 20),
     ]
@@ -243,7 +243,7 @@ def test_instances_are_reported_instead_of_their_gpu(machine: Path) -> None:
     file.write_text("gpus: [{memory: 80Gi}, {memory: 80Gi, mig: [{profile: 3g.40gb}, {profile: 3g.40gb, uuid: x}]}]")
     found = find_inventory(Reserve(), machine, file, machine)
     assert (found.capacity["nvidia.com/gpu"], found.capacity["nvidia.com/mig-3g.40gb"]) == (1, 2)
-    told = [gpu.get("mig") for gpu in found.topology()["gpus"]]
+    told = [gpu.get("mig") for gpu in found.devices.topology()["gpus"]]
     assert told == [None, [{"profile": "3g.40gb", "uuid": "MIG-1-0"}, {"profile": "3g.40gb", "uuid": "x"}]]
 
 
@@ -263,8 +263,8 @@ def test_a_declared_inventory_stands_in_for_the_machine(machine: Path) -> None:
     assert found.capacity["cpu"] == 8000 and found.allocatable["cpu"] == 7500
     assert found.allocatable["memory"] == 63 << 30 and found.capacity["pods"] == 50
     assert (found.capacity["nvidia.com/gpu"], found.capacity["example.com/fpga"]) == (2, 2)
-    assert [(node.cpus, node.gpus) for node in found.numa] == [("0-3", (0,)), ("4-7", (1,))]
-    assert found.topology()["nvlink"] == [[0, 1]]
+    assert [(node.cpus, node.gpus) for node in found.devices.numa] == [("0-3", (0,)), ("4-7", (1,))]
+    assert found.devices.topology()["nvlink"] == [[0, 1]]
     assert found.labels["nvidia.com/gpu.product"] == "NVIDIA-A100"
     status = found.node_status()
     assert (status["capacity"]["cpu"], status["allocatable"]["cpu"], status["capacity"]["memory"]) == (

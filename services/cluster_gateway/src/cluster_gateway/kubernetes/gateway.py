@@ -25,6 +25,7 @@ from cluster_gateway.domain.writing import Conflict
 from cluster_gateway.fact_writer import FactWriter
 from cluster_gateway.kubernetes.carrier import Carried, Carrier
 from cluster_gateway.kubernetes.event_writer import EventWriter
+from cluster_gateway.kubernetes.node_reports import NodeReports
 from cluster_gateway.kubernetes.positions import Positions
 from cluster_gateway.kubernetes.reflector import Listed, Watched
 from cluster_gateway.kubernetes.requests import NotServed
@@ -41,6 +42,7 @@ from tidegate.codec.decisions import decode_commit
 from tidegate.codec.garbage import no_collection
 from tidegate.decision.v1 import decision_pb2
 from tidegate.gateway.v1 import gateway_pb2
+from tidegate.node.v1 import node_pb2
 
 log = logging.getLogger(__name__)
 
@@ -71,6 +73,7 @@ class KubernetesGateway:
         self.mirror = Mirror(Store())
         self._carrier = Carrier(api, self.mirror, {})
         self._positions = Positions({})
+        self._reports = NodeReports(api, self.mirror, {})
         self._events = EventWriter(api, holder)
         self._epochs: dict[str, int] = {}
         self._work: deque[Callable[[Batch], None]] = deque()
@@ -110,6 +113,7 @@ class KubernetesGateway:
             self.mirror = Mirror(found.fold.store)
         self._carrier = Carrier(self._api, self.mirror, self._watching.served)
         self._positions = Positions(found.positions)
+        self._reports = NodeReports(self._api, self.mirror, self._watching.served)
         known = {name.removeprefix(WATCH): at for name, at in found.positions.items() if name.startswith(WATCH)}
         self._watching.versions.update(known)
 
@@ -136,6 +140,11 @@ class KubernetesGateway:
         self._wake.set()
         return (await reply).SerializeToString()
 
+    async def _on_report(self, payload: bytes) -> bytes:
+        """What an agent beside a kubelet says; the answer tells whether the API server has stored it."""
+        error = await self._reports.take(node_pb2.Report.FromString(payload))
+        return node_pb2.ReportReply(error=error).SerializeToString()
+
     async def _serve(self, tasks: list[asyncio.Task[None]], serving: list[Subscription]) -> None:
         """Facts first: decisions are looked at when every watch has told its state."""
         following = False
@@ -154,6 +163,7 @@ class KubernetesGateway:
                     tasks[-1].add_done_callback(lambda _: self._wake.set())
                 self._make_queues()
                 serving.append(await self._bus.serve(subjects.WRITE, self._on_write))
+                serving.append(await self._bus.serve(subjects.REPORTS, self._on_report))
                 self.ready.set()
             if self._work or self._decided:
                 self._wake.set()

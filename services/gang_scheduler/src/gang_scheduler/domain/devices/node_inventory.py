@@ -35,7 +35,10 @@ DESCRIPTIONS = (DEVICE_KIND, TOPOLOGY_KIND, VOLCANO_KIND)
 
 @dataclass(frozen=True, slots=True)
 class NodeInventory:
-    """Two equal ones mean the same devices. ``text`` is the node's own, as JSON."""
+    """Two equal ones mean the same devices. ``text`` is what the node's agent says, as JSON.
+
+    It stands with the Node, or with the Device where the Node is a kubelet's.
+    """
 
     text: str = ""
     allocatable: tuple[tuple[str, int], ...] = ()
@@ -60,8 +63,9 @@ def inventory_of(node: Object, descriptions: Mapping[str, Object]) -> NodeInvent
     except QuantityError:
         amounts = {}
     device = descriptions.get(DEVICE_KIND)
+    said = node.annotations.get(INVENTORY) or (device.annotations.get(INVENTORY) if device else None)
     return NodeInventory(
-        node.annotations.get(INVENTORY) or "",
+        said or "",
         tuple(sorted(amounts.items())),
         cpu_words(node, descriptions),
         json.dumps(device.spec.get("devices") or []) if device else "",
