@@ -8,6 +8,7 @@ import chart_files
 from document_events import SECTIONS, Event
 from document_kinds import BY_KIND, CHECKED_ONLY
 from document_messages import MESSAGES
+from document_security import security
 
 from admission.domain.admit import admit
 from admission.domain.rules import RULES
@@ -194,6 +195,7 @@ def documents() -> dict[Path, str]:
         folder / "events.md": events(),
         folder / "ownership.md": ownership(),
         folder / "supported-kinds.md": supported_kinds(),
+        folder / "security.md": security(table, MADE),
         **{ROOT / "deploy" / "helm" / path: content for path, content in chart_files.files().items()},
     }
 
