@@ -1,6 +1,6 @@
 """Requests to an API server: JSON over one pool of connections, errors as what they mean, streams as bytes of lines."""
 
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -26,13 +26,17 @@ class Unreachable(Exception):
 
 @dataclass(frozen=True, slots=True)
 class ApiRequest:
-    """One request. ``path`` begins with a slash; ``content`` is the media type of ``body``."""
+    """One request. ``path`` begins with a slash; ``content`` is the media type of ``body``.
+
+    ``headers`` are sent besides those that every request has.
+    """
 
     method: str
     path: str
     body: Manifest | None = None
     parameters: Mapping[str, str] | None = None
     content: str = JSON
+    headers: Sequence[tuple[str, str]] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,7 +115,7 @@ class Api:
                 self._access.host + request.path,
                 data=data,
                 params=request.parameters,
-                headers=headers,
+                headers=[*headers.items(), *request.headers],
                 timeout=aiohttp.ClientTimeout(total=SECONDS),
             ) as response:
                 body = _parsed(await response.read())
