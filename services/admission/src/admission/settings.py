@@ -5,6 +5,9 @@ from urllib.parse import urlsplit
 
 from chassis.settings import ServiceSettings
 
+_FORWARDED = ("localhost", "127.0.0.1")
+"""Whoever has the port forwarded calls the server by these."""
+
 
 @dataclass(frozen=True, slots=True)
 class Settings(ServiceSettings):
@@ -50,7 +53,7 @@ class Settings(ServiceSettings):
     def names(self) -> tuple[str, ...]:
         """What the server is called by: those for whom its certificate is made."""
         webhooks = self.webhook_names if self.webhook_port else ()
-        return tuple(dict.fromkeys((*webhooks, *self.api_names))) or (self.api_host,)
+        return tuple(dict.fromkeys((*webhooks, *self.api_names, *(_FORWARDED if self.api_port else ()))))
 
     @property
     def webhook_names(self) -> tuple[str, ...]:
