@@ -46,11 +46,11 @@ def eventually(holds: Callable[[], Any], seconds: float = 30.0) -> Any:
 
 
 @contextmanager
-def running_system(plane: ControlPlane, folder: Path) -> Iterator[Path]:
-    """All services as processes, driving the cluster, until the end; the data folder."""
+def running_system(plane: ControlPlane, folder: Path, schedulers: str = "tidegate,volcano") -> Iterator[Path]:
+    """All services as processes, driving the cluster, until the end; the data folder. ``schedulers`` are whose pods they place."""
     data, log = folder / "data", folder / "up.log"
     command = [sys.executable, "-m", "tidegate_cli.main", "up", "--data-dir", str(data)]
-    command += ["--kubeconfig", str(plane.kubeconfig), "--scheduler-names", "tidegate,volcano"]
+    command += ["--kubeconfig", str(plane.kubeconfig), "--scheduler-names", schedulers]
     command += ["--webhook-url", f"https://127.0.0.1:{free_ports(1)[0]}"]
     with log.open("wb") as output:
         process = subprocess.Popen(command, stdout=output, stderr=output, start_new_session=True)
