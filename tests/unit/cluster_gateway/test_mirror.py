@@ -214,3 +214,22 @@ def test_pods_of_one_template_share_their_body(mirror: Mirror) -> None:
 
     first, second = turn(mirror)
     assert first.body is second.body
+
+
+def test_who_made_a_change_is_known_though_the_watch_told_of_it_first(mirror: Mirror) -> None:
+    mirror.seen("Pod", pod(5))
+    mirror.seen("Pod", pod(6, labels={"a": "b"}))
+    assert mirror.cluster.authors[POD] == "somebody"
+
+    mirror.seen("Pod", pod(6, labels={"a": "b"}), "job_controller")
+
+    assert mirror.cluster.authors[POD] == "job_controller"
+
+
+def test_what_is_deleted_at_once_is_gone_whether_the_answer_or_the_watch_tells_first(mirror: Mirror) -> None:
+    mirror.seen("Pod", pod(5))
+
+    mirror.seen("Pod", pod(6), "user")
+    mirror.gone("Pod", pod(6))
+
+    assert POD not in mirror.store.objects

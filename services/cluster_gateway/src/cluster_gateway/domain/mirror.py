@@ -83,8 +83,10 @@ class Mirror:
         """An object as it is at its version; ``actor`` made it so."""
         key, metadata = key_of(kind, manifest), manifest["metadata"]
         version, uid = int(metadata["resourceVersion"]), str(metadata["uid"])
-        old = self.store.get(key)
-        if version <= self.versions.get(key, 0) or uid in self._gone:
+        old, known = self.store.get(key), self.versions.get(key, 0)
+        if version == known and actor != OTHERS and old is not None:
+            self.cluster.authors[key] = actor
+        if version <= known or uid in self._gone:
             return
         self.versions[key] = version
         if old is not None and old.uid != uid:
@@ -107,7 +109,7 @@ class Mirror:
         """The object was deleted: the manifest is as it was then, at the version of its deletion."""
         key, version = key_of(kind, manifest), int(manifest["metadata"]["resourceVersion"])
         there = self.store.get(key)
-        if version > self.versions.get(key, 0) and there is not None and there.uid == manifest["metadata"]["uid"]:
+        if version >= self.versions.get(key, 0) and there is not None and there.uid == manifest["metadata"]["uid"]:
             self._forget(key)
 
     def missing(self, key: Key, uid: str) -> None:

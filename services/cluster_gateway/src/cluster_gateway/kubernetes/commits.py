@@ -9,7 +9,7 @@ from bus import Bus, Entry
 from chassis.parking import Parking
 from chassis.tracing import TRACEPARENT
 from cluster_gateway.batch import Batch
-from cluster_gateway.domain.carrying_out import objections
+from cluster_gateway.domain.carrying_out import is_begun, objections
 from cluster_gateway.domain.mirror import Mirror
 from cluster_gateway.kubernetes.carrier import Carried, Carrier
 from cluster_gateway.kubernetes.positions import Positions
@@ -86,11 +86,12 @@ class Commits:
         self, service: str, commit: decision_pb2.Commit, decision_id: str, decision: Decision, batch: Batch
     ) -> bool:
         """Whether there is something to carry out; where not, its outcome is in the batch."""
-        self.mirror.cluster.actor = service
+        cluster, reasons = self.mirror.cluster, dict[str, str]()
+        cluster.actor = service
         if commit.epoch < self._epochs.get(service, 0):
             reasons = {"": f"epoch {commit.epoch} of {service} is over"}
-        else:
-            reasons = objections(self.mirror.cluster, service, decision, commit.decided_on)
+        elif not is_begun(cluster, decision):
+            reasons = objections(cluster, service, decision, commit.decided_on)
         if reasons or not decision.mutations:
             batch.outcomes.append(Outcome(decision_id, decision.name, decision.subject, not reasons, reasons))
             return False

@@ -160,6 +160,8 @@ class Errands:
         there = self._there(mutation)
         if there is None:
             return "is gone"
+        if self.mirror.store.get(Key("Node", "", mutation.node)) is None:
+            return f"node {mutation.node} is gone"
         key, uid, node, service = mutation.key, there.uid, mutation.node, work.service
         self.mirror.binding(uid, node)
         answer = await self.sender.send(requests.binding(mutation, there, self.served))
