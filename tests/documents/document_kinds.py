@@ -30,8 +30,9 @@ SUPPORT = (
         "requests with init containers, sidecars and overhead, `runtimeClassName`; node selector, node affinity, "
         "tolerations, pod affinity and anti-affinity, topology spread, host ports, scheduling gates, nominated nodes, volume "
         "claims, priority and `preemptionPolicy`, `volcano.sh/preemptable` and `volcano.sh/cooldown-time`, an elastic quota's "
-        "`preemptible` (who says no is not evicted), whole cards and shares of "
-        "cards, CPUs of its own (bind and exclusive policies), NUMA policies, RDMA devices near its cards; command, arguments, "
+        "`preemptible` (who says no is not evicted), whole cards, shares of "
+        "cards and MIG instances, CPUs of its own (bind and exclusive policies), NUMA policies, RDMA devices near its cards; "
+        "command, arguments, "
         "environment, probes, hooks, init containers and sidecars, restart policy, deadlines, grace; limits, users and "
         "mounts as far as the machine permits (docs/operations.md); volumes `emptyDir`, `configMap`, `secret`, "
         "`downwardAPI`, `projected`, `hostPath`, `persistentVolumeClaim`, `ephemeral`; gangs by annotation, with "
@@ -323,7 +324,9 @@ SUPPORT = (
     Support(
         "Device.scheduling.koordinator.sh",
         ("gang_scheduler",),
-        "the cards and RDMA devices of a node, their health, NUMA nodes and PCIe switches",
+        "the cards and RDMA devices of a node, their health, NUMA nodes and PCIe switches; "
+        "`nvidia.com/mig-<profile>` among the resources of a card: the instances that it is split into or, where these do not "
+        "fit together, can be split into",
         "virtual functions, allocations in its status",
     ),
 )

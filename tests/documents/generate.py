@@ -4,6 +4,7 @@ import sys
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
+import chart_files
 from document_events import SECTIONS, Event
 from document_kinds import BY_KIND, CHECKED_ONLY
 from document_messages import MESSAGES
@@ -189,6 +190,7 @@ def documents() -> dict[Path, str]:
         folder / "events.md": events(),
         folder / "ownership.md": ownership(),
         folder / "supported-kinds.md": supported_kinds(),
+        **{ROOT / "deploy" / "helm" / path: content for path, content in chart_files.files().items()},
     }
 
 

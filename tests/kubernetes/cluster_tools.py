@@ -52,6 +52,7 @@ def eventually(holds: Callable[[], Any], seconds: float = 30.0) -> Any:
 def running_system(plane: ControlPlane, folder: Path) -> Iterator[Path]:
     """All services as processes, driving the cluster, until the end; the data folder."""
     data, log = folder / "data", folder / "up.log"
+    folder.mkdir(exist_ok=True)
     command = [sys.executable, "-m", "tidegate_cli.main", "up", "--data-dir", str(data)]
     command += ["--kubeconfig", str(plane.kubeconfig), "--scheduler-names", "tidegate,volcano"]
     command += ["--webhook-url", f"https://127.0.0.1:{free_ports(1)[0]}"]

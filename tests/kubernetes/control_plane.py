@@ -6,7 +6,7 @@ import signal
 import subprocess
 import time
 import urllib.request
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -99,8 +99,11 @@ class ControlPlane:
 
 
 @contextmanager
-def control_plane(folder: Path, *, kwok: bool = True) -> Iterator[ControlPlane]:
-    """A control plane with its state below ``folder``. Raises NoLab where its programs are not there."""
+def control_plane(folder: Path, *, kwok: bool = True, api_flags: Sequence[str] = ()) -> Iterator[ControlPlane]:
+    """A control plane with its state below ``folder``, its API server started with ``api_flags`` besides the usual ones.
+
+    Raises NoLab where its programs are not there.
+    """
     names = ("etcd", "kube-apiserver", *(("kube-controller-manager", "kwok") if kwok else ()))
     found = programs(*names)
     folder.mkdir(parents=True, exist_ok=True)
@@ -112,7 +115,7 @@ def control_plane(folder: Path, *, kwok: bool = True) -> Iterator[ControlPlane]:
     etcd_url = f"http://127.0.0.1:{client}"
     plane.start("etcd", _etcd(found["etcd"], folder, etcd_url, f"http://127.0.0.1:{peer}"))
     try:
-        plane.start("kube-apiserver", _api_server(found["kube-apiserver"], folder, etcd_url, port))
+        plane.start("kube-apiserver", [*_api_server(found["kube-apiserver"], folder, etcd_url, port), *api_flags])
         plane.wait_ready()
         if kwok:
             (folder / "kwok.yaml").write_text(yaml.safe_dump_all(STAGES))
@@ -175,6 +178,7 @@ CONTROLLERS = (
     "replicaset-controller",
     "deployment-controller",
     "statefulset-controller",
+    "daemonset-controller",
     "disruption-controller",
     "garbage-collector-controller",
     "namespace-controller",

@@ -163,7 +163,8 @@ async def test_a_reader_with_nothing_to_read_stays_subscribed(
     bus: JetStreamBus, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(jetstream_reader, "HEARTBEAT_SECONDS", 0.3)
-    reader = bus.log("fact").read(0)
+    await bus.log("fact").append(b"first", expected=0, message_id="first")
+    reader = bus.log("fact").read(1)
     waiting = asyncio.ensure_future(anext(reader))
     await asyncio.sleep(0.2)
     (stream_reader,) = bus._readers

@@ -63,19 +63,27 @@ class Answer:
 
 
 class Api:
-    """An API server. Open it with ``async with``."""
+    """An API server. Open it with ``async with``, or by ``open`` and ``close``."""
 
     def __init__(self, access: Access) -> None:
         self._access = access
         self._session: aiohttp.ClientSession | None = None
 
     async def __aenter__(self) -> "Api":
-        context = self._access.ssl_context()
-        connector = aiohttp.TCPConnector(limit=0, ssl=True if context is None else context)
-        self._session = aiohttp.ClientSession(connector=connector, auto_decompress=True)
+        self.open()
         return self
 
     async def __aexit__(self, *_: object) -> None:
+        await self.close()
+
+    def open(self) -> None:
+        """Make the pool of connections; none is opened before the first request."""
+        context = self._access.ssl_context()
+        connector = aiohttp.TCPConnector(limit=0, ssl=True if context is None else context)
+        self._session = aiohttp.ClientSession(connector=connector, auto_decompress=True)
+
+    async def close(self) -> None:
+        """Close its connections."""
         assert self._session is not None
         await self._session.close()
 
@@ -92,7 +100,7 @@ class Api:
         return await self.send(ApiRequest("GET", path, parameters=parameters))
 
     async def _send(self, request: ApiRequest) -> Answer:
-        assert self._session is not None, "the session is opened by async with"
+        assert self._session is not None, "it is opened before the first request"
         headers = await self._access.headers()
         data = None if request.body is None else orjson.dumps(request.body)
         if data is not None:
@@ -116,7 +124,7 @@ class Api:
 
         Ends when the server ends it. Raises Unreachable, also after ``silence`` seconds without a byte; Refused for an error.
         """
-        assert self._session is not None, "the session is opened by async with"
+        assert self._session is not None, "it is opened before the first request"
         timeout = aiohttp.ClientTimeout(total=None, sock_connect=SECONDS, sock_read=silence)
         headers = await self._access.headers()
         try:

@@ -95,6 +95,11 @@ class View:
         while self.revision < revision:
             await self._grown.wait()
 
+    async def until_changed(self, kind: str, since: int) -> None:
+        """Return once an object of ``kind`` has changed after revision ``since``."""
+        while self.changed_at(kind) <= since:
+            await self._grown.wait()
+
     async def changes(self, after: int) -> AsyncIterator[tuple[int, list[Event]]]:
         """Every change set behind revision ``after``, then new ones. Raises GoneRevision."""
         position = after

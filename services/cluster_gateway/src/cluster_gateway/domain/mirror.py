@@ -13,7 +13,8 @@ import orjson
 
 from cluster_gateway.domain.cluster import Cluster
 from cluster_gateway.domain.hidden import HIDDEN, without_copy
-from kube import Edit, Key, Manifest, Object, Store
+from cluster_gateway.domain.pod_uids import PodUids
+from kube import Edit, Event, Events, Key, Manifest, Object, Store
 from kube.bindings import without_node
 from kube.objects import body_of
 
@@ -29,11 +30,16 @@ def _never() -> str:
 
 
 class Mirror:
-    """``cluster`` holds the objects as facts tell them; ``versions`` the server's version of each as it was seen last."""
+    """``cluster`` holds the objects as facts tell them; ``versions`` the server's version of each as it was seen last.
+
+    ``pods`` finds pods by uid, as far as change sets were taken.
+    """
 
     def __init__(self, loaded: Store) -> None:
         self.cluster = Cluster(_never, loaded)
         self.versions: dict[Key, int] = {}
+        self.pods = PodUids()
+        self._index(loaded)
         self._shared: dict[bytes, Manifest] = {}
         self._gone: dict[str, None] = {}
         self._being_bound: dict[str, str] = {}
@@ -53,7 +59,7 @@ class Mirror:
 
     def take(self) -> Sequence[Edit]:
         """The edits of the change set; the next one begins."""
-        self.cluster.take_events()
+        self.pods.fold(self.cluster.take_events())
         return self.cluster.draft.take()
 
     def listed(self, kind: str, there: AbstractSet[Key], version: int) -> None:
@@ -150,6 +156,11 @@ class Mirror:
             metadata = {**metadata, "annotations": {**pod.annotations, **annotations}}
         self.cluster.actor = actor
         self.cluster.bind([(pod, node, metadata)])
+
+    def _index(self, loaded: Store) -> None:
+        events = Events()
+        events.add_all(Event(None, pod) for key in loaded.of_kind("Pod") if (pod := loaded.get(key)) is not None)
+        self.pods.fold(events)
 
     def _forget(self, key: Key) -> None:
         self.versions.pop(key, None)

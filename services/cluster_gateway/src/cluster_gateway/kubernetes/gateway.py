@@ -26,6 +26,7 @@ from cluster_gateway.kubernetes.carrier import Carried, Carrier
 from cluster_gateway.kubernetes.commits import Commits
 from cluster_gateway.kubernetes.errands import Errands
 from cluster_gateway.kubernetes.event_writer import EventWriter
+from cluster_gateway.kubernetes.node_reports import NodeReports
 from cluster_gateway.kubernetes.positions import Positions
 from cluster_gateway.kubernetes.reflector import BeganAnew, Listed, Seen, Watched
 from cluster_gateway.kubernetes.requests import NotServed
@@ -40,6 +41,7 @@ from tidegate import subjects
 from tidegate.codec.blobs import BlobReader
 from tidegate.codec.garbage import no_collection
 from tidegate.gateway.v1 import gateway_pb2
+from tidegate.node.v1 import node_pb2
 
 log = logging.getLogger(__name__)
 
@@ -83,6 +85,7 @@ class KubernetesGateway:
         """Begin from the state that the log tells."""
         self.mirror = Mirror(loaded)
         self._positions = Positions(positions)
+        self._reports = NodeReports(self._api, self.mirror, self._watching.served)
         carrier = Carrier(Errands(Sender(self._api, self._may_act), self.mirror, self._watching.served))
         self._commits = Commits(
             self._bus, self._parking, self.mirror, carrier, self._positions, self._ended, self._wake.set
@@ -163,6 +166,7 @@ class KubernetesGateway:
                     self._beside(self._commits.follow(service), f"reads {service}")
                 self._make_queues()
                 serving.append(await self._bus.serve(subjects.WRITE, self._on_write))
+                serving.append(await self._bus.serve(subjects.REPORTS, self._on_report))
                 self.ready.set()
             if self._work or (self._commits.waiting and self._watching.complete):
                 self._wake.set()
@@ -293,6 +297,11 @@ class KubernetesGateway:
 
         self._do(take)
         return (await reply).SerializeToString()
+
+    async def _on_report(self, payload: bytes) -> bytes:
+        """What an agent beside a kubelet says; the answer tells whether the API server has stored it."""
+        error = await self._reports.take(node_pb2.Report.FromString(payload))
+        return node_pb2.ReportReply(error=error).SerializeToString()
 
 
 def _reply(error: str, conflict_revision: int = 0) -> bytes:

@@ -20,6 +20,7 @@ from gang_scheduler.domain.devices.cards import (
     WHOLE_CARDS,
 )
 from gang_scheduler.domain.devices.cpu_binding import RESOURCE_SPEC, USUAL, Binding, binding_of
+from gang_scheduler.domain.devices.mig_cards import SliceNeed, slice_needs
 from gang_scheduler.domain.devices.nics import JOINT, Joint, NicNeed, joint_of, nic_need
 from gang_scheduler.domain.nodes.load_estimate import FACTORS, USUAL_LOAD, LoadTraits, own_factors
 from resources import Amounts, QuantityError, parse_amounts
@@ -103,11 +104,12 @@ class DeviceNeed:
     binding: Binding = USUAL
     apart: bool = False
     nics: NicNeed | None = None
+    slices: tuple[SliceNeed, ...] = ()
     special: bool = field(init=False, compare=False)
     """Whether it matters on every node; else only on those that keep pods within NUMA nodes."""
 
     def __post_init__(self) -> None:
-        asked = self.cards is not None or self.nics is not None or self.cpus > 0
+        asked = self.cards is not None or self.nics is not None or self.cpus > 0 or bool(self.slices)
         object.__setattr__(self, "special", asked or self.policy > NumaPolicy.BEST_EFFORT)
 
     @property
@@ -118,11 +120,12 @@ class DeviceNeed:
     @property
     def shares(self) -> bool:
         """Whether it asks for parts of cards."""
-        return self.cards is not None and not self.cards.whole
+        return bool(self.slices) or (self.cards is not None and not self.cards.whole)
 
     @property
     def only_whole_cards(self) -> bool:
-        return self.cards is not None and self.cards.whole and not (self.cpus or self.policy or self.nics)
+        others = self.cpus or self.policy or self.nics or self.slices
+        return self.cards is not None and self.cards.whole and not others
 
 
 def traits_of(
@@ -171,7 +174,8 @@ def device_need(spec: Mapping[str, Any], requests: Amounts, traits: Traits) -> D
     cpus = cpu // 1000 if traits.pinned and cpu % 1000 == 0 else 0
     cards, memory = card_need(spec, requests), requests.get("memory", 0)
     nics = nic_need(requests, traits.joint)
-    return DeviceNeed(cards, cpus, traits.policy, cpu, memory, traits.binding, traits.apart, nics)
+    slices = slice_needs(requests)
+    return DeviceNeed(cards, cpus, traits.policy, cpu, memory, traits.binding, traits.apart, nics, slices)
 
 
 def card_need(spec: Mapping[str, Any], requests: Amounts) -> CardNeed | None:

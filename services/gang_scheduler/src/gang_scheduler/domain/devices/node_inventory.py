@@ -4,13 +4,16 @@ import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
+from typing import NamedTuple
 
 from gang_scheduler.domain.devices.cards import Card, cards_of
 from gang_scheduler.domain.devices.cpu_topology import NO_WORDS, CpuWords, layout_of
 from gang_scheduler.domain.devices.cpu_words import TOPOLOGY_KIND, VOLCANO_KIND, cpu_words
+from gang_scheduler.domain.devices.mig_cards import MigCard, mig_cards_of
 from gang_scheduler.domain.devices.nics import Nic, nics_of
 from gang_scheduler.domain.devices.numa import NumaLayout
 from kube import Manifest, Object
+from kube.devices import MIG_RESOURCE as MIG
 from resources import QuantityError, parse_amounts
 
 INVENTORY = "tidegate.dev/inventory"
@@ -21,7 +24,10 @@ DESCRIPTIONS = (DEVICE_KIND, TOPOLOGY_KIND, VOLCANO_KIND)
 
 @dataclass(frozen=True, slots=True)
 class NodeInventory:
-    """Two equal ones mean the same devices. ``text`` is the node's own, as JSON."""
+    """Two equal ones mean the same devices. ``text`` is what the node's agent says, as JSON.
+
+    It stands with the Node, or with the Device where the Node is a kubelet's.
+    """
 
     text: str = ""
     allocatable: tuple[tuple[str, int], ...] = ()
@@ -38,17 +44,27 @@ def inventory_of(node: Object, descriptions: Mapping[str, Object]) -> NodeInvent
     except QuantityError:
         amounts = {}
     device = descriptions.get(DEVICE_KIND)
+    said = node.annotations.get(INVENTORY) or (device.annotations.get(INVENTORY) if device else None)
     return NodeInventory(
-        node.annotations.get(INVENTORY) or "",
+        said or "",
         tuple(sorted(amounts.items())),
         cpu_words(node, descriptions),
         json.dumps(device.spec.get("devices") or []) if device else "",
     )
 
 
+class Described(NamedTuple):
+    """The devices of a node: cards, NUMA nodes, RDMA devices, and the cards that are in MIG mode."""
+
+    cards: tuple[Card, ...]
+    layout: NumaLayout
+    nics: tuple[Nic, ...]
+    split: tuple[MigCard, ...]
+
+
 @lru_cache(maxsize=4096)
-def described(inventory: NodeInventory) -> tuple[tuple[Card, ...], NumaLayout, tuple[Nic, ...]]:
-    """The cards, the NUMA nodes and the RDMA devices; nodes that are alike share them."""
+def described(inventory: NodeInventory) -> Described:
+    """The devices by an inventory; nodes that are alike share them."""
     try:
         read = json.loads(inventory.text or "{}")
     except ValueError:
@@ -58,7 +74,8 @@ def described(inventory: NodeInventory) -> tuple[tuple[Card, ...], NumaLayout, t
     if devices:
         found = _with_cards(found, devices)
     amounts = dict(inventory.allocatable)
-    return cards_of(found, amounts), layout_of(found, inventory.cpus, amounts.get("cpu", 0)), nics_of(devices)
+    layout = layout_of(found, inventory.cpus, amounts.get("cpu", 0))
+    return Described(cards_of(found, amounts), layout, nics_of(devices), mig_cards_of(found))
 
 
 def _with_cards(inventory: Manifest, devices: list[Manifest]) -> Manifest:
@@ -69,7 +86,9 @@ def _with_cards(inventory: Manifest, devices: list[Manifest]) -> Manifest:
     if not isinstance(listed, list):
         return inventory
     switch = {one["minor"]: (one.get("topology") or {}).get("pcieID") for one in described}
-    listed = [{"pcie": switch.get(one.get("index", at)), **one} for at, one in enumerate(listed)]
+    split = {one["minor"]: _instances(one) for one in described}
+    numbered = [(one.get("index", at), one) for at, one in enumerate(listed)]
+    listed = [{"pcie": switch.get(index), "mig": split.get(index), **one} for index, one in numbered]
     cards = [{**one, "healthy": False} if one.get("index", at) in sick else one for at, one in enumerate(listed)]
     return {**inventory, "gpus": cards}
 
@@ -82,3 +101,9 @@ def _card(described: Manifest) -> Manifest:
         "memory": memory,
         "numa": numa if isinstance(numa, int) and numa >= 0 else None,
     }
+
+
+def _instances(described: Manifest) -> Manifest | None:
+    """How many instances of each MIG profile a card is split into, or could be; None where it is not in MIG mode."""
+    resources = described.get("resources") or {}
+    return {name.removeprefix(MIG): number for name, number in resources.items() if name.startswith(MIG)} or None

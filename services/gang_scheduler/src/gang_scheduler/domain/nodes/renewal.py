@@ -58,7 +58,7 @@ def compilable(shape: PodShape, table: NodeTable) -> bool:
     devices, need = table.devices, shape.devices
     if devices.kept or devices.amplified or table.load.by_slot or not len(devices.have.memory):
         return False
-    return not (need.cpus or need.policy or need.nics or need.apart)
+    return not (need.cpus or need.policy or need.nics or need.apart or need.slices)
 
 
 def renew(

@@ -3,6 +3,7 @@
 from dataclasses import dataclass, field, replace
 
 from gang_scheduler.domain.devices.device_needs import CardNeed, DeviceNeed, Traits, device_need
+from gang_scheduler.domain.devices.mig_cards import SliceNeed
 from gang_scheduler.domain.devices.nics import WHOLE, Joint, NicNeed
 from gang_scheduler.domain.pods.pod_record import PodRecord
 from gang_scheduler.domain.pods.pod_requests import PODS
@@ -114,7 +115,14 @@ def _rest(need: DeviceNeed, taken: DeviceNeed) -> DeviceNeed:
         cpu=max(0, need.cpu - taken.cpu),
         memory=max(0, need.memory - taken.memory),
         nics=_rest_of_nics(need.nics, taken.nics),
+        slices=_rest_of_slices(need.slices, taken.slices),
     )
+
+
+def _rest_of_slices(need: tuple[SliceNeed, ...], taken: tuple[SliceNeed, ...]) -> tuple[SliceNeed, ...]:
+    gone = {one.profile: one.count for one in taken}
+    left = (replace(one, count=one.count - gone.get(one.profile, 0)) for one in need)
+    return tuple(one for one in left if one.count > 0)
 
 
 def _rest_of_nics(need: NicNeed | None, taken: NicNeed | None) -> NicNeed | None:
