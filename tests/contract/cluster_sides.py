@@ -223,19 +223,28 @@ class OwnSide(Side):
         await self.delete(Key("Node", "", name))
 
 
-class KubernetesSide(Side):
-    """The same in front of a real API server."""
+FOLLOWED = frozenset(
+    (
+        *("Pod", "Node", "Namespace", "Secret", "ConfigMap"),
+        *("Job.batch.volcano.sh", "PodGroup.scheduling.volcano.sh", "Queue.scheduling.volcano.sh"),
+    )
+)
 
-    def __init__(self, number: int, plane: Any) -> None:
+
+class KubernetesSide(Side):
+    """The same in front of a real API server, which is reached at ``address`` where that is not its own."""
+
+    def __init__(self, number: int, plane: Any, address: str = "", kinds: frozenset[str] = FOLLOWED) -> None:
         super().__init__(number)
-        self._plane = plane
-        self._ask_server("POST", "/api/v1/namespaces", {"metadata": {"name": self.namespace}})
+        self._plane, self._address, self._kinds = plane, address or plane.address, kinds
+        self.ask("POST", "/api/v1/namespaces", {"metadata": {"name": self.namespace}})
 
     async def close(self) -> None:
         await super().close()
         await asyncio.sleep(0.25)  # connections over TLS are closed a moment after their session
 
-    def _ask_server(self, method: str, path: str, body: Any = None, content: str = "application/json") -> Any:
+    def ask(self, method: str, path: str, body: Any = None, content: str = "application/json") -> Any:
+        """Ask the API server, past the gateway."""
         return self._plane.request(method, path, body, content)
 
     def make_gateway(self, holder: str) -> Any:
@@ -244,37 +253,30 @@ class KubernetesSide(Side):
         from apiserver import Access, Api
         from cluster_gateway.kubernetes.gateway import KubernetesGateway
 
-        configuration = Configuration(host=self._plane.address)
+        configuration = Configuration(host=self._address)
         configuration.ssl_ca_cert = str(self._plane.folder / "ca.crt")
         configuration.api_key = {"BearerToken": f"Bearer {self._plane.token}"}
-        kinds = frozenset(
-            (
-                *("Pod", "Node", "Namespace", "Secret", "ConfigMap"),
-                *("Job.batch.volcano.sh", "PodGroup.scheduling.volcano.sh", "Queue.scheduling.volcano.sh"),
-            )
-        )
-        return KubernetesGateway(
-            self.bus, self.clock, SETTINGS, Api(Access(configuration, None, "")), kinds, holder=holder
-        )
+        api = Api(Access(configuration, None, ""))
+        return KubernetesGateway(self.bus, self.clock, SETTINGS, api, self._kinds, holder=holder)
 
     async def node(self, name: str) -> str:
         from control_plane import node
 
-        self._ask_server("POST", "/api/v1/nodes", node(name := self.prefix + name))
+        self.ask("POST", "/api/v1/nodes", node(name := self.prefix + name))
         await self.until(lambda: self.store.get(Key("Node", "", name)))
         return name
 
     async def label(self, node: str, labels: dict[str, str]) -> None:
         path, content = f"/api/v1/nodes/{node}", "application/merge-patch+json"
-        self._ask_server("PATCH", path, {"metadata": {"labels": labels}}, content)
+        self.ask("PATCH", path, {"metadata": {"labels": labels}}, content)
         await self.until(lambda: labels.items() <= self.store.objects[Key("Node", "", node)].labels.items())
 
     async def foreign(self, pod: Manifest, node: str) -> None:
-        self._ask_server(
+        self.ask(
             "POST", f"/api/v1/namespaces/{self.namespace}/pods", {**pod, "spec": {**pod["spec"], "nodeName": node}}
         )
         await self.until(lambda: self.find("Pod", pod["metadata"]["name"]))
 
     async def delete_node(self, name: str) -> None:
-        self._ask_server("DELETE", f"/api/v1/nodes/{name}")
+        self.ask("DELETE", f"/api/v1/nodes/{name}")
         await self.until(lambda: self.store.get(Key("Node", "", name)) is None)
