@@ -195,9 +195,9 @@ def set_condition(side: KubernetesSide, kind: str) -> None:
 async def test_conditions_that_another_controller_writes_at_the_same_time_stay(
     side: KubernetesSide, proxy: FaultProxy
 ) -> None:
-    await asyncio.to_thread(
-        side.ask, "POST", f"{GROUPS}/{side.namespace}/podgroups", {"metadata": {"name": "g"}, "spec": {"minMember": 1}}
-    )
+    kind = {"apiVersion": "scheduling.volcano.sh/v1beta1", "kind": "PodGroup"}
+    group = {**kind, "metadata": {"name": "g"}, "spec": {"minMember": 1}}
+    await asyncio.to_thread(side.ask, "POST", f"{GROUPS}/{side.namespace}/podgroups", group)
     await side.until(lambda: side.names(GROUP))
     proxy.add("watch=1", seconds=1.0)
     proxy.cut_watches()
@@ -255,7 +255,9 @@ async def test_how_many_replicas_there_are_goes_by_the_subresource_that_is_for_i
         "spec": {"replicas": 1, "selector": {"matchLabels": {"app": "d"}}, "template": template},
     }
     side.ask("POST", f"/apis/apps/v1/namespaces/{side.namespace}/deployments", deployment)
-    found = await side.until(lambda: side.find("Deployment.apps", "d"))
+    found = await side.until(
+        lambda: item if (item := side.find("Deployment.apps", "d")) and item.status.get("observedGeneration") else None
+    )
     scaled = proxy.add("PATCH .*/deployments/d/scale", times=1)
     mutation = Mutation(Verb.PATCH, found.key, found.uid, patch={"spec": {"replicas": 3}})
 
