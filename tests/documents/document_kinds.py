@@ -32,6 +32,8 @@ SUPPORT = (
         "claims, priority and `preemptionPolicy`, `volcano.sh/preemptable` and `volcano.sh/cooldown-time`, an elastic quota's "
         "`preemptible` (who says no is not evicted), whole cards, shares of "
         "cards and MIG instances, CPUs of its own (bind and exclusive policies), NUMA policies, RDMA devices near its cards; "
+        "which cards it wants: partitions, models and names of virtual GPUs, one NUMA node or PCIe switch, labels "
+        "(`scheduling.koordinator.sh/gpu-partition-spec`, `device-allocate-hint`, `nvidia.com/use-gputype` and its like); "
         "command, arguments, "
         "environment, probes, hooks, init containers and sidecars, restart policy, deadlines, grace; limits, users and "
         "mounts as far as the machine permits (docs/operations.md); volumes `emptyDir`, `configMap`, `secret`, "
@@ -52,7 +54,11 @@ SUPPORT = (
         ("cluster_gateway",),
         "a deleted one takes all that is in it along; the annotation `scheduling.volcano.sh/queue-name`",
     ),
-    Support("ConfigMap", ("node_agent",), "variables and files of pods; files follow changes"),
+    Support(
+        "ConfigMap",
+        ("node_agent", "gang_scheduler"),
+        "variables and files of pods; files follow changes; `tidegate-system/scheduling` pauses scheduling",
+    ),
     Support(
         "Secret",
         ("cluster_gateway", "node_agent"),
@@ -323,10 +329,10 @@ SUPPORT = (
     ),
     Support(
         "Device.scheduling.koordinator.sh",
-        ("gang_scheduler",),
-        "the cards and RDMA devices of a node, their health, NUMA nodes and PCIe switches; "
-        "`nvidia.com/mig-<profile>` among the resources of a card: the instances that it is split into or, where these do not "
-        "fit together, can be split into",
+        ("cluster_gateway", "gang_scheduler"),
+        "the cards and RDMA devices of a node, their health, NUMA nodes and PCIe switches; made from what node agents beside kubelets "
+        "say; `nvidia.com/mig-<profile>` among the resources of a card: the instances that it is split into or, where these do not "
+        "fit together, can be split into; the table and the policy of GPU partitions",
         "virtual functions, allocations in its status",
     ),
 )

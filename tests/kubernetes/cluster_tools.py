@@ -3,7 +3,7 @@
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -19,7 +19,7 @@ DEFINITIONS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 
 
 def install(plane: ControlPlane, nodes: int = 20) -> None:
-    """Our definitions, and nodes."""
+    """Our definitions, and so many nodes that kwok plays."""
     for number in range(nodes):
         plane.request("POST", "/api/v1/nodes", node(f"n{number:03}", gpus=8))
     define(plane, DEFINED)
@@ -49,11 +49,14 @@ def eventually(holds: Callable[[], Any], seconds: float = 30.0) -> Any:
 
 
 @contextmanager
-def running_system(plane: ControlPlane, folder: Path) -> Iterator[Path]:
-    """All services as processes, driving the cluster, until the end; the data folder."""
+def running_system(plane: ControlPlane, folder: Path, inside: Sequence[str] = ()) -> Iterator[Path]:
+    """All services as processes, driving the cluster, until the end; the data folder.
+
+    ``inside`` begins a command in the network that the API server is in, where that is another than ours.
+    """
     data, log = folder / "data", folder / "up.log"
     folder.mkdir(exist_ok=True)
-    command = [sys.executable, "-m", "tidegate_cli.main", "up", "--data-dir", str(data)]
+    command = [*inside, sys.executable, "-m", "tidegate_cli.main", "up", "--data-dir", str(data)]
     command += ["--kubeconfig", str(plane.kubeconfig), "--scheduler-names", "tidegate,volcano"]
     command += ["--webhook-url", f"https://127.0.0.1:{free_ports(1)[0]}"]
     with log.open("wb") as output:

@@ -18,6 +18,9 @@ from kube import Decision, Key, Mutation, Outcome, Verb
 
 log = logging.getLogger(__name__)
 
+MANY = 8
+"""So many requests at one time are a burst."""
+
 
 @dataclass(frozen=True, slots=True)
 class Carried:
@@ -39,6 +42,12 @@ class Carrier:
     _busy: dict[Key, "asyncio.Future[None]"] = field(default_factory=dict)
     _room: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(CONNECTIONS))
     _running: set["asyncio.Task[Carried]"] = field(default_factory=set)
+    _asked: int = 0
+
+    @property
+    def busy(self) -> bool:
+        """Whether many answers are awaited: what comes next is not alone."""
+        return self._asked >= MANY
 
     def start(
         self, service: str, sequence: int, decision_id: str, decision: Decision, done: Callable[[Carried], None]
@@ -97,7 +106,11 @@ class Carrier:
 
     async def _mutate(self, work: Work, mutation: Mutation) -> None:
         async with self._room:
-            complaint = await self.errands.run(work, mutation)
+            self._asked += 1
+            try:
+                complaint = await self.errands.run(work, mutation)
+            finally:
+                self._asked -= 1
         if complaint:
             work.reasons[str(mutation.key)] = complaint
 

@@ -46,6 +46,8 @@ from tidegate.node.v1 import node_pb2
 log = logging.getLogger(__name__)
 
 QUEUE = "Queue.scheduling.volcano.sh"
+GATHERING_SECONDS = 0.02
+"""In a burst answers and changes are gathered for so long: each change set costs every service the same, full or not."""
 WATCH = "watch/"
 """Before the kind: the place among the positions of how far its watch was read."""
 
@@ -121,7 +123,7 @@ class KubernetesGateway:
         self._facts.begin(found.fold.revision, found.snapshot_at)
         with no_collection():
             self._start(found.fold.store, found.positions)
-        known = {name.removeprefix(WATCH): at for name, at in found.positions.items() if name.startswith(WATCH)}
+        known = {name.removeprefix(WATCH): at for name, at in found.positions.items() if name.startswith(WATCH) and at}
         self._watching.versions.update(known)
 
     def _beside(self, work: Coroutine[None, None, None], doing: str) -> asyncio.Task[None]:
@@ -170,6 +172,8 @@ class KubernetesGateway:
                 self.ready.set()
             if self._work or (self._commits.waiting and self._watching.complete):
                 self._wake.set()
+            if self._commits.carrier.busy:
+                await asyncio.sleep(GATHERING_SECONDS)
 
     async def _cycle(self) -> None:
         """One change set. What there is when the gateway begins, or when its cluster was put back, is one as a whole."""
@@ -219,7 +223,7 @@ class KubernetesGateway:
         await stored
 
     def _take_seen(self, seen: Seen) -> None:
-        version = 0
+        version = 0  # none: a list is to come
         match seen:
             case BeganAnew():
                 self.mirror.began_anew(seen.kind)
@@ -230,15 +234,12 @@ class KubernetesGateway:
                 for is_gone, manifest in seen.changes:
                     (self.mirror.gone if is_gone else self.mirror.seen)(seen.kind, manifest)
                 version = seen.version
-        if version:
-            self._positions.done[WATCH + seen.kind] = version
-        else:
-            self._positions.done.pop(WATCH + seen.kind, None)
+        self._positions.done[WATCH + seen.kind] = version
 
     def _kind_gone(self, kind: str) -> None:
         def take(batch: Batch) -> None:
             self.mirror.without_kind(kind)
-            self._positions.done.pop(WATCH + kind, None)
+            self._positions.done[WATCH + kind] = 0
 
         self._do(take)
 
