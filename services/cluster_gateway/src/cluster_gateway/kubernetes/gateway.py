@@ -18,7 +18,7 @@ from chassis.measures import Measures
 from chassis.parking import Parking
 from chassis.tracing import NoTracer, Tracer
 from cluster_gateway.batch import Batch
-from cluster_gateway.domain.bootstrap import QUEUES
+from cluster_gateway.domain.bootstrap import QUEUE, missing_queues
 from cluster_gateway.domain.mirror import Mirror
 from cluster_gateway.domain.writing import Conflict
 from cluster_gateway.fact_writer import FactWriter
@@ -36,7 +36,7 @@ from cluster_gateway.kubernetes.writer import Unwritten, Writer
 from cluster_gateway.recovery import recover
 from cluster_gateway.settings import GatewaySettings
 from cluster_gateway.write_message import write_of
-from kube import Decision, Key, Mutation, Store, Verb, api_version_of
+from kube import Store
 from tidegate import subjects
 from tidegate.codec.blobs import BlobReader
 from tidegate.codec.garbage import no_collection
@@ -45,7 +45,6 @@ from tidegate.node.v1 import node_pb2
 
 log = logging.getLogger(__name__)
 
-QUEUE = "Queue.scheduling.volcano.sh"
 GATHERING_SECONDS = 0.02
 """In a burst answers and changes are gathered for so long: each change set costs every service the same, full or not."""
 WATCH = "watch/"
@@ -261,18 +260,8 @@ class KubernetesGateway:
 
     def _make_queues(self) -> None:
         """The queues that every cluster has, where the kind is there and they are not."""
-        keys = [Key(QUEUE, "", name) for name in QUEUES]
-        made = tuple(
-            Mutation(
-                Verb.CREATE,
-                key,
-                manifest={"apiVersion": api_version_of(QUEUE), "kind": "Queue", "spec": QUEUES[key.name]},
-            )
-            for key in keys
-            if self.mirror.store.get(key) is None
-        )
-        if made and QUEUE in self._watching.served:
-            decision = Decision("QueuesMade", made[0].key, mutations=made)
+        decision = missing_queues(self.mirror.store)
+        if decision is not None and QUEUE in self._watching.served:
             self._commits.carrier.start(
                 "cluster_gateway", 0, "", decision, lambda carried: self._do(lambda _: self._fold(carried))
             )
