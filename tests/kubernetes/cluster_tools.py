@@ -3,7 +3,7 @@
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -20,19 +20,22 @@ DEFINITIONS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 
 def install(plane: ControlPlane, nodes: int = 20) -> None:
     """Our definitions, and so many nodes that kwok plays."""
-    for kind in DEFINED:
-        plane.request("POST", DEFINITIONS, definition(kind))
     for number in range(nodes):
         plane.request("POST", "/api/v1/nodes", node(f"n{number:03}", gpus=8))
-    eventually(lambda: all(_served(plane, kind) for kind in DEFINED))
+    define(plane, DEFINED)
+
+
+def define(plane: ControlPlane, kinds: Iterable[str]) -> None:
+    """Our definitions of these kinds; returns when they are served."""
+    for kind in kinds:
+        plane.request("POST", DEFINITIONS, definition(kind))
+    eventually(lambda: all(_served(plane, kind) for kind in kinds))
 
 
 def _served(plane: ControlPlane, kind: str) -> bool:
     info = KINDS[kind]
-    conditions = (
-        plane.request("GET", f"{DEFINITIONS}/{info.plural}.{info.group}").get("status", {}).get("conditions", [])
-    )
-    return any(one["type"] == "Established" and one["status"] == "True" for one in conditions)
+    status = plane.request("GET", f"{DEFINITIONS}/{info.plural}.{info.group}").get("status") or {}
+    return any(one["type"] == "Established" and one["status"] == "True" for one in status.get("conditions") or ())
 
 
 def eventually(holds: Callable[[], Any], seconds: float = 30.0) -> Any:
