@@ -52,7 +52,11 @@ SUPPORT = (
         ("cluster_gateway",),
         "a deleted one takes all that is in it along; the annotation `scheduling.volcano.sh/queue-name`",
     ),
-    Support("ConfigMap", ("node_agent",), "variables and files of pods; files follow changes"),
+    Support(
+        "ConfigMap",
+        ("node_agent", "gang_scheduler"),
+        "variables and files of pods; files follow changes; `tidegate-system/scheduling` pauses scheduling",
+    ),
     Support(
         "Secret",
         ("cluster_gateway", "node_agent"),

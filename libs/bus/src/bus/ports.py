@@ -19,6 +19,13 @@ class StaleWriter(BusError):
         self.last = last
 
 
+class LogLost(BusError):
+    """What was read of a log is gone: its server lost its end, or all of it. Whoever read it has to begin anew."""
+
+    def __init__(self, log: str, read: int, last: int) -> None:
+        super().__init__(f"log {log}: it was read to {read}, and ends at {last} now")
+
+
 class NoResponder(BusError):
     """Nobody serves the subject just now."""
 
