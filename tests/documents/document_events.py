@@ -219,7 +219,7 @@ SECTIONS = (
                 "queue_manager",
                 "Demand or supply changed, and with it what queues deserve.",
                 payload="`version`, and for each queue parent, weight, priority, reclaimable, open, deserved, guarantee, "
-                "capability, strict_fifo; of elastic quotas maximum and fixed; where queues are "
+                "capability, strict_fifo, node_groups; of elastic quotas maximum and fixed; where queues are "
                 "ordered by past use or level by level, `order`",
                 heard_by=("gang_scheduler",),
             ),

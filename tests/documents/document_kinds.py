@@ -183,9 +183,10 @@ SUPPORT = (
     Support(
         "Queue.scheduling.volcano.sh",
         _GATE,
-        "the tree: weight, deserved, guarantee, capability at every ancestor, priority, `dequeueStrategy`, `reclaimable`, open and closed; "
+        "the tree (`parent`, or the hierarchy annotations): weight, deserved, guarantee, capability at every ancestor, priority, "
+        "`dequeueStrategy`, `reclaimable`, open and closed, affinity to node groups; "
         "the annotation `tidegate.dev/placement` (`binpack` or `spread`), which goes before the cluster's, and holds for the queues below",
-        "`affinity`, `type`, `extendClusters`",
+        "`type`, `extendClusters`",
     ),
     Support("TFJob.kubeflow.org", _JOB, f"{_TRAINING}; `TF_CONFIG`, `successPolicy`, `enableDynamicWorker`"),
     Support(

@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from gang_scheduler.domain.devices.node_inventory import DESCRIPTIONS, NodeInventory, inventory_of
 from gang_scheduler.domain.nodes.load_policy import USAGE_THRESHOLDS
 from gang_scheduler.domain.nodes.node_metric import Measurement, measurement_of
+from gang_scheduler.domain.nodes.node_rules import NODE_GROUP
 from gang_scheduler.domain.pods.pod_books import PodBooks
 from kube import Event, Key, Object
 
@@ -30,10 +31,12 @@ class NodeBooks(PodBooks):
             self.room.table.remove(name)
             self.nodes.pop(name, None)
             self._inventories.pop(name, None)
+            self._label(name, None)
             return
         known = name in self.nodes
         self.nodes[name] = event.new
         self.room.table.put(event.new)
+        self._label(name, event.new.labels.get(NODE_GROUP))
         self._renew_devices_of(name)
         if not known:
             for record in self.on_node.get(name, {}).values():
@@ -41,6 +44,11 @@ class NodeBooks(PodBooks):
             self.room.reserved.node_came(name, self.on_node.get(name, {}))
         if name in self._measured:
             self._renew_load_of(name)
+
+    def _label(self, node: str, group: str | None) -> None:
+        """The node group of a node: with the first one, and when the last one goes, it matters to those without one."""
+        if self.queue_nodes.label(node, group):
+            self.regroup()
 
     def fold_description(self, event: Event) -> None:
         """What describes the CPUs or cards of a node is something else now."""

@@ -18,6 +18,7 @@ from gang_scheduler.domain.pods.pod_gangs import PodGangs
 from gang_scheduler.domain.pods.pod_record import FINISHED, PodRecord, Standing, standing_of
 from gang_scheduler.domain.pods.pod_shape import PodForm, ResourceRows, ShapeCatalog
 from gang_scheduler.domain.queues.queue_ledger import QueueLedger
+from gang_scheduler.domain.queues.queue_nodes import QueueNodes
 from gang_scheduler.domain.queues.quota_admission import Grant, grant_of
 from gang_scheduler.domain.reservations.reservation_terms import ALLOCATED, reservation_of
 from gang_scheduler.domain.score.scoring import Placement
@@ -46,6 +47,9 @@ class PodBooks(PodGangs):
     departing: bool = False
     """Whether pods with a node began to leave since this was cleared: their room counts for whoever takes the rest from others."""
 
+    queue_nodes: QueueNodes = field(init=False)
+    """Which nodes are for the pods of which queue."""
+
     claimants: Claimants = field(default_factory=Claimants)
     cooldowns: Cooldowns = field(default_factory=Cooldowns)
 
@@ -53,6 +57,7 @@ class PodBooks(PodGangs):
         resources = ResourceRows()
         self.catalog = ShapeCatalog(resources, self.load.factors)
         self.room = Room(NodeTable(resources, load=NodeLoad(self.load)), QueueLedger(), self.placement)
+        self.queue_nodes = QueueNodes(self.room.ledger)
 
     def fold_claim(self, event: Event) -> None:
         """A resource claim changed: what the pods that name it need may be something else now."""
@@ -286,9 +291,32 @@ class PodBooks(PodGangs):
         spec, traits = pod.spec, traits_of_pod(pod)
         if "resourceClaims" in spec:
             traits = traits._replace(claims=self.room.claim_book.text_of(pod))
+        demands = self.queue_nodes.demands(self._queue_of(pod)) if not traits.load.exempt else None
+        if demands is not None:
+            traits = traits._replace(demands=demands)
         if "runtimeClassName" in spec and (unmet := self.runtime_classes.objection(spec)):
             traits = traits._replace(unmet=unmet)
         return self.catalog.form_of(spec, pod.namespace, pod.labels, traits, grant)
+
+    def queue_changed(self, group: Group) -> None:
+        """The members of a group are in another queue, which may demand other nodes."""
+        if self.queue_nodes.matter:
+            self._look_for_nodes(group)
+
+    def regroup(self) -> None:
+        """What queues demand of nodes is something else now."""
+        for group in self.groups.values():
+            if group.pending:
+                self._look_for_nodes(group)
+
+    def _look_for_nodes(self, group: Group) -> None:
+        for record in list(group.pending.values()):
+            self._reform(record)
+        self.touch(group.id, again=True)
+
+    def _queue_of(self, pod: Object) -> str:
+        group = self.groups.get(group_of(pod))
+        return (group.queue if group else "") or self.queue_by_itself(pod)
 
     def _grant_of(self, pod: Object) -> Grant | None:
         """What a pod or its group was granted."""
