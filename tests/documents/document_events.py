@@ -331,6 +331,7 @@ SECTIONS = (
                 ("EVICT Pod", "STATUS Pod", "STATUS PodGroup"),
                 payload=CLAIM,
             ),
+            _place("ZoneCleared", "The hours of a revocable zone are over, so pods leave its nodes.", "EVICT Pod"),
             _place("WorkloadEvicted", "The quota of running pods was taken back, so they leave.", "EVICT Pod"),
             _place("ClaimReleased", "Pods have ended that had a resource claim.", "STATUS ResourceClaim"),
             Event(

@@ -6,6 +6,7 @@ from gang_scheduler.domain.devices.node_inventory import DESCRIPTIONS, NodeInven
 from gang_scheduler.domain.nodes.load_policy import USAGE_THRESHOLDS
 from gang_scheduler.domain.nodes.node_metric import Measurement, measurement_of
 from gang_scheduler.domain.nodes.node_rules import NODE_GROUP
+from gang_scheduler.domain.nodes.revocable_zones import ZONE
 from gang_scheduler.domain.pods.pod_books import PodBooks
 from kube import Event, Key, Object
 
@@ -32,10 +33,12 @@ class NodeBooks(PodBooks):
             self.nodes.pop(name, None)
             self._inventories.pop(name, None)
             self._label(name, None)
+            self.zones.put(name, "")
             return
         known = name in self.nodes
         self.nodes[name] = event.new
-        self.room.table.put(event.new)
+        self.zones.put(name, event.new.labels.get(ZONE, ""))
+        self.room.table.put(event.new, self.zones.taints(name))
         self._label(name, event.new.labels.get(NODE_GROUP))
         self._renew_devices_of(name)
         if not known:
@@ -44,6 +47,11 @@ class NodeBooks(PodBooks):
             self.room.reserved.node_came(name, self.on_node.get(name, {}))
         if name in self._measured:
             self._renew_load_of(name)
+
+    def advance(self, now: int) -> None:
+        """The time goes on: revocable nodes open and close."""
+        for name in self.zones.advance(now):
+            self.room.table.put(self.nodes[name], self.zones.taints(name))
 
     def _label(self, node: str, group: str | None) -> None:
         """The node group of a node: with the first one, and when the last one goes, it matters to those without one."""

@@ -58,6 +58,13 @@ class Demands(NamedTuple):
     preferred: tuple[tuple[int, NodeTerm], ...] = ()
     tolerations: tuple[Toleration, ...] = ()
 
+    def beside(self, other: "Demands | None") -> "Demands":
+        """These and the others."""
+        if other is None:
+            return self
+        conditions, preferred = self.conditions + other.conditions, self.preferred + other.preferred
+        return Demands(conditions, preferred, self.tolerations + other.tolerations)
+
 
 @dataclass(frozen=True, slots=True)
 class NodeRules:

@@ -12,6 +12,7 @@ from gang_scheduler.domain.line.run_time import RunTimes
 from gang_scheduler.domain.nodes.load_policy import LoadPolicy
 from gang_scheduler.domain.nodes.node_load import NodeLoad
 from gang_scheduler.domain.nodes.node_table import NodeTable
+from gang_scheduler.domain.nodes.revocable_zones import LENT, RevocableZones, is_revocable
 from gang_scheduler.domain.nodes.room import Room
 from gang_scheduler.domain.pods.cooldowns import Cooldowns, has_cooldown
 from gang_scheduler.domain.pods.pod_gangs import PodGangs
@@ -38,6 +39,7 @@ class PodBooks(PodGangs):
     schedulers: frozenset[str]
     placement: Placement
     load: LoadPolicy = field(default_factory=LoadPolicy)
+    zones: RevocableZones = field(default_factory=lambda: RevocableZones({}))
     catalog: ShapeCatalog = field(init=False)
     runtime_classes: RuntimeClasses = field(default_factory=RuntimeClasses)
     run_times: RunTimes = field(default_factory=RunTimes)
@@ -237,7 +239,8 @@ class PodBooks(PodGangs):
             self.cooldowns.come([record])
         if record.pod.annotations.get(ALLOCATED) != old.annotations.get(ALLOCATED):
             self._renew_reservation(record)
-        if record.pod.annotations.get(ADMISSION) != old.annotations.get(ADMISSION):
+        lent = bool(self.zones.windows) and is_revocable(record.pod) != is_revocable(old)
+        if lent or record.pod.annotations.get(ADMISSION) != old.annotations.get(ADMISSION):
             self._reform(record)
         gang = group_of(record.pod)
         if gang != record.group.id:
@@ -292,6 +295,8 @@ class PodBooks(PodGangs):
         if "resourceClaims" in spec:
             traits = traits._replace(claims=self.room.claim_book.text_of(pod))
         demands = self.queue_nodes.demands(self._queue_of(pod)) if not traits.load.exempt else None
+        if self.zones.windows and is_revocable(pod):
+            demands = LENT.beside(demands)
         if demands is not None:
             traits = traits._replace(demands=demands)
         if "runtimeClassName" in spec and (unmet := self.runtime_classes.objection(spec)):
