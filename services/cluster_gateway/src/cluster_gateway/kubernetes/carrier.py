@@ -23,6 +23,8 @@ log = logging.getLogger(__name__)
 
 NOT_FOUND, CONFLICT, TOO_MANY = 404, 409, 429
 FIRST_PAUSE, LONGEST_PAUSE = 0.1, 5.0
+MANY = 8
+"""So many requests at one time are a burst."""
 BUDGET = "DisruptionBudget"
 """The cause that an eviction is refused with when a disruption budget forbids it."""
 
@@ -60,6 +62,12 @@ class Carrier:
     _busy: dict[Key, "asyncio.Task[Carried]"] = field(default_factory=dict)
     _room: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(CONNECTIONS))
     _running: set["asyncio.Task[Carried]"] = field(default_factory=set)
+    _asked: int = 0
+
+    @property
+    def busy(self) -> bool:
+        """Whether many answers are awaited: what comes next is not alone."""
+        return self._asked >= MANY
 
     def start(
         self, service: str, sequence: int, decision_id: str, decision: Decision, done: Callable[[Carried], None]
@@ -110,10 +118,13 @@ class Carrier:
 
     async def _mutate(self, work: _Work, mutation: Mutation) -> None:
         async with self._room:
+            self._asked += 1
             try:
                 complaint = await _CARRY[mutation.verb](self, work, mutation)
             except requests.NotServed as error:
                 complaint = str(error)
+            finally:
+                self._asked -= 1
         if complaint:
             work.reasons[str(mutation.key)] = complaint
 

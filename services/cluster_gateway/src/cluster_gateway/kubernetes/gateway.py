@@ -47,6 +47,8 @@ from tidegate.node.v1 import node_pb2
 log = logging.getLogger(__name__)
 
 QUEUE = "Queue.scheduling.volcano.sh"
+GATHERING_SECONDS = 0.02
+"""In a burst answers and changes are gathered for so long: each change set costs every service the same, full or not."""
 WATCH = "watch/"
 """Before the kind: the place among the positions of how far its watch was read."""
 
@@ -167,6 +169,8 @@ class KubernetesGateway:
                 self.ready.set()
             if self._work or self._decided:
                 self._wake.set()
+            if self._carrier.busy:
+                await asyncio.sleep(GATHERING_SECONDS)
 
     def _make_queues(self) -> None:
         """The queues that every cluster has, where the kind is there and they are not."""
