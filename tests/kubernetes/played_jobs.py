@@ -18,7 +18,6 @@ SHOWN = (
     "cronjob",
     "jobflow",
     "jobset",
-    "kueue",
     "mpijob",
     "podgroup",
     "reservation",
