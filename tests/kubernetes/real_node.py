@@ -30,6 +30,7 @@ from bus.server import free_ports
 CGROUPS = Path("/sys/fs/cgroup")
 NODE = "real-node"
 API_PORT = 6443
+SERVICES = "10.96.0.0/16"
 DNS_ADDRESS = "10.96.0.10"
 PROGRAMS = (
     "containerd",
@@ -228,6 +229,8 @@ def _namespaces(folder: Path, number: int) -> Iterator[int]:
         inside = ["nsenter", f"--net=/proc/{holder.pid}/ns/net"]
         _run(*inside, "ip", "addr", "add", f"10.213.{number}.2/30", "dev", "eth0")
         _run(*inside, "ip", "link", "set", "eth0", "up")
+        # A packet to a Service is sent on its way before its destination becomes a pod's.
+        _run(*inside, "ip", "route", "add", SERVICES, "dev", "eth0")
         yield holder.pid
     finally:
         process.kill()
@@ -295,7 +298,7 @@ def _api_server(node: RealNode, etcd: str) -> list[str]:
         f"--service-account-key-file={folder / 'server.key'}",
         f"--service-account-signing-key-file={folder / 'server.key'}",
         "--service-account-issuer=https://kubernetes.default.svc",
-        "--service-cluster-ip-range=10.96.0.0/16",
+        f"--service-cluster-ip-range={SERVICES}",
         "--authorization-mode=Node,RBAC",
         "--allow-privileged=true",
         "--kubelet-preferred-address-types=InternalIP",
