@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-HERE = str(Path(__file__).parent)
-if HERE not in sys.path:
-    sys.path.insert(0, HERE)
+HERE = Path(__file__).parent
+for place in (HERE, HERE.parent / "contract"):
+    if str(place) not in sys.path:
+        sys.path.insert(0, str(place))
 
 if TYPE_CHECKING:
     from control_plane import ControlPlane
