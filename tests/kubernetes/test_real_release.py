@@ -14,7 +14,8 @@ from control_plane import ControlPlane
 from helm_tools import CHARTS, NAMESPACE, Helm, deep
 from lab_programs import NoLab, programs
 from lab_services import service_archives
-from real_node import NODE, RealNode
+from node_configuration import NODE
+from real_node import RealNode
 from real_pods import JOBS, apply, log_of, phase, pods, ready, ring
 
 pytestmark = pytest.mark.timeout(900)
