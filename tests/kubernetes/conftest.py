@@ -37,7 +37,8 @@ def node(tmp_path_factory: pytest.TempPathFactory) -> "Iterator[RealNode]":
     """A cluster of one real node, with our definitions."""
     from cluster_tools import install
     from lab_programs import NoLab
-    from real_node import NODE, real_node
+    from node_configuration import NODE
+    from real_node import real_node
 
     try:
         with real_node(tmp_path_factory.mktemp("real")) as made:
@@ -47,6 +48,7 @@ def node(tmp_path_factory: pytest.TempPathFactory) -> "Iterator[RealNode]":
             patch = {"metadata": {"annotations": unlimited}}
             made.plane.request("PATCH", f"/api/v1/nodes/{NODE}", patch, "application/merge-patch+json")
             yield made
+        assert made.left_behind() == []
     except NoLab as error:
         pytest.skip(str(error))
 
