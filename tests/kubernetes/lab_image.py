@@ -10,13 +10,14 @@ import subprocess
 import sys
 import sysconfig
 import tarfile
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-PYTHON = "docker.io/tidegate-lab/python:1"
+PYTHON = "tidegate-lab/python:1"
 """Runs ``python``, as any user."""
-PAUSE = "docker.io/tidegate-lab/pause:1"
+PAUSE = "tidegate-lab/pause:1"
 """What holds a pod's namespaces: it waits to be ended."""
 
 _PREFIX = "usr/local"
@@ -25,64 +26,106 @@ _WAIT = "import signal; signal.sigwait({signal.SIGINT, signal.SIGTERM})"
 _LIBRARY = re.compile(r"(/\S+) \(0x")
 
 
-def write_archive(target: Path) -> None:
-    """Write both images, which share their one layer, to the file ``target``."""
-    layer = _layer()
-    digest = hashlib.sha256(layer).hexdigest()
-    commands = {PYTHON: ("python",), PAUSE: ("python", "-S", "-E", "-c", _WAIT)}
-    manifest, configs = [], {}
-    for tag, command in commands.items():
-        config = json.dumps(_config(command, digest)).encode()
-        name = f"{hashlib.sha256(config).hexdigest()}.json"
-        configs[name] = config
-        manifest.append({"Config": name, "RepoTags": [tag], "Layers": [f"{digest}/layer.tar"]})
+@dataclass(frozen=True, slots=True)
+class Layer:
+    """A tar of files, and the digest of its bytes."""
+
+    data: bytes
+    digest: str
+
+
+@dataclass(frozen=True, slots=True)
+class Image:
+    """What an image runs, as which user, and its layers, lowest first."""
+
+    tag: str
+    entry: tuple[str, ...]
+    layers: tuple[Layer, ...]
+    user: int = 0
+    environment: Mapping[str, str] | None = None
+
+
+def layer(write: Callable[[tarfile.TarFile], None]) -> Layer:
+    """What ``write`` puts into a tar."""
+    data = io.BytesIO()
+    with tarfile.open(fileobj=data, mode="w") as archive:
+        write(archive)
+    return Layer(data.getvalue(), hashlib.sha256(data.getvalue()).hexdigest())
+
+
+def write_images(target: Path, images: Sequence[Image]) -> None:
+    """Write ``images`` to one archive, each layer once."""
+    manifest = []
     with tarfile.open(target, "w") as archive:
-        _add_bytes(archive, f"{digest}/layer.tar", layer)
-        for name, config in configs.items():
+        for digest, data in {one.digest: one.data for image in images for one in image.layers}.items():
+            _add_bytes(archive, f"{digest}/layer.tar", data)
+        for image in images:
+            config = json.dumps(_config(image)).encode()
+            name = f"{hashlib.sha256(config).hexdigest()}.json"
             _add_bytes(archive, name, config)
+            layers = [f"{one.digest}/layer.tar" for one in image.layers]
+            manifest.append({"Config": name, "RepoTags": [image.tag], "Layers": layers})
         _add_bytes(archive, "manifest.json", json.dumps(manifest).encode())
 
 
-def _config(command: Sequence[str], layer: str) -> Mapping[str, Any]:
-    machine = platform.machine()
-    return {
-        "architecture": {"x86_64": "amd64", "aarch64": "arm64"}.get(machine, machine),
-        "os": "linux",
-        "config": {"Entrypoint": list(command), "Env": ["PATH=/usr/local/bin:/usr/bin:/bin", "HOME=/tmp"]},
-        "rootfs": {"type": "layers", "diff_ids": [f"sha256:{layer}"]},
-    }
+def lab_images() -> list[Image]:
+    """Those of the lab itself, which share their one layer."""
+    layers = (python_layer(),)
+    return [
+        Image(PYTHON, ("python",), layers),
+        Image(PAUSE, ("python", "-S", "-E", "-c", _WAIT), layers),
+    ]
 
 
-def _layer() -> bytes:
+def python_layer() -> Layer:
     """Interpreter, standard library and the shared libraries of both; folders that anybody may pass."""
     binary = Path(os.path.realpath(sys.executable))
     library = Path(sysconfig.get_path("stdlib"))
-    data = io.BytesIO()
-    with tarfile.open(fileobj=data, mode="w") as archive:
+
+    def write(archive: tarfile.TarFile) -> None:
         _add_folder(archive, "tmp", 0o1777)
-        archive.add(binary, f"{_PREFIX}/bin/python3", filter=_root_owned)
+        archive.add(binary, f"{_PREFIX}/bin/python3", filter=root_owned)
         _add_link(archive, f"{_PREFIX}/bin/python", "python3")
         archive.add(library, f"{_PREFIX}/lib/{library.name}", filter=_needed)
-        for shared in sorted(_shared([binary, *library.glob("lib-dynload/*.so")])):
-            archive.add(os.path.realpath(shared), shared.lstrip("/"), filter=_root_owned)
-    return data.getvalue()
+        add_libraries(archive, [binary, *library.glob("lib-dynload/*.so")])
+
+    return layer(write)
 
 
-def _shared(files: Sequence[Path]) -> Iterator[str]:
+def add_libraries(archive: tarfile.TarFile, files: Sequence[Path]) -> None:
+    """Add the machine's shared libraries that programs and extension modules need, each at its own path."""
     listed = subprocess.run(["ldd", *map(str, files)], capture_output=True, text=True, check=False).stdout
-    return iter({found[1] for found in _LIBRARY.finditer(listed)})
+    for shared in sorted({found[1] for found in _LIBRARY.finditer(listed)}):
+        if shared.startswith(("/lib", "/usr/lib", sys.base_prefix)):
+            archive.add(os.path.realpath(shared), shared.lstrip("/"), filter=root_owned)
 
 
-def _needed(entry: tarfile.TarInfo) -> tarfile.TarInfo | None:
-    parts = entry.name.split("/")[len(_PREFIX.split("/")) + 2 :]
-    return None if parts and parts[0].split("-3")[0] in _LEFT_OUT else _root_owned(entry)
-
-
-def _root_owned(entry: tarfile.TarInfo) -> tarfile.TarInfo:
+def root_owned(entry: tarfile.TarInfo) -> tarfile.TarInfo:
+    """The entry, root's, and everybody's to read."""
     entry.uid = entry.gid = 0
     entry.uname = entry.gname = "root"
     entry.mode |= 0o555 if entry.isdir() or entry.mode & 0o100 else 0o444
     return entry
+
+
+def _config(image: Image) -> Mapping[str, Any]:
+    machine = platform.machine()
+    variables = {"PATH": "/usr/local/bin:/usr/bin:/bin", "HOME": "/tmp", **(image.environment or {})}
+    return {
+        "architecture": {"x86_64": "amd64", "aarch64": "arm64"}.get(machine, machine),
+        "os": "linux",
+        "config": {
+            "Entrypoint": list(image.entry),
+            "Env": [f"{name}={value}" for name, value in variables.items()],
+            "User": f"{image.user}:{image.user}",
+        },
+        "rootfs": {"type": "layers", "diff_ids": [f"sha256:{one.digest}" for one in image.layers]},
+    }
+
+
+def _needed(entry: tarfile.TarInfo) -> tarfile.TarInfo | None:
+    parts = entry.name.split("/")[len(_PREFIX.split("/")) + 2 :]
+    return None if parts and parts[0].split("-3")[0] in _LEFT_OUT else root_owned(entry)
 
 
 def _add_folder(archive: tarfile.TarFile, name: str, mode: int) -> None:

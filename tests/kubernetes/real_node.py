@@ -11,19 +11,18 @@ groups, below one of its own in every hierarchy; they are removed at the end.
 
 import os
 import shutil
-import signal
 import subprocess
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import psutil
 import yaml
 from control_plane import ControlPlane, certificates, etcd_command, write_kubeconfig
-from lab_image import PAUSE, write_archive
+from lab_image import PAUSE, lab_images, write_images
 from lab_programs import NoLab, programs
 
 from bus.server import free_ports
@@ -46,6 +45,8 @@ PROGRAMS = (
 CONTROL = ("etcd", "kube-apiserver", "kube-controller-manager", "kube-scheduler", "coredns")
 TOOLS = ("unshare", "nsenter", "ip", "mount", "bash", "ldd", "iptables-restore", "conntrack")
 START_SECONDS = 90.0
+SHARES = "20480"
+"""Of the pods together: what else runs on this machine has 1,024 for each process."""
 
 # Reads its standard input to the end: it ends with who started it. bash takes up processes whose parents have ended.
 _HOLDER = """
@@ -69,7 +70,7 @@ class RealNode:
     programs: dict[str, Path]
     plane: ControlPlane
     pid: int
-    processes: dict[str, "subprocess.Popen[bytes]"] = field(default_factory=dict)
+    processes: dict[str, "subprocess.Popen[bytes]"]
 
     @property
     def address(self) -> str:
@@ -125,16 +126,27 @@ def real_node(folder: Path) -> Iterator[RealNode]:
     _check_machine()
     found = programs(*PROGRAMS, *CONTROL)
     folder.mkdir(parents=True, exist_ok=True)
-    with _cgroups() as number, _namespaces(folder, number) as pid:
-        address = f"10.213.{number}.2"
-        plane = ControlPlane(folder, f"https://{address}:{API_PORT}", "real-node-lab")
-        node = RealNode(folder, number, found, plane, pid)
+    with _cgroups() as number, _ended() as processes, _namespaces(folder, number) as pid:
+        plane = ControlPlane(folder, f"https://10.213.{number}.2:{API_PORT}", "real-node-lab")
+        node = RealNode(folder, number, found, plane, pid, processes)
         try:
             _start_control(node)
             _start_node(node)
             yield node
         finally:
-            plane.stop()
+            for name in reversed(list(plane.processes)):  # at once: what waits for a kubelet's watches waits long
+                plane.kill(name)
+
+
+@contextmanager
+def _ended() -> Iterator[dict[str, "subprocess.Popen[bytes]"]]:
+    """Programs that have ended when their namespaces have."""
+    processes: dict[str, subprocess.Popen[bytes]] = {}
+    try:
+        yield processes
+    finally:
+        for process in processes.values():
+            process.wait(20)
 
 
 def _check_machine() -> None:
@@ -165,6 +177,8 @@ def _cgroups() -> Iterator[int]:
             for name in ("cpuset.cpus", "cpuset.mems"):
                 if (group / name).exists():
                     (group / name).write_text((group.parent / name).read_text())
+            if (group / "cpu.shares").exists():
+                (group / "cpu.shares").write_text(SHARES)
         yield number
     finally:
         for group in groups:
@@ -216,8 +230,8 @@ def _namespaces(folder: Path, number: int) -> Iterator[int]:
         _run(*inside, "ip", "link", "set", "eth0", "up")
         yield holder.pid
     finally:
-        process.send_signal(signal.SIGKILL)
-        process.wait()
+        process.kill()
+        process.communicate()
         _until(lambda: not Path(f"/sys/class/net/{link}").exists(), "the end of the namespaces", folder / "holder.log")
 
 
@@ -294,7 +308,7 @@ def _start_node(node: RealNode) -> None:
     folder = node.folder
     _write_configuration(node)
     archive = folder / "images.tar"
-    write_archive(archive)
+    write_images(archive, lab_images())
     node.start("containerd", "--config", str(folder / "containerd.toml"))
     socket = Path(f"/proc/{node.pid}/root/run/containerd/containerd.sock")
     _until(socket.exists, "containerd", folder / "containerd.log")
@@ -353,7 +367,9 @@ def _write_configuration(node: RealNode) -> None:
     (folder / "cni").mkdir()
     (folder / "cni/10-lab.conflist").write_text(_CNI.replace("SUBNET", f"10.214.{node.number}.0/24"))
     (folder / "containerd.toml").write_text(
-        _CONTAINERD.replace("FOLDER", str(folder)).replace("PAUSE", PAUSE).replace("RUNC", str(node.programs["runc"]))
+        _CONTAINERD.replace("FOLDER", str(folder))
+        .replace("PAUSE", f"docker.io/{PAUSE}")
+        .replace("RUNC", str(node.programs["runc"]))
     )
     (folder / "resolv.conf").write_text("")
     (folder / "kubelet.yaml").write_text(yaml.safe_dump(_kubelet(node)))
