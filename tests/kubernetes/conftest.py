@@ -51,6 +51,21 @@ def node(tmp_path_factory: pytest.TempPathFactory) -> "Iterator[RealNode]":
         pytest.skip(str(error))
 
 
+@pytest.fixture(scope="module")
+def empty_plane(tmp_path_factory: pytest.TempPathFactory) -> "Iterator[ControlPlane]":
+    """A control plane with our definitions, without nodes and without anybody who plays them."""
+    from cluster_tools import install
+    from control_plane import control_plane
+    from lab_programs import NoLab
+
+    try:
+        with control_plane(tmp_path_factory.mktemp("plane"), kwok=False, controllers=True) as made:
+            install(made, nodes=0)
+            yield made
+    except NoLab as error:
+        pytest.skip(str(error))
+
+
 @pytest.fixture
 def system(plane: "ControlPlane", tmp_path: Path) -> Iterator[Path]:
     """All services of Tidegate as processes, driving the cluster; the data folder."""

@@ -18,6 +18,7 @@ from apiserver import Answer, Api, ApiRequest, load
 from apiserver.api import STRATEGIC_PATCH
 from cluster_gateway.domain.simulated_nodes import ended_status, running_status
 from cluster_gateway.kubernetes.discovery import Served
+from cluster_gateway.kubernetes.reflector import Seen, Watched
 from cluster_gateway.kubernetes.watching import Watching
 from kube import KINDS, Key, Manifest, Object, Store, from_manifest, parse_duration, rfc3339
 
@@ -37,7 +38,7 @@ class LiveCluster:
 
     def __init__(self, plane: ControlPlane, data: Path) -> None:
         self._data = data
-        self._changes: deque[tuple[str, list[tuple[bool, Manifest]] | None, list[Manifest]]] = deque()
+        self._changes: deque[Watched] = deque()
         self._heard = 0
         self._timers = 0
         self._asked: set[tuple[str, str]] = set()
@@ -46,7 +47,8 @@ class LiveCluster:
         self.start_ms: int | None = 0
         self.termination_ms = 0
         self._loop = asyncio.new_event_loop()
-        threading.Thread(target=self._loop.run_forever, daemon=True).start()
+        self._thread = threading.Thread(target=self._loop.run_forever, daemon=True)
+        self._thread.start()
         self.do(self._open(plane))
 
     async def _open(self, plane: ControlPlane) -> None:
@@ -62,6 +64,8 @@ class LiveCluster:
         """Stop following."""
         self.do(self._end())
         self._loop.call_soon_threadsafe(self._loop.stop)
+        self._thread.join()
+        self._loop.close()
 
     async def _end(self) -> None:
         self._task.cancel()
@@ -74,6 +78,10 @@ class LiveCluster:
         return future.result(60)
 
     # --- requests ------------------------------------------------------------------------------------------------
+
+    def has(self, kind: str) -> bool:
+        """Whether the cluster has ``kind``."""
+        return kind in self._watching.served
 
     def served(self, kind: str) -> Served:
         """How the cluster serves ``kind``."""
@@ -93,24 +101,23 @@ class LiveCluster:
 
     # --- the facts -----------------------------------------------------------------------------------------------
 
-    async def _take(self, seen: Any) -> None:
-        """A list or changes of one kind, from a watch."""
-        items = list(getattr(seen, "items", ()))
-        changes = None if hasattr(seen, "items") else list(seen.changes)
-        self._changes.append((seen.kind, changes, items))
+    async def _take(self, seen: Seen) -> None:
+        """What a watch tells of one kind."""
+        if not isinstance(seen, Watched):
+            return
+        self._changes.append(seen)
         self._heard += 1
         if seen.kind == "Pod":
-            for pod in items if changes is None else [item for gone, item in changes if not gone]:
-                self._see(pod)
+            for gone, pod in seen.changes:
+                if not gone:
+                    self._see(pod)
 
     def store(self) -> Store:
         """The objects, as far as they were heard of."""
         while self._changes:
-            kind, changes, items = self._changes.popleft()
-            if changes is None:
-                changes = [(False, item) for item in items]
-            for gone, item in changes:
-                found = _object(kind, item)
+            seen = self._changes.popleft()
+            for gone, item in seen.changes:
+                found = _object(seen.kind, item)
                 if gone:
                     self._store.remove(found.key)
                 else:

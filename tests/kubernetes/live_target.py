@@ -204,7 +204,7 @@ class LiveTarget:
 
     def _written(self, manifest: Manifest, old: Object | None) -> ApiRequest:
         key = key_of(manifest)
-        if key.kind not in self._live._watching.served:
+        if not self._live.has(key.kind):
             raise CannotPlay(f"a cluster has no {key.kind}")
         served = self._live.served(key.kind)
         manifest = {**manifest, "apiVersion": served.prefix.removeprefix("/apis/").removeprefix("/api/")}

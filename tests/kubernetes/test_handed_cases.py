@@ -78,7 +78,7 @@ class Systems:
             self._system = running_system(
                 self._plane,
                 self._folder / f"{number}",
-                scheduler_names="tidegate,volcano,default-scheduler",
+                schedulers="tidegate,volcano,default-scheduler",
                 settings=settings(policy),
             )
             self._live = LiveCluster(self._plane, self._system.__enter__())
