@@ -52,6 +52,21 @@ def node(tmp_path_factory: pytest.TempPathFactory) -> "Iterator[RealNode]":
 
 
 @pytest.fixture(scope="module")
+def bare_plane(tmp_path_factory: pytest.TempPathFactory) -> "Iterator[ControlPlane]":
+    """A control plane with three nodes, as it is before anything is installed."""
+    from control_plane import control_plane, node
+    from lab_programs import NoLab
+
+    try:
+        with control_plane(tmp_path_factory.mktemp("plane")) as made:
+            for number in range(3):
+                made.request("POST", "/api/v1/nodes", node(f"n{number}", gpus=8))
+            yield made
+    except NoLab as error:
+        pytest.skip(str(error))
+
+
+@pytest.fixture(scope="module")
 def empty_plane(tmp_path_factory: pytest.TempPathFactory) -> "Iterator[ControlPlane]":
     """A control plane with our definitions, without nodes and without anybody who plays them."""
     from cluster_tools import install
