@@ -4,11 +4,13 @@ import sys
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
+import chart_files
 from document_events import SECTIONS, Event
 from document_fields import described, title
 from document_fields import rows as rows_of_fields
 from document_kinds import BY_KIND, CHECKED_ONLY
 from document_messages import MESSAGES
+from document_security import security
 
 from admission.domain.admit import admit
 from admission.domain.definitions import UNRULED
@@ -106,7 +108,11 @@ FIELDS = (
     ("Command", "existence", "users; whom it is for deletes it"),
     ("Deployment, ReplicaSet, StatefulSet, DaemonSet, Job, CronJob, ResourceQuota", "status", "cluster_gateway"),
     ("Node", "inventory, labels and annotations of the agent", "node_agent"),
-    ("NodeMetric", "everything", "cluster_gateway, from the reports of node_agent"),
+    (
+        "NodeMetric, Device",
+        "everything, unless another agent made them",
+        "cluster_gateway, from the reports of node_agent",
+    ),
     ("Node", "the condition `Ready` of a silent node", "cluster_gateway"),
     ("every object", "uid, creation and deletion time, generation, deletion with its owner", "cluster_gateway"),
 )
@@ -218,6 +224,8 @@ def documents() -> dict[Path, str]:
         folder / "fields.md": fields(),
         folder / "ownership.md": ownership(),
         folder / "supported-kinds.md": supported_kinds(),
+        folder / "security.md": security(table, MADE),
+        **{ROOT / "deploy" / "helm" / path: content for path, content in chart_files.files().items()},
     }
 
 

@@ -14,6 +14,7 @@ from admission.happening import Happening
 from admission.view import View
 from bus import Bus, BusError
 from kube import KINDS, Key, Manifest, rfc3339
+from kube.scheduling_pause import SWITCH, pause_of
 from tidegate import subjects
 from tidegate.api.v1 import api_pb2
 from tidegate.gateway.v1 import gateway_pb2
@@ -21,6 +22,7 @@ from tidegate.gateway.v1 import gateway_pb2
 MOST_TOLD = 3
 """So many of the objects that a service keeps aside are named; `explain` tells of each."""
 
+SCHEDULER = "gang_scheduler"
 ASK_SECONDS = 2.0
 """How long a service may take to answer that it is there."""
 
@@ -141,6 +143,9 @@ class MyStatus:
         report = orjson.loads(answer)
         trouble, aside = report.get("trouble") or "", report.get("aside") or {}
         words = [trouble if self.sees is None else trouble.partition(":")[0]] if trouble else []
-        words += [f"{about}: {aside[about]}" for about in aside if self._may_hear(about)][:MOST_TOLD]
-        words += [f"{len(aside)} set aside"] if len(aside) > MOST_TOLD or len(aside) > len(words) else []
+        if service == SCHEDULER and (pause := pause_of(self.view.store.get(SWITCH))) is not None:
+            words.append(str(pause))
+        told = [f"{about}: {aside[about]}" for about in aside if self._may_hear(about)][:MOST_TOLD]
+        words += told
+        words += [f"{len(aside)} set aside"] if len(aside) > min(MOST_TOLD, len(told)) else []
         return api_pb2.ServiceStatus(name=service, ready=not trouble, message="; ".join(words), position=position)

@@ -26,7 +26,8 @@ async def build(settings: Settings, context: Context) -> Parts:
     view = View(context.bus, history.hear)
     applier = Applier(context.bus, view, context.tracer)
     context.measures.watch("revision_seen", "The revision that reads are answered from.", lambda: view.revision)
-    users = Users.load(settings.data_dir / "users.yaml") if "users" in settings.access else None
+    by_file = settings.data_dir / "users.yaml"
+    users = Users.load(by_file, settings.admin_token) if "users" in settings.access else None
     following = {f"history of {service}": history.follow(service) for service in DECIDING}
     tasks = {"view": view.run(), "applier": applier.run(), "outcomes": history.follow_outcomes(), **following}
     parts = Parts(tasks=tasks, ready=[view.ready])

@@ -19,6 +19,7 @@ from admission.questions import Questions
 from admission.reads import BadToken, Filter, Reads
 from admission.request_stream import Results, answers
 from admission.snapshots import SnapshotDesk
+from admission.switch import SchedulingSwitch
 from admission.view import GoneRevision, View
 from bus import Bus
 from chassis.clock import Clock, SystemClock
@@ -59,7 +60,9 @@ class Servicer(api_pb2_grpc.TidegateServiceServicer):
         """Who was found to be allowed what last: many manifests are like the one before."""
 
         self._logs = ContainerLogs(bus, view)
-        self._snapshots = SnapshotDesk(bus, view, clock or SystemClock(), VERSION)
+        clock = clock or SystemClock()
+        self._snapshots = SnapshotDesk(bus, view, clock, VERSION)
+        self._switch = SchedulingSwitch(view, applier, clock)
 
     async def Apply(self, request: api_pb2.ApplyRequest, context: Any) -> api_pb2.ApplyResponse:
         return await self._guarded(context, lambda user: self._apply(user, request))
@@ -128,6 +131,14 @@ class Servicer(api_pb2_grpc.TidegateServiceServicer):
             return api_pb2.ScaleResponse(revision=revision, message=f"{message} scaled to {request.replicas}")
 
         return await self._guarded(context, change)
+
+    async def SetScheduling(self, request: api_pb2.SetSchedulingRequest, context: Any) -> api_pb2.SetSchedulingResponse:
+        async def switch(user: Caller) -> api_pb2.SetSchedulingResponse:
+            results, revision, message = await self._switch.set(user, paused=request.paused, reason=request.reason)
+            _raise_refused(results)
+            return api_pb2.SetSchedulingResponse(revision=revision, message=message)
+
+        return await self._guarded(context, switch)
 
     async def _operate(
         self, user: Caller, name: api_pb2.ObjectName, make: Callable[[Object], Manifest]

@@ -12,7 +12,8 @@ _FORWARDED = ("localhost", "127.0.0.1")
 @dataclass(frozen=True, slots=True)
 class Settings(ServiceSettings):
     """``access`` says who may use the API: ``users`` are those of ``users.yaml`` in the data folder, ``cluster`` those whom the
-    cluster knows, with the rights that they have there. It is served at ``health_port``, in the clear; with an ``api_port`` there
+    cluster knows, with the rights that they have there. A missing ``users.yaml`` is made with an ``admin``, unless
+    ``admin_token`` gives the token of that one. It is served at ``health_port``, in the clear; with an ``api_port`` there
     instead, over TLS, and whoever calls knows the server by one of ``api_names``.
 
     With ``webhook_port`` manifests that reach the API server of ``kubeconfig`` (empty: of the cluster in which this runs as a
@@ -26,6 +27,7 @@ class Settings(ServiceSettings):
     own kinds is not reviewed: the user as whom decisions are carried out.
     """
 
+    admin_token: str = ""
     kubeconfig: str = ""
     kube_context: str = ""
     access: tuple[str, ...] = ("users",)

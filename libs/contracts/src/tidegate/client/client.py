@@ -71,6 +71,7 @@ class Client:
     suspend = _awaited(calls.suspend)
     resume = _awaited(calls.resume)
     scale = _awaited(calls.scale)
+    set_scheduling = _awaited(calls.set_scheduling)
     get = _awaited(calls.get)
     page = _awaited(calls.page)
     list = _awaited(calls.all_of)

@@ -70,6 +70,7 @@ class SyncClient:
     suspend = _waiting(calls.suspend)
     resume = _waiting(calls.resume)
     scale = _waiting(calls.scale)
+    set_scheduling = _waiting(calls.set_scheduling)
     get = _waiting(calls.get)
     page = _waiting(calls.page)
     list = _waiting(calls.all_of)

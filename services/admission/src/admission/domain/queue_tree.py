@@ -11,6 +11,10 @@ from admission.domain.world import Review, World
 from kube import Manifest, Object
 from resources import Amounts, add
 
+_NODE_GROUPS = fields(
+    requiredDuringSchedulingIgnoredDuringExecution=ListOf(TEXT),
+    preferredDuringSchedulingIgnoredDuringExecution=ListOf(TEXT),
+)
 QUEUE_SPEC = closed(
     weight=WHOLE,
     capability=AMOUNTS,
@@ -21,7 +25,7 @@ QUEUE_SPEC = closed(
     priority=WHOLE,
     dequeueStrategy=TEXT,
     type=Idle(TEXT),
-    affinity=Idle(fields(nodeGroupAffinity=ANYTHING, nodeGroupAntiAffinity=ANYTHING)),
+    affinity=fields(nodeGroupAffinity=_NODE_GROUPS, nodeGroupAntiAffinity=_NODE_GROUPS),
     extendClusters=Idle(ListOf(ANYTHING)),
 )
 WEIGHT_MAX = 65_535

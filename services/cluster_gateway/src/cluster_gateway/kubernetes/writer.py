@@ -12,7 +12,7 @@ from apiserver.api import Answer, Api, ApiRequest
 from cluster_gateway.domain.mirror import Mirror
 from cluster_gateway.domain.writing import Conflict, Parts, Write, check
 from cluster_gateway.kubernetes.discovery import Served
-from cluster_gateway.kubernetes.requests import served_kind
+from cluster_gateway.kubernetes.requests import reading, served_kind
 from kube import Key, Manifest, Object
 from kube.kinds import api_version_of
 from tidegate.gateway.v1 import gateway_pb2
@@ -55,6 +55,8 @@ class Writer:
         for key, request in requests:
             answer = await self._api.send(request)
             self._judge(key, answer, [key for key, _ in done])
+            if request.method == "DELETE" and answer.ok:
+                answer = await self._api.send(reading(key, self._served))
             done.append((key, answer))
         return done
 
