@@ -17,8 +17,21 @@ Schema = dict[str, Any]
 SERVICES = ("admission", "job_controller", "queue_manager", "gang_scheduler", "node_agent", "cluster_gateway")
 SET_BY_CHART = {field.name for field in dataclasses.fields(ServiceSettings)} - {"trace"}
 OWN: dict[str, set[str]] = {
-    "admission": {"webhook_host", "webhook_port", "webhook_service", "webhook_namespace"},
-    "cluster_gateway": {"driver", "sim_nodes", "sim_cpu", "sim_memory", "sim_gpus", "sim_pod_start", "reserve_mib"},
+    "admission": {
+        *("kubeconfig", "kube_context", "tls_folder", "inject_ca_from", "unreviewed_users"),
+        *(f"webhook_{name}" for name in ("host", "port", "url", "service", "namespace")),
+    },
+    "cluster_gateway": {
+        "kubeconfig",
+        "kube_context",
+        "driver",
+        "sim_nodes",
+        "sim_cpu",
+        "sim_memory",
+        "sim_gpus",
+        "sim_pod_start",
+        "reserve_mib",
+    },
     "node_agent": {"node", "kubelet", "cgroup_mount", "drain_on_stop", "enforce", "isolate", "allow_root"},
 }
 """Settings that the chart gives itself, or that mean nothing on a cluster."""
@@ -78,7 +91,9 @@ COMMON: dict[str, Schema] = {
     **SCHEDULING,
 }
 SPECIAL: dict[str, dict[str, Schema]] = {
-    "admission": {"webhooks": form(enabled=SWITCH)},
+    "admission": {
+        "webhooks": form(enabled=SWITCH, gatewayAccount=TEXT, certManager=form(enabled=SWITCH, issuerRef=ANYTHING))
+    },
     "cluster_gateway": {"writesForUsers": SWITCH, "secrets": SWITCH},
     "node_agent": {"cgroupMount": TEXT, "stateFolder": TEXT},
 }

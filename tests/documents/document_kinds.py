@@ -45,8 +45,8 @@ SUPPORT = (
     Support(
         "Node",
         ("cluster_gateway", "gang_scheduler", "queue_manager", "node_agent"),
-        "made by node agents and by `--sim-nodes`; labels (of a node group, of a revocable zone), taints, "
-        "`unschedulable`, allocatable, cards, CPUs and NUMA nodes of "
+        "made by node agents and by `--sim-nodes`; labels (of a node group, of a revocable zone), "
+        "taints, `unschedulable`, allocatable, cards, CPUs and NUMA nodes of "
         "the inventory; Koordinator's labels and annotations on binding CPUs, NUMA policy, reserved CPUs, amplification of cpu "
         "and usage thresholds",
     ),
@@ -55,7 +55,11 @@ SUPPORT = (
         ("cluster_gateway",),
         "a deleted one takes all that is in it along; the annotation `scheduling.volcano.sh/queue-name`",
     ),
-    Support("ConfigMap", ("node_agent",), "variables and files of pods; files follow changes"),
+    Support(
+        "ConfigMap",
+        ("node_agent", "gang_scheduler"),
+        "variables and files of pods; files follow changes; `tidegate-system/scheduling` pauses scheduling",
+    ),
     Support(
         "Secret",
         ("cluster_gateway", "node_agent"),
@@ -327,9 +331,9 @@ SUPPORT = (
     ),
     Support(
         "Device.scheduling.koordinator.sh",
-        ("gang_scheduler",),
-        "the cards and RDMA devices of a node, their health, NUMA nodes and PCIe switches; "
-        "`nvidia.com/mig-<profile>` among the resources of a card: the instances that it is split into or, where these do not "
+        ("cluster_gateway", "gang_scheduler"),
+        "the cards and RDMA devices of a node, their health, NUMA nodes and PCIe switches; made from what node agents beside kubelets "
+        "say; `nvidia.com/mig-<profile>` among the resources of a card: the instances that it is split into or, where these do not "
         "fit together, can be split into; the table and the policy of GPU partitions",
         "virtual functions, allocations in its status",
     ),

@@ -21,7 +21,7 @@ from nats.js.kv import KeyValue
 from nats.js.object_store import ObjectStore
 
 from bus.jetstream_lease import JetStreamLease
-from bus.jetstream_log import JetStreamLog, ensure_stream, until_made
+from bus.jetstream_log import JetStreamLog, ensure_replicas, ensure_stream, until_made
 from bus.jetstream_reader import StreamReader
 from bus.login import login
 from bus.patience import Reconnecting, patiently
@@ -65,7 +65,8 @@ class JetStreamBus:
     async def connect(
         cls, url: str, name: str, *, token: str | None = None, credentials: Path | None = None, replicas: int = 1
     ) -> "JetStreamBus":
-        """Connect as ``name``, with a token or what is in the folder ``credentials``; waits for a server that is not there yet.
+        """Connect as ``name``, with a token or what is in the folder ``credentials``, to one of the servers that ``url`` lists (with
+        commas); waits for one that is not there yet.
 
         Answers come to subjects below ``_INBOX.<name>``, so that a server can keep them from everybody else.
         """
@@ -80,7 +81,7 @@ class JetStreamBus:
 
         client = HonestClient()
         await client.connect(
-            url,
+            url.split(","),
             name=name,
             inbox_prefix=f"_INBOX.{name}",
             **login(token, credentials),
@@ -111,13 +112,16 @@ class JetStreamBus:
 
     async def _snapshots(self, *, make: bool) -> ObjectStore | None:
         """The store of snapshots. Where there is none yet it is made, or None is returned."""
-        if self._snapshot_store is None:
-            try:
+        try:
+            if self._snapshot_store is None:
                 self._snapshot_store = await self._js.object_store(SNAPSHOTS)
-            except NotFoundError:
-                if make:
-                    config = ObjectStoreConfig(bucket=SNAPSHOTS, replicas=self._replicas)
-                    self._snapshot_store = await self._js.create_object_store(SNAPSHOTS, config)
+            if make:
+                await ensure_replicas(self._js, f"OBJ_{SNAPSHOTS}", self._replicas)
+        except NotFoundError:
+            if not make:
+                return None
+            config = ObjectStoreConfig(bucket=SNAPSHOTS, replicas=self._replicas)
+            self._snapshot_store = await self._js.create_object_store(SNAPSHOTS, config)
         return self._snapshot_store
 
     async def request(self, subject: str, payload: bytes, *, timeout: float = 5.0) -> bytes:
@@ -195,7 +199,9 @@ class JetStreamBus:
     async def _lease_bucket(self) -> KeyValue:
         while True:
             try:
-                return await self._js.key_value(LEASES)
+                bucket = await self._js.key_value(LEASES)
+                await ensure_replicas(self._js, f"KV_{LEASES}", self._replicas)
+                return bucket
             except BucketNotFoundError:
                 with suppress(NatsError):
                     config = KeyValueConfig(bucket=LEASES, history=1, limit_marker_ttl=60, replicas=self._replicas)

@@ -14,7 +14,13 @@ from nats.aio.client import Client
 from nats.errors import Error as NatsError
 from nats.js import JetStreamContext
 from nats.js.api import ObjectMeta, ObjectMetaOptions, StreamConfig, StreamInfo
-from nats.js.errors import APIError, NotFoundError, ObjectNotFoundError, ServiceUnavailableError
+from nats.js.errors import (
+    APIError,
+    NoStreamResponseError,
+    NotFoundError,
+    ObjectNotFoundError,
+    ServiceUnavailableError,
+)
 from nats.js.object_store import ObjectStore
 
 from bus.jetstream_reader import PART, StreamReader
@@ -94,6 +100,11 @@ class JetStreamLog:
                 if error.err_code != _LOST_BATCH and not isinstance(error, ServiceUnavailableError):
                     raise BusError(f"log {self.name}: {error.description}") from error
                 await asyncio.sleep(0.1)
+            except NoStreamResponseError:
+                # The server is starting, or has lost the stream: then it is made anew, and the guard refuses the writer.
+                self._declared = False
+                await asyncio.sleep(0.1)
+                await self.declare()
             except (TimeoutError, NatsError):
                 # Unknown whether it was stored: the same message with the same id and guard cannot be stored twice.
                 await asyncio.sleep(0.1)
@@ -216,13 +227,18 @@ class JetStreamLog:
         return sorted(int(name[len(prefix) :]) for name in names)
 
 
+async def ensure_replicas(js: JetStreamContext, stream: str, replicas: int) -> None:
+    """A stream that is there is kept on ``replicas`` servers. Raises NatsError."""
+    there = (await js.stream_info(stream)).config
+    if there.num_replicas != replicas:
+        await js.update_stream(there, num_replicas=replicas)
+
+
 async def ensure_stream(js: JetStreamContext, config: StreamConfig) -> None:
     """Make the stream of ``config``; one that is there gets the number of replicas that it says."""
     while True:
         try:
-            there = (await js.stream_info(str(config.name))).config
-            if there.num_replicas != config.num_replicas:
-                await js.update_stream(there, num_replicas=config.num_replicas)
+            await ensure_replicas(js, str(config.name), config.num_replicas or 1)
             return
         except NotFoundError:
             if await _made(js, config):

@@ -14,7 +14,8 @@ Write
   delete tidegate_cli.commands.delete Delete objects, and wait until they are gone.
   scale tidegate_cli.commands.steering Set how many replicas a job's task or a workload has.
   suspend tidegate_cli.commands.steering Take a job's pods away and keep the job.
-  resume tidegate_cli.commands.steering Let a suspended job go on.
+  resume tidegate_cli.commands.steering Let a suspended job, or scheduling, go on.
+  pause tidegate_cli.commands.steering Place nothing and evict nobody for a while.
 Read
   get tidegate_cli.commands.get List objects, or show some by name.
   describe tidegate_cli.commands.describe Tell all about an object and what happened to it.

@@ -66,9 +66,15 @@ class Registrar:
             return
         taken(found)
         if not _holds(found.body, wanted):
-            metadata = {**wanted["metadata"], "resourceVersion": found.body["metadata"]["resourceVersion"]}
+            metadata = _laid_over(found.body["metadata"], wanted["metadata"])
             body = {**wanted, "metadata": metadata, "webhooks": _with_bundles(wanted, found.body)}
             taken(await self._api.send(ApiRequest("PUT", f"{path}/{metadata['name']}", body)))
+
+
+def _laid_over(there: Manifest, wanted: Manifest) -> Manifest:
+    """The metadata; labels and annotations of who else cares for the object, Helm for instance, stay."""
+    marks = {part: {**(there.get(part) or {}), **(wanted.get(part) or {})} for part in ("labels", "annotations")}
+    return {**there, **wanted, **marks}
 
 
 def _with_bundles(wanted: Manifest, there: Manifest) -> list[Manifest]:

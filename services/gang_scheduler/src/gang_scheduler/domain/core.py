@@ -163,14 +163,15 @@ class SchedulerCore:
         evictor = Evictor(cluster, trial, self.claims, self._rules)
         backfill = Backfill(cluster, trial, self.claims, self.heads, now, due)
         turns = Pass(cluster, trial, self.claims, evictor, backfill, self.limits)
-        ready = [unit for unit in self.line.ready if not self._busy(unit, in_flight)]
+        ready = [unit for unit in self.line.ready if not self._busy(unit, in_flight)] if cluster.pause is None else []
         made += self.desk.open(now, in_flight)
         # In every pass: whether somebody is tried again must not decide when prices are looked at.
         cluster.room.look_ahead()
-        self.desk.place(self._first_of(ready))
-        turns.run(ready)
-        evictor.present()  # Nobody leaves for a reservation: it takes what is free now.
-        self.desk.place()
+        if cluster.pause is None:
+            self.desk.place(self._first_of(ready))
+            turns.run(ready)
+            evictor.present()  # Nobody leaves for a reservation: it takes what is free now.
+            self.desk.place()
         self._planned = [turn.plan.claim for turn in turns.turns.values() if turn.plan]
         waits = {
             turn.unit: wake_of(turn, [cluster.room.class_of(r) for r in turn.blocked])
@@ -198,7 +199,10 @@ class SchedulerCore:
         self.heads.settle(now, self.line.__contains__)
         self._again = self.backfill and not due.issuperset(self._due(now))
         self.line.seen(cluster.room)
-        self.desk.seen()
+        if cluster.pause is None:
+            self.desk.seen()
+        else:
+            self.desk.put_off()
         self._new = False
         return made
 

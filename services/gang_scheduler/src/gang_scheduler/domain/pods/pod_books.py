@@ -182,7 +182,9 @@ class PodBooks(PodGangs):
             record.assumed = False
             self.bind(record, node)
         if spec.get("resourceClaims") and record.pod.status is not old.status:
+            shape = record.shape
             self._renew_claims(record)
+            again = again or record.shape is not shape
         self._stand(record, again=again)
 
     def _goes_on(self, changing: Sequence[tuple[PodRecord, Object]]) -> bool:
