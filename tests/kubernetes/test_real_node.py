@@ -16,7 +16,9 @@ import pytest
 from cluster_tools import eventually, running_system
 from control_plane import ControlPlane
 from lab_image import PYTHON
-from real_node import CGROUPS, NODE, RealNode
+from node_configuration import NODE
+from node_place import CGROUPS
+from real_node import RealNode
 from real_pods import JOBS, apply, log_of, phase, pods, ready, ring
 
 from node_agent.kubelet.pod_groups import PodGroup, PodGroups, consumptions, find_groups
