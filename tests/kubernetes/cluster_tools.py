@@ -49,15 +49,18 @@ def eventually(holds: Callable[[], Any], seconds: float = 30.0) -> Any:
 
 
 @contextmanager
-def running_system(plane: ControlPlane, folder: Path, inside: Sequence[str] = ()) -> Iterator[Path]:
+def running_system(
+    plane: ControlPlane, folder: Path, inside: Sequence[str] = (), kubeconfig: Path | None = None
+) -> Iterator[Path]:
     """All services as processes, driving the cluster, until the end; the data folder.
 
-    ``inside`` begins a command in the network that the API server is in, where that is another than ours.
+    ``inside`` begins a command in the network that the API server is in, where that is another than ours. The services reach
+    the API server by ``kubeconfig``, or as an administrator does.
     """
     data, log = folder / "data", folder / "up.log"
     folder.mkdir(exist_ok=True)
     command = [*inside, sys.executable, "-m", "tidegate_cli.main", "up", "--data-dir", str(data)]
-    command += ["--kubeconfig", str(plane.kubeconfig), "--scheduler-names", "tidegate,volcano"]
+    command += ["--kubeconfig", str(kubeconfig or plane.kubeconfig), "--scheduler-names", "tidegate,volcano"]
     command += ["--webhook-url", f"https://127.0.0.1:{free_ports(1)[0]}"]
     with log.open("wb") as output:
         process = subprocess.Popen(command, stdout=output, stderr=output, start_new_session=True)
