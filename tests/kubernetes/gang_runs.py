@@ -124,7 +124,7 @@ def environment_of(pid: int) -> dict[str, str]:
 
 def command_of(pid: int) -> list[str]:
     """The command line of a process."""
-    return Path(f"/proc/{pid}/cmdline").read_bytes().decode().rstrip("\0").split("\0")
+    return Path(f"/proc/{pid}/cmdline").read_bytes().decode().split("\0")[:-1]
 
 
 def undecided(pid: int) -> list[str]:
