@@ -50,17 +50,24 @@ def eventually(holds: Callable[[], Any], seconds: float = 30.0) -> Any:
 
 @contextmanager
 def running_system(
-    plane: ControlPlane, folder: Path, inside: Sequence[str] = (), kubeconfig: Path | None = None
+    plane: ControlPlane,
+    folder: Path,
+    inside: Sequence[str] = (),
+    kubeconfig: Path | None = None,
+    schedulers: str = "tidegate,volcano",
+    settings: Sequence[str] = (),
 ) -> Iterator[Path]:
     """All services as processes, driving the cluster, until the end; the data folder.
 
     ``inside`` begins a command in the network that the API server is in, where that is another than ours. The services reach
-    the API server by ``kubeconfig``, or as an administrator does.
+    the API server by ``kubeconfig``, or as an administrator does. ``schedulers`` are whose pods they place, ``settings`` are
+    those of single services.
     """
     data, log = folder / "data", folder / "up.log"
     folder.mkdir(exist_ok=True)
     command = [*inside, sys.executable, "-m", "tidegate_cli.main", "up", "--data-dir", str(data)]
-    command += ["--kubeconfig", str(kubeconfig or plane.kubeconfig), "--scheduler-names", "tidegate,volcano"]
+    command += ["--kubeconfig", str(kubeconfig or plane.kubeconfig), "--scheduler-names", schedulers]
+    command += [word for setting in settings for word in ("--set", setting)]
     command += ["--webhook-url", f"https://127.0.0.1:{free_ports(1)[0]}"]
     with log.open("wb") as output:
         process = subprocess.Popen(command, stdout=output, stderr=output, start_new_session=True)

@@ -269,7 +269,8 @@ class KubernetesGateway:
     async def _on_write(self, payload: bytes) -> bytes:
         """A user's write: carried to the API server, answered once what it made of it is a fact."""
         request = gateway_pb2.WriteRequest.FromString(payload)
-        writer = Writer(self._api, self.mirror, self._watching.served)
+        identity = request.identity if request.HasField("identity") else None
+        writer = Writer(self._api, self.mirror, self._watching.served, identity)
         try:
             blobs = BlobReader(request.blobs)
             writes = [write_of(item, blobs) for item in request.writes]
