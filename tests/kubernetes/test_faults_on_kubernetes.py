@@ -57,7 +57,7 @@ def all_decided(services: Path) -> Iterator[None]:
     eventually(lambda: not undecided(child(services, "cluster_gateway")), 60)
 
 
-pytestmark = pytest.mark.usefixtures("all_decided")
+pytestmark = [pytest.mark.usefixtures("all_decided"), pytest.mark.timeout(300)]
 
 
 def test_etcd_is_killed(plane: ControlPlane, services: Path) -> None:
