@@ -107,7 +107,10 @@ class Carrier:
         work = _Work(service, decision)
         try:
             for mutations in _steps(decision.mutations):
-                await asyncio.gather(*(self._mutate(work, mutation) for mutation in mutations))
+                if len(mutations) == 1:
+                    await self._mutate(work, mutations[0])
+                else:
+                    await asyncio.gather(*(self._mutate(work, mutation) for mutation in mutations))
                 if work.reasons:
                     break
         except Exception as error:  # whatever a decision holds, it comes to its outcome, and those beside it to theirs

@@ -47,7 +47,7 @@ from tidegate.node.v1 import node_pb2
 log = logging.getLogger(__name__)
 
 QUEUE = "Queue.scheduling.volcano.sh"
-GATHERING_SECONDS = 0.02
+GATHERING_SECONDS = 0.05
 """In a burst answers and changes are gathered for so long: each change set costs every service the same, full or not."""
 WATCH = "watch/"
 """Before the kind: the place among the positions of how far its watch was read."""
@@ -76,7 +76,7 @@ class KubernetesGateway:
         self._carrier = Carrier(api, self.mirror, {})
         self._positions = Positions({})
         self._reports = NodeReports(api, self.mirror, {})
-        self._events = EventWriter(api, holder)
+        self._events = EventWriter(api, holder, lambda: self._carrier.busy)
         self._epochs: dict[str, int] = {}
         self._work: deque[Callable[[Batch], None]] = deque()
         self._decided: deque[tuple[str, Entry]] = deque()
