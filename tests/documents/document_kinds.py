@@ -32,6 +32,8 @@ SUPPORT = (
         "claims, priority and `preemptionPolicy`, `volcano.sh/preemptable` and `volcano.sh/cooldown-time`, an elastic quota's "
         "`preemptible` (who says no is not evicted), whole cards, shares of "
         "cards and MIG instances, CPUs of its own (bind and exclusive policies), NUMA policies, RDMA devices near its cards; "
+        "which cards it wants: partitions, models and names of virtual GPUs, one NUMA node or PCIe switch, labels "
+        "(`scheduling.koordinator.sh/gpu-partition-spec`, `device-allocate-hint`, `nvidia.com/use-gputype` and its like); "
         "command, arguments, "
         "environment, probes, hooks, init containers and sidecars, restart policy, deadlines, grace; limits, users and "
         "mounts as far as the machine permits (docs/operations.md); volumes `emptyDir`, `configMap`, `secret`, "
@@ -330,7 +332,7 @@ SUPPORT = (
         ("cluster_gateway", "gang_scheduler"),
         "the cards and RDMA devices of a node, their health, NUMA nodes and PCIe switches; made from what node agents beside kubelets "
         "say; `nvidia.com/mig-<profile>` among the resources of a card: the instances that it is split into or, where these do not "
-        "fit together, can be split into",
+        "fit together, can be split into; the table and the policy of GPU partitions",
         "virtual functions, allocations in its status",
     ),
 )

@@ -22,6 +22,19 @@ def test_a_missing_file_is_made_with_an_admin_that_only_its_owner_can_read(tmp_p
     assert Users.load(file).authenticate(f"Bearer {token}").may_write("anywhere")
 
 
+def test_an_admin_whose_token_is_given_needs_no_file(tmp_path: Path) -> None:
+    """And none is made; a file is of the others then."""
+    file = tmp_path / "users.yaml"
+    assert Users.load(file, "given").authenticate("Bearer given").may_write("anywhere")
+    assert not file.exists()
+    file.write_text("- {name: ann, token: t1, namespaces: [team-a]}\n")
+    users = Users.load(file, "given")
+    assert [users.authenticate(f"Bearer {token}").name for token in ("given", "t1")] == ["admin", "ann"]
+    file.write_text("- {name: admin, token: t1, namespaces: ['*']}\n")
+    with pytest.raises(ValueError, match="admin has the token of the setting admin_token"):
+        Users.load(file, "given")
+
+
 def test_a_user_writes_only_in_the_namespaces_named(tmp_path: Path) -> None:
     file = tmp_path / "users.yaml"
     file.write_text(

@@ -1,4 +1,4 @@
-"""`python -m chassis.probe` says by its exit code whether the service beside it is ready."""
+"""The probe says by its exit code whether the service beside it is ready."""
 
 import asyncio
 import os
@@ -6,6 +6,7 @@ import sys
 
 import pytest
 
+from chassis import probe
 from chassis.measures import Measures
 from chassis.rpc_server import RpcServer
 
@@ -13,7 +14,7 @@ from chassis.rpc_server import RpcServer
 async def exit_code(port: int) -> int:
     """What the probe ends with."""
     environment = {**os.environ, "TIDEGATE_HEALTH_PORT": str(port)}
-    process = await asyncio.create_subprocess_exec(sys.executable, "-m", "chassis.probe", env=environment)
+    process = await asyncio.create_subprocess_exec(sys.executable, "-IS", probe.__file__, env=environment)
     return await process.wait()
 
 

@@ -9,7 +9,7 @@ from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TypeVar
 
-from prometheus_client import start_http_server
+from prometheus_client import ProcessCollector, start_http_server
 
 from bus.jetstream import JetStreamBus
 from bus.login import NoCredentials
@@ -96,6 +96,7 @@ async def _serve(service: str, settings: S, build: Callable[[S, Context], Awaita
     server = RpcServer(address, measures, parts.rpc_names, parts.rpc)
     await server.start()
     if settings.metrics_port:
+        ProcessCollector(registry=measures.registry)
         start_http_server(settings.metrics_port, settings.listen_host, measures.registry)
     log.info("started", extra={"pid": os.getpid(), "port": server.port})
     try:

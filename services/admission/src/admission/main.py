@@ -18,7 +18,7 @@ async def build(settings: Settings, context: Context) -> Parts:
     view = View(context.bus, history.hear)
     applier = Applier(context.bus, view, context.tracer)
     context.measures.watch("revision_seen", "The revision that reads are answered from.", lambda: view.revision)
-    users = Users.load(settings.data_dir / "users.yaml")
+    users = Users.load(settings.data_dir / "users.yaml", settings.admin_token)
     servicer = Servicer(context.bus, view, applier, users, history, context.clock)
     following = {f"history of {service}": history.follow(service) for service in DECIDING}
     tasks = {"view": view.run(), "applier": applier.run(), "outcomes": history.follow_outcomes(), **following}

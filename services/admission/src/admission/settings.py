@@ -8,7 +8,8 @@ from chassis.settings import ServiceSettings
 
 @dataclass(frozen=True, slots=True)
 class Settings(ServiceSettings):
-    """``health_port`` is the address of the API too. Users are read from ``users.yaml`` in the data folder.
+    """``health_port`` is the address of the API too. Users are read from ``users.yaml`` in the data folder, which is made with an
+    ``admin`` where it is missing, unless ``admin_token`` gives the token of that one.
 
     With ``webhook_port`` manifests that reach the API server of ``kubeconfig`` (empty: of the cluster in which this runs as a
     pod) are admitted here too. The server finds the webhooks at ``webhook_url``, else at the service ``webhook_service`` in
@@ -21,6 +22,7 @@ class Settings(ServiceSettings):
     own kinds is not reviewed: the user as whom decisions are carried out.
     """
 
+    admin_token: str = ""
     kubeconfig: str = ""
     kube_context: str = ""
     webhook_host: str = "127.0.0.1"

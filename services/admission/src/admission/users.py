@@ -13,6 +13,8 @@ from admission.authors import is_part
 from kube import Key, Manifest, UnknownKind, find_kind
 
 EVERYWHERE = "*"
+ADMIN = "admin"
+"""The user that there is at first."""
 
 
 class Denied(Exception):
@@ -81,18 +83,19 @@ _OF_ALL = frozenset(["NodeMetric.slo.koordinator.sh"])
 class Users:
     """The users of a file (YAML: a list of ``{name, token, namespaces, reads}``); a missing file is made with one ``admin``.
 
-    Who is given no ``namespaces`` writes nowhere; who is given no ``reads`` reads everything.
+    Who is given no ``namespaces`` writes nowhere; who is given no ``reads`` reads everything. Where the token of ``admin`` comes
+    from elsewhere, the file is of the others, and may be missing.
     """
 
     def __init__(self, users: Iterable[User]) -> None:
         self._users = tuple(users)
 
     @classmethod
-    def load(cls, file: Path) -> "Users":
+    def load(cls, file: Path, admin_token: str = "") -> "Users":
         """Raises ValueError naming the file and the entry that is wrong."""
-        if not file.exists():
+        if not file.exists() and not admin_token:
             _write_new(file)
-        entries = yaml.safe_load(file.read_text()) or []
+        entries = (yaml.safe_load(file.read_text()) or []) if file.exists() else []
         try:
             users = [
                 User(
@@ -110,7 +113,9 @@ class Users:
         for user in users:
             if is_part(user.name):
                 raise ValueError(f"{file}: no user may be called {user.name!r}: a part of the system is")
-        return cls(users)
+            if admin_token and user.name == ADMIN:
+                raise ValueError(f"{file}: {ADMIN} has the token of the setting admin_token; it takes no other one")
+        return cls([User(ADMIN, admin_token), *users] if admin_token else users)
 
     def authenticate(self, header: str) -> User:
         """The user of an ``authorization`` header (``Bearer TOKEN``). Raises Denied."""
@@ -149,7 +154,7 @@ def places(manifest: Manifest) -> Iterator[str]:
 
 def _write_new(file: Path) -> None:
     file.parent.mkdir(parents=True, exist_ok=True)
-    content = yaml.safe_dump([{"name": "admin", "token": secrets.token_urlsafe(24), "namespaces": [EVERYWHERE]}])
+    content = yaml.safe_dump([{"name": ADMIN, "token": secrets.token_urlsafe(24), "namespaces": [EVERYWHERE]}])
     descriptor = os.open(file, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600)
     with os.fdopen(descriptor, "w") as stream:
         stream.write(content)

@@ -46,6 +46,10 @@ class Card:
     pcie: str = ""
     """The PCIe switch that it is behind, "" where that is not known."""
 
+    model: str = ""
+    uuid: str = ""
+    labels: tuple[tuple[str, str], ...] = ()
+
 
 def implied(allocatable: Amounts) -> Amounts:
     """What a node of these amounts has of the other names of its cards; which cards they are decides in the end."""
@@ -82,8 +86,11 @@ def _cards(inventory: Manifest, allocatable: Amounts) -> tuple[Card, ...]:
             bytes_of(entry.get("memory")) or memory,
             cells.get(index, NO_CELL) if entry.get("numa") is None else int(entry["numa"]),
             groups[index],
-            slots,
+            int(entry.get("slots") or slots),
             str(entry.get("pcie") or ""),
+            str(entry.get("model") or ""),
+            str(entry.get("uuid") or ""),
+            tuple(sorted((entry.get("labels") or {}).items())),
         )
         for index, entry in sorted(found.items())
     )

@@ -35,6 +35,9 @@ class Devices:
     kept: int = 0
     """How many nodes keep all pods within their NUMA nodes."""
 
+    honouring: set[int] = field(default_factory=set)
+    """The nodes that give whole cards as partitions only."""
+
     amplified: int = 0
     """On how many nodes CPUs count for more than one."""
 
@@ -72,8 +75,9 @@ class Devices:
     def put(self, slot: int, inventory: NodeInventory) -> None:
         """A node came, or its devices changed; whatever held some of them was taken out before."""
         self.remove(slot)
-        cards, layout, _, split = self._described[slot] = described(inventory)
-        self.split.put(slot, split)
+        found = self._described[slot] = described(inventory)
+        cards, layout = found.cards, found.layout
+        self.split.put(slot, found.split)
         self._inventories[slot] = inventory
         if len(cards) > len(self.free.core) or len(layout.cells) > len(self.free.cell_cpu):
             self.resize(len(self._named), len(cards), len(layout.cells))
@@ -83,8 +87,10 @@ class Devices:
         self._named[slot], self._policy[slot], self._cells[slot] = layout.named, layout.policy, len(layout.cells)
         self._milli[slot], self._demanding[slot] = layout.cpu_milli, layout.binding is not None
         self.kept += layout.strict
+        if inventory.partitions.honoured:
+            self.honouring.add(slot)
         self.amplified += layout.cpu_milli != WHOLE_CPU
-        room = NodeRoom(*self._described[slot])
+        room = found.empty()
         self.have.put(slot, room)
         self.free.put(slot, room)
 
@@ -97,6 +103,7 @@ class Devices:
         del self._inventories[slot]
         self.nodes.pop(slot, None)
         self.kept -= layout.strict
+        self.honouring.discard(slot)
         self.amplified -= layout.cpu_milli != WHOLE_CPU
         self._milli[slot], self._demanding[slot] = WHOLE_CPU, False
         self._named[slot], self._policy[slot], self._cells[slot] = False, 0, 0
@@ -106,7 +113,7 @@ class Devices:
     def room(self, slot: int) -> NodeRoom:
         """What is free on a node, card by card."""
         node = self.nodes.get(slot)
-        return node.room if node else NodeRoom(*self._described[slot])
+        return node.room if node else self._described[slot].empty()
 
     def concern(self, need: DeviceNeed) -> bool:
         """Whether the devices of any node matter to a pod."""
@@ -118,7 +125,7 @@ class Devices:
             return
         node = self.nodes.get(slot)
         if node is None:
-            node = self.nodes[slot] = NodeDevices(NodeRoom(*self._described[slot]))
+            node = self.nodes[slot] = NodeDevices(self._described[slot].empty())
         for tenant in tenants:
             node.take(tenant)
         self.free.put(slot, node.room)
@@ -152,7 +159,7 @@ class Devices:
     def copies(self, need: DeviceNeed, slots: Slots, columns: Columns | None = None) -> Ints:
         """How many pods of the kind the devices of each of ``slots`` have room for."""
         columns = columns or self.free
-        if need.only_whole_cards and not self.kept and need.cards:
+        if need.only_whole_cards and not self.kept and not self.honouring and need.cards:
             whole: Ints = columns.whole[slots] // need.cards.count
             return whole
         parts = self._parts(need.cards, slots, columns) if need.cards else None
@@ -163,6 +170,8 @@ class Devices:
         if need.slices:
             copies = np.minimum(copies, self.split.copies(need.slices, slots, self._held(columns)))
         tried = np.full(policy.shape, need.intricate) | (self._demanding[slots] & (need.cpus > 0))
+        if need.cards and need.cards.whole and self.honouring:
+            tried |= np.isin(np.arange(len(self._named))[slots], list(self.honouring))
         if policy.max(initial=0) >= NumaPolicy.RESTRICTED:
             kept, narrow = self._kept_copies(need, slots, columns, parts), self._narrow(need, slots)
             kept = np.where(narrow, np.minimum(kept, copies), 0)
@@ -174,7 +183,7 @@ class Devices:
 
     def copies_at(self, need: DeviceNeed, slots: Sequence[int]) -> list[int]:
         """The same for a few nodes."""
-        if need.only_whole_cards and not self.kept and need.cards:
+        if need.only_whole_cards and not self.kept and not self.honouring and need.cards:
             count = need.cards.count
             return [int(self.free.whole[slot]) // count for slot in slots]
         found: list[int] = self.copies(need, np.array(slots, np.intp)).tolist()
@@ -200,6 +209,10 @@ class Devices:
         if need.cards:
             fits = most_copies(self._parts(need.cards, ALL, columns), need.cards.count) > 0
             yield need.cards.resource, f"have too few cards free ({_words(need.cards)})", fits
+            if need.cards.wish or (need.cards.whole and self.honouring):
+                wish = need.cards.wish.words if need.cards.wish else "that are a partition of their node"
+                words = f"have too few cards free {wish} ({_words(need.cards)})"
+                yield need.cards.resource, words, self.copies(DeviceNeed(need.cards), ALL, columns) > 0
         yield from self.split.filters(need.slices, self._held(columns))
         if need.cpus:
             words = f"have too few CPUs that no other pod has for itself (needs {need.cpus})"
@@ -299,7 +312,7 @@ class Devices:
 @lru_cache(maxsize=4096)
 def _count_empty(inventory: NodeInventory, need: DeviceNeed) -> int:
     """The copies on an empty node; nodes that are alike share the count."""
-    return NodeRoom(*described(inventory)).count(need)
+    return described(inventory).empty().count(need)
 
 
 def _times(have: Ints, need: Ints | int) -> Ints:

@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import NamedTuple
 
@@ -11,12 +11,23 @@ from gang_scheduler.domain.devices.cpu_topology import NO_WORDS, CpuWords, layou
 from gang_scheduler.domain.devices.cpu_words import TOPOLOGY_KIND, VOLCANO_KIND, cpu_words
 from gang_scheduler.domain.devices.mig_cards import MigCard, mig_cards_of
 from gang_scheduler.domain.devices.nics import Nic, nics_of
+from gang_scheduler.domain.devices.node_room import NodeRoom
 from gang_scheduler.domain.devices.numa import NumaLayout
+from gang_scheduler.domain.devices.partitions import (
+    HONOR,
+    MODEL,
+    NO_PARTITIONS,
+    POLICY,
+    TABLE,
+    Partitions,
+    partitions_of,
+)
 from kube import Manifest, Object
 from kube.devices import MIG_RESOURCE as MIG
 from resources import QuantityError, parse_amounts
 
 INVENTORY = "tidegate.dev/inventory"
+REGISTERED, PRODUCT = "volcano.sh/node-vgpu-register", "nvidia.com/gpu.product"
 DEVICE_KIND = "Device.scheduling.koordinator.sh"
 DESCRIPTIONS = (DEVICE_KIND, TOPOLOGY_KIND, VOLCANO_KIND)
 """The kinds that describe what a node of the same name has."""
@@ -35,6 +46,14 @@ class NodeInventory:
     device: str = ""
     """What Koordinator's agent says of the cards, as JSON."""
 
+    model: str = ""
+    """Of the cards, where nobody says it of each."""
+
+    registered: str = ""
+    """What Volcano's device plugin says of the cards."""
+
+    partitions: Partitions = NO_PARTITIONS
+
 
 def inventory_of(node: Object, descriptions: Mapping[str, Object]) -> NodeInventory:
     """What matters of a node and of the objects, by kind, that describe its CPUs and its cards."""
@@ -50,7 +69,19 @@ def inventory_of(node: Object, descriptions: Mapping[str, Object]) -> NodeInvent
         tuple(sorted(amounts.items())),
         cpu_words(node, descriptions),
         json.dumps(device.spec.get("devices") or []) if device else "",
+        str(node.labels.get(PRODUCT) or node.labels.get(MODEL) or (device and device.labels.get(MODEL)) or ""),
+        node.annotations.get(REGISTERED) or "",
+        _partitions(node, device),
     )
+
+
+def _partitions(node: Object, device: Object | None) -> Partitions:
+    """What Koordinator's description of the cards, or the node itself, says of sets of cards."""
+    said = [device, node] if device else [node]
+    tables = (one.annotations.get(TABLE) for one in said)
+    models, policies = ([one.labels.get(key) for one in said] for key in (MODEL, POLICY))
+    policy = HONOR if HONOR in policies else ""
+    return partitions_of(next(filter(None, tables), ""), next(filter(None, models), ""), policy)
 
 
 class Described(NamedTuple):
@@ -60,6 +91,11 @@ class Described(NamedTuple):
     layout: NumaLayout
     nics: tuple[Nic, ...]
     split: tuple[MigCard, ...]
+    partitions: Partitions = NO_PARTITIONS
+
+    def empty(self) -> NodeRoom:
+        """The room of the node while nothing of it is used."""
+        return NodeRoom(self.cards, self.layout, self.nics, self.split, partitions=self.partitions)
 
 
 @lru_cache(maxsize=4096)
@@ -73,9 +109,26 @@ def described(inventory: NodeInventory) -> Described:
     devices: list[Manifest] = json.loads(inventory.device) if inventory.device else []
     if devices:
         found = _with_cards(found, devices)
+    if inventory.registered and not found.get("gpus"):
+        found = {**found, "gpus": _registered(inventory.registered)}
+    if inventory.model and isinstance(found.get("gpus"), list):
+        found = {**found, "gpus": [{**one, "model": one.get("model") or inventory.model} for one in found["gpus"]]}
     amounts = dict(inventory.allocatable)
     layout = layout_of(found, inventory.cpus, amounts.get("cpu", 0))
-    return Described(cards_of(found, amounts), layout, nics_of(devices), mig_cards_of(found))
+    cards = cards_of(found, amounts)
+    if inventory.model and not found.get("gpus"):
+        cards = tuple(replace(card, model=inventory.model) for card in cards)
+    return Described(cards, layout, nics_of(devices), mig_cards_of(found), inventory.partitions)
+
+
+def _registered(text: str) -> list[Manifest]:
+    """The cards by Volcano's device plugin: for each of them ``uuid,virtual cards,MiB,model,healthy,…`` and a colon."""
+    cards: list[Manifest] = []
+    for index, entry in enumerate(filter(None, text.split(":"))):
+        uuid, number, memory, model, healthy = (*entry.split(","), "", "", "", "", "")[:5]
+        card = {"index": index, "uuid": uuid, "model": model, "healthy": healthy.lower() != "false"}
+        cards.append({**card, "memory": f"{memory}Mi" if memory.isdigit() else None, "slots": number or None})
+    return cards
 
 
 def _with_cards(inventory: Manifest, devices: list[Manifest]) -> Manifest:
@@ -99,6 +152,8 @@ def _card(described: Manifest) -> Manifest:
     return {
         "index": described["minor"],
         "memory": memory,
+        "uuid": described.get("id"),
+        "labels": described.get("labels"),
         "numa": numa if isinstance(numa, int) and numa >= 0 else None,
     }
 

@@ -99,7 +99,8 @@ class Reservation:
         """What of the devices that it reserves nobody has taken."""
         asked = self.record.shape.devices
         joint = asked.nics.joint if asked.nics else Joint.NONE
-        traits = Traits(asked.cpus > 0, asked.policy, asked.binding, joint=joint, apart=asked.apart)
+        wish = asked.cards.wish if asked.cards else None
+        traits = Traits(asked.cpus > 0, asked.policy, asked.binding, joint=joint, apart=asked.apart, wish=wish)
         need = device_need(self.record.pod.spec, self.amounts, traits)
         for owner in self.owners.values():
             need = _rest(need, owner.shape.devices)
