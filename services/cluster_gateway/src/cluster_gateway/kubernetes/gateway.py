@@ -82,6 +82,7 @@ class KubernetesGateway:
         self._decided: deque[tuple[str, Entry]] = deque()
         self._wake = asyncio.Event()
         self._watching = Watching(api, kinds, self._hand_on, self._kind_gone, self._wake.set)
+        self._keeping: asyncio.Task[None] | None = None
         self._turn = asyncio.Lock()
         self.ready = asyncio.Event()
 
@@ -105,7 +106,7 @@ class KubernetesGateway:
             self.ready.clear()
             for subscription in serving:
                 await subscription.stop()
-            await end(*tasks, *self._carrier.running)
+            await end(*tasks, *self._carrier.running, *(() if self._keeping is None else (self._keeping,)))
             await lease.release()
 
     async def _begin(self) -> None:
@@ -245,8 +246,16 @@ class KubernetesGateway:
         if edits or batch.outcomes:
             await self._facts.append(edits, batch, self._positions.done)
         batch.answer(self._facts.last)
-        if self._facts.snapshot_due:
-            await self._facts.snapshot(self.mirror.store.objects.values(), self._positions.done)
+        self._keep_snapshot()
+
+    def _keep_snapshot(self) -> None:
+        """Beside the turns, where one is due: nobody waits for it."""
+        if self._keeping is not None and self._keeping.done():
+            self._keeping.result()
+            self._keeping = None
+        if self._keeping is None and self._facts.snapshot_due:
+            snapshot = self._facts.snapshot(self.mirror.store.objects.values(), self._positions.done)
+            self._keeping = asyncio.create_task(snapshot, name="gateway keeps a snapshot")
 
     async def _take_commit(self, service: str, entry: Entry, batch: Batch) -> None:
         if self._positions.seen(service, entry.sequence):
