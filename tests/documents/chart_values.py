@@ -18,7 +18,7 @@ SERVICES = ("admission", "job_controller", "queue_manager", "gang_scheduler", "n
 SET_BY_CHART = {field.name for field in dataclasses.fields(ServiceSettings)} - {"trace"}
 OWN: dict[str, set[str]] = {
     "admission": {
-        *("kubeconfig", "kube_context", "tls_folder", "inject_ca_from", "unreviewed_users"),
+        *("admin_token", "kubeconfig", "kube_context", "tls_folder", "inject_ca_from", "unreviewed_users"),
         *(f"webhook_{name}" for name in ("host", "port", "url", "service", "namespace")),
     },
     "cluster_gateway": {

@@ -45,7 +45,8 @@ SUPPORT = (
     Support(
         "Node",
         ("cluster_gateway", "gang_scheduler", "queue_manager", "node_agent"),
-        "made by node agents and by `--sim-nodes`; labels, taints, `unschedulable`, allocatable, cards, CPUs and NUMA nodes of "
+        "made by node agents and by `--sim-nodes`; labels (of a node group, of a revocable zone), "
+        "taints, `unschedulable`, allocatable, cards, CPUs and NUMA nodes of "
         "the inventory; Koordinator's labels and annotations on binding CPUs, NUMA policy, reserved CPUs, amplification of cpu "
         "and usage thresholds",
     ),
@@ -187,9 +188,10 @@ SUPPORT = (
     Support(
         "Queue.scheduling.volcano.sh",
         _GATE,
-        "the tree: weight, deserved, guarantee, capability at every ancestor, priority, `dequeueStrategy`, `reclaimable`, open and closed; "
+        "the tree (`parent`, or the hierarchy annotations): weight, deserved, guarantee, capability at every ancestor, priority, "
+        "`dequeueStrategy`, `reclaimable`, open and closed, affinity to node groups; "
         "the annotation `tidegate.dev/placement` (`binpack` or `spread`), which goes before the cluster's, and holds for the queues below",
-        "`affinity`, `type`, `extendClusters`",
+        "`type`, `extendClusters`",
     ),
     Support("TFJob.kubeflow.org", _JOB, f"{_TRAINING}; `TF_CONFIG`, `successPolicy`, `enableDynamicWorker`"),
     Support(

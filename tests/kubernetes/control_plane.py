@@ -184,6 +184,8 @@ CONTROLLERS = (
     "garbage-collector-controller",
     "namespace-controller",
     "resourcequota-controller",
+    "persistentvolume-binder-controller",
+    "resourceclaim-controller",
 )
 
 

@@ -10,7 +10,7 @@ import subprocess
 import sys
 import sysconfig
 import tarfile
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -87,10 +87,17 @@ def python_layer() -> Layer:
         archive.add(binary, f"{_PREFIX}/bin/python3", filter=root_owned)
         _add_link(archive, f"{_PREFIX}/bin/python", "python3")
         archive.add(library, f"{_PREFIX}/lib/{library.name}", filter=_needed)
-        for shared in sorted(_shared([binary, *library.glob("lib-dynload/*.so")])):
-            archive.add(os.path.realpath(shared), shared.lstrip("/"), filter=root_owned)
+        add_libraries(archive, [binary, *library.glob("lib-dynload/*.so")])
 
     return layer(write)
+
+
+def add_libraries(archive: tarfile.TarFile, files: Sequence[Path]) -> None:
+    """Add the machine's shared libraries that programs and extension modules need, each at its own path."""
+    listed = subprocess.run(["ldd", *map(str, files)], capture_output=True, text=True, check=False).stdout
+    for shared in sorted({found[1] for found in _LIBRARY.finditer(listed)}):
+        if shared.startswith(("/lib", "/usr/lib", sys.base_prefix)):
+            archive.add(os.path.realpath(shared), shared.lstrip("/"), filter=root_owned)
 
 
 def root_owned(entry: tarfile.TarInfo) -> tarfile.TarInfo:
@@ -114,11 +121,6 @@ def _config(image: Image) -> Mapping[str, Any]:
         },
         "rootfs": {"type": "layers", "diff_ids": [f"sha256:{one.digest}" for one in image.layers]},
     }
-
-
-def _shared(files: Sequence[Path]) -> Iterator[str]:
-    listed = subprocess.run(["ldd", *map(str, files)], capture_output=True, text=True, check=False).stdout
-    return iter({found[1] for found in _LIBRARY.finditer(listed)})
 
 
 def _needed(entry: tarfile.TarInfo) -> tarfile.TarInfo | None:

@@ -14,7 +14,7 @@ from importlib import metadata
 from pathlib import Path
 
 import yaml
-from lab_image import Image, Layer, layer, python_layer, root_owned, write_images
+from lab_image import Image, Layer, add_libraries, layer, python_layer, root_owned, write_images
 from packaging.requirements import Requirement
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -77,6 +77,7 @@ def _packages() -> Layer:
                 if ".." not in file.parts and place.is_file() and place not in written:
                     written.add(place)
                     archive.add(place, f"{_HOME}/packages/{file}", filter=root_owned)
+        add_libraries(archive, sorted(place for place in written if ".so" in place.suffixes))
 
     return layer(write)
 

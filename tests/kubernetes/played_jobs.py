@@ -18,7 +18,6 @@ SHOWN = (
     "cronjob",
     "jobflow",
     "jobset",
-    "kueue",
     "mpijob",
     "podgroup",
     "reservation",
@@ -238,7 +237,7 @@ def _has_ended(status: Manifest) -> bool:
 def _preempt(plane: ControlPlane) -> None:
     """A pod of more worth takes the place of one of less."""
     worth = {"apiVersion": "scheduling.k8s.io/v1", "kind": "PriorityClass", "metadata": {"name": "high"}, "value": 1000}
-    kubectl(plane, "apply", "-f", "-", given=[worth, volcano_job("low", pod("60s", gpu="8"), 8, minAvailable=1)])
+    kubectl(plane, "apply", "-f", "-", given=[worth, volcano_job("low", pod("1h", gpu="8"), 8, minAvailable=1)])
     eventually(lambda: _phase(plane, "low") == "Running", 60)
     high = pod(gpu="8")
     high["spec"]["priorityClassName"] = "high"

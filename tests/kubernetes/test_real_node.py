@@ -13,40 +13,23 @@ from typing import Any
 
 import psutil
 import pytest
-import yaml
-from cluster_tools import eventually, install, running_system
+from cluster_tools import eventually, running_system
 from control_plane import ControlPlane
 from lab_image import PYTHON
-from lab_programs import NoLab
-from real_node import CGROUPS, NODE, RealNode, real_node
+from node_configuration import NODE
+from node_place import CGROUPS
+from real_node import RealNode
+from real_pods import JOBS, apply, log_of, phase, pods, ready, ring
 
 from node_agent.kubelet.pod_groups import PodGroup, PodGroups, consumptions, find_groups
 from resources import parse_amounts
 from tidegate_cli.supervisor import endpoint
 
 pytestmark = pytest.mark.timeout(300)
-PODS = "/api/v1/namespaces/default/pods"
-JOBS = "/apis/batch.volcano.sh/v1alpha1/namespaces/default/jobs"
 METRIC = f"/apis/slo.koordinator.sh/v1alpha1/nodemetrics/{NODE}"
 DEVICE = f"/apis/scheduling.koordinator.sh/v1alpha1/devices/{NODE}"
-EXAMPLES = Path(__file__).parents[2] / "examples"
 BUSY = "import time; held = bytearray(48 << 20)\nwhile True:\n  pass"
 IDLE = "import signal; signal.sigwait({signal.SIGTERM})"
-
-
-@pytest.fixture(scope="module")
-def node(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RealNode]:
-    """A cluster of one real node, with our definitions."""
-    try:
-        with real_node(tmp_path_factory.mktemp("real")) as made:
-            install(made.plane, nodes=0)
-            # What else runs on this machine must not keep pods out.
-            unlimited = {"scheduling.koordinator.sh/usage-thresholds": '{"usageThresholds": {"cpu": 0, "memory": 0}}'}
-            patch = {"metadata": {"annotations": unlimited}}
-            made.plane.request("PATCH", f"/api/v1/nodes/{NODE}", patch, "application/merge-patch+json")
-            yield made
-    except NoLab as error:
-        pytest.skip(str(error))
 
 
 @pytest.fixture(scope="module")
@@ -93,20 +76,6 @@ def deployed(plane: ControlPlane, made: dict[str, Any]) -> Iterator[None]:
         eventually(lambda: not pods(plane, f"app={name}"), 60)
 
 
-def pods(plane: ControlPlane, selector: str) -> list[Any]:
-    found: list[Any] = plane.request("GET", f"{PODS}?labelSelector={selector.replace('=', '%3D')}")["items"]
-    return found
-
-
-def is_ready(pod: Any) -> bool:
-    return any(one["type"] == "Ready" and one["status"] == "True" for one in pod["status"].get("conditions", ()))
-
-
-def ready(plane: ControlPlane, selector: str, count: int) -> list[Any]:
-    """The pods of ``selector`` once so many of them are ready."""
-    return eventually(lambda: found if sum(map(is_ready, found := pods(plane, selector))) == count else None, 90)
-
-
 @pytest.mark.usefixtures("system")
 def test_pods_of_a_deployment_run_with_addresses_of_their_own(node: RealNode) -> None:
     with deployed(node.plane, deployment("web", 3, container(IDLE, "20m"))):
@@ -123,35 +92,6 @@ def test_pods_of_a_deployment_run_with_addresses_of_their_own(node: RealNode) ->
 
 
 # --- a gang that computes together --------------------------------------------------------------------------------------
-
-
-def ring(rounds: int) -> list[dict[str, Any]]:
-    """The example with this lab's image, on a small node; a pod that fails lets the job start anew."""
-    made = list(yaml.safe_load_all((EXAMPLES / "ring-allreduce.yaml").read_text()))
-    job = made[-1]
-    job["spec"]["policies"] = [{"event": "PodFailed", "action": "RestartJob"}]
-    for task in job["spec"]["tasks"]:
-        (one,) = task["template"]["spec"]["containers"]
-        one["image"], one["resources"] = PYTHON, {"requests": {"cpu": "50m", "memory": "32Mi"}}
-        one["env"] = [{**entry, "value": str(rounds)} if entry["name"] == "ROUNDS" else entry for entry in one["env"]]
-    return made
-
-
-def apply(plane: ControlPlane, *manifests: Any) -> None:
-    text = yaml.safe_dump_all(manifests)
-    command = ["kubectl", "--kubeconfig", str(plane.kubeconfig), "apply", "-f", "-"]
-    done = subprocess.run(command, input=text, capture_output=True, text=True, check=False, timeout=30)
-    assert done.returncode == 0, done.stderr
-
-
-def log_of(plane: ControlPlane, pod: str) -> str:
-    command = ["kubectl", "--kubeconfig", str(plane.kubeconfig), "logs", pod]
-    return subprocess.run(command, capture_output=True, text=True, check=False, timeout=30).stdout
-
-
-def phase(plane: ControlPlane, job: str) -> str:
-    found = plane.request("GET", f"{JOBS}/{job}").get("status", {}).get("state", {}).get("phase", "")
-    return str(found)
 
 
 def group_of(node: RealNode, uid: str) -> tuple[PodGroups, PodGroup]:

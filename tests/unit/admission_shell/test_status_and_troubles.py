@@ -18,7 +18,7 @@ from tidegate import subjects
 
 
 def states(desk: Any) -> dict[str, tuple[bool, str]]:
-    answer = desk.do(MyStatus(desk.bus, desk.view, ("gang_scheduler",), "1", User("ann", "t")).answer())
+    answer = desk.do(MyStatus(desk.bus, desk.view, ("gang_scheduler",), "1", None).answer())
     return {one.name: (one.ready, one.message) for one in answer.services}
 
 

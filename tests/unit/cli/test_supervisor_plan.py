@@ -32,3 +32,5 @@ def test_with_a_kubeconfig_the_services_drive_that_cluster_and_take_their_own_po
     assert scheduler["scheduler-names"] == "tidegate"
     assert "load-aware" not in scheduler
     assert (admission["webhook-url"], admission["webhook-port"]) == ("https://10.0.0.5:9443", "9443")
+    assert admission["access"] == "users,cluster"
+    assert "access" not in flags("admission")

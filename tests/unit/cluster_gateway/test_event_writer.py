@@ -11,7 +11,7 @@ from apiserver.api import Answer, ApiRequest
 from chassis.virtual_time import VirtualLoop
 from cluster_gateway.kubernetes import event_writer
 from cluster_gateway.kubernetes.event_writer import EventWriter
-from kube import Decision, Key
+from kube import Decision, Key, Outcome
 
 NOW = 1_767_225_600_000
 
@@ -45,6 +45,10 @@ def desk() -> Iterator[SimpleNamespace]:
     loop.close()
 
 
+def tell(desk: Any, decision: Decision) -> None:
+    desk.writer.tell("gang_scheduler", decision, Outcome("d", decision.name, decision.subject, True), NOW)
+
+
 def placed(name: str, message: str = "2 pods placed", **more: Any) -> Decision:
     return Decision(
         "GangPlaced", Key("PodGroup.scheduling.volcano.sh", "team", name), "u", "Scheduled", message, **more
@@ -53,7 +57,7 @@ def placed(name: str, message: str = "2 pods placed", **more: Any) -> Decision:
 
 def test_what_is_decided_again_of_one_object_for_one_reason_is_counted_up_in_one_event(desk: Any) -> None:
     for message in ("1 pod placed", "1 pod placed", "2 pods placed"):
-        desk.writer.tell("gang_scheduler", placed("g", message), NOW)
+        tell(desk, placed("g", message))
         desk.loop.settle()
     (event,) = desk.server.events.values()
     assert (event["message"], event["count"], event["type"]) == ("2 pods placed", 2, "Normal")
@@ -64,7 +68,7 @@ def test_what_is_decided_again_of_one_object_for_one_reason_is_counted_up_in_one
 def test_while_decisions_are_carried_out_events_trickle_and_then_all_are_written(desk: Any) -> None:
     desk.busy = True
     for number in range(50):
-        desk.writer.tell("gang_scheduler", placed(f"g{number}"), NOW)
+        tell(desk, placed(f"g{number}"))
     desk.loop.advance(1_000)
     assert len(desk.server.events) == pytest.approx(10, abs=1)
     desk.busy = False
@@ -75,12 +79,12 @@ def test_while_decisions_are_carried_out_events_trickle_and_then_all_are_written
 def test_when_too_many_wait_the_oldest_is_dropped(desk: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(event_writer, "MOST_WAITING", 2)
     for name in ("a", "b", "c"):
-        desk.writer.tell("gang_scheduler", placed(name), NOW)
+        tell(desk, placed(name))
     desk.loop.settle()
     assert sorted(one["involvedObject"]["name"] for one in desk.server.events.values()) == ["b", "c"]
 
 
 def test_statuses_brought_up_to_date_are_not_worth_an_event(desk: Any) -> None:
-    desk.writer.tell("gang_scheduler", Decision("QueueReported", Key("Pod", "a", "b"), "u", "r", "m"), NOW)
+    tell(desk, Decision("QueueReported", Key("Pod", "a", "b"), "u", "r", "m"))
     desk.loop.settle()
     assert not desk.server.events

@@ -129,7 +129,7 @@ async def test_the_scheduler_sees_the_cards_of_a_device_as_it_sees_those_of_a_no
     node = server.mirror.store.get(Key("Node", "", "n1"))
     assert device is not None and node is not None
 
-    cards, layout, _ = described(inventory_of(node, {DEVICE: device}))
+    cards, layout, *_ = described(inventory_of(node, {DEVICE: device}))
 
     assert [(card.index, card.memory, card.cell, card.group) for card in cards] == [
         (0, 80 << 30, 0, 0),

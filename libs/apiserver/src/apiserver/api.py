@@ -1,7 +1,7 @@
 """Requests to an API server: JSON over kept connections, errors as what they mean, streams as bytes of lines."""
 
 import asyncio
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 from urllib.parse import quote, urlencode, urlsplit
@@ -31,13 +31,17 @@ class Unreachable(Exception):
 
 @dataclass(frozen=True, slots=True)
 class ApiRequest:
-    """One request. ``path`` begins with a slash; ``content`` is the media type of ``body``."""
+    """One request. ``path`` begins with a slash; ``content`` is the media type of ``body``.
+
+    ``headers`` are sent besides those that every request has.
+    """
 
     method: str
     path: str
     body: Manifest | None = None
     parameters: Mapping[str, str] | None = None
     content: str = JSON
+    headers: Sequence[tuple[str, str]] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,7 +119,7 @@ class Api:
         data = b"" if request.body is None else orjson.dumps(request.body)
         if data:
             headers["Content-Type"] = request.content
-        lines = "".join(f"{name}: {value}\r\n" for name, value in headers.items())
+        lines = "".join(f"{name}: {value}\r\n" for name, value in [*headers.items(), *request.headers])
         try:
             async with asyncio.timeout(SECONDS):
                 reply = await self._connections.ask(request.method, self._target(request), lines, data)

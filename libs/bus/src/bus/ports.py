@@ -108,6 +108,9 @@ class Lease(Protocol):
     async def wait(self) -> None:
         """Return once the lease is held. It is renewed by itself from then on."""
 
+    def is_held(self) -> bool:
+        """Whether nobody else can hold the lease at this moment: it was renewed lately enough, or nobody has taken it."""
+
     async def lost(self) -> None:
         """Return when the lease is held no longer."""
 

@@ -20,7 +20,14 @@ event loop turns, and whether it could take over at any moment."""
 class RpcServer:
     """Listens on ``address``. Not serving until ``set_ready``."""
 
-    def __init__(self, address: str, measures: Measures, services: Sequence[str] = (), add: Sequence[Add] = ()) -> None:
+    def __init__(
+        self,
+        address: str,
+        measures: Measures,
+        services: Sequence[str] = (),
+        add: Sequence[Add] = (),
+        credentials: grpc.ServerCredentials | None = None,
+    ) -> None:
         self._server = grpc.aio.server(
             interceptors=[RpcMeasures(measures)],
             options=[
@@ -36,7 +43,10 @@ class RpcServer:
         names = (*services, health_pb2.DESCRIPTOR.services_by_name["Health"].full_name, reflection.SERVICE_NAME)
         reflection.enable_server_reflection(names, self._server)
         self._services = ("", *services)
-        self.port = self._server.add_insecure_port(address)
+        if credentials is None:
+            self.port = self._server.add_insecure_port(address)
+        else:
+            self.port = self._server.add_secure_port(address, credentials)
 
     async def start(self) -> None:
         await self.set_ready(False)

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 import orjson
 
 from admission.applier import Result
+from admission.callers import Sight
 from admission.container_logs import SIMULATED
 from admission.happening import Happening
-from admission.users import User
 from admission.view import View
 from bus import Bus, BusError
 from kube import KINDS, Key, Manifest, rfc3339
@@ -86,11 +86,11 @@ class MyStatus:
     view: View
     services: tuple[str, ...]
     version: str
-    user: User
-    """Who asks: what that user may not read is not told of."""
+    sees: Sight
+    """What whoever asks may see: the rest is not told of."""
 
     async def answer(self) -> api_pb2.StatusResponse:
-        counts = Counter(key.kind for key in self.view.store.objects if self.user.may_read(key))
+        counts = Counter(key.kind for key in self.view.store.objects if self.sees is None or self.sees(key))
         known = {KINDS[kind].id: count for kind, count in sorted(counts.items()) if kind in KINDS}
         states = await asyncio.gather(self._gateway(), *map(self._service, self.services))
         myself = api_pb2.ServiceStatus(name="admission", ready=True, position=self.view.revision)
@@ -103,9 +103,9 @@ class MyStatus:
 
     def _may_hear(self, about: str) -> bool:
         """Whether an object, given as ``str(key)``, may be told of."""
-        _, slash, rest = about.partition("/")
-        namespace, inside, _ = rest.partition("/")
-        return self.user.reads_all or bool(slash and inside and self.user.may_read_in(namespace))
+        kind, slash, rest = about.partition("/")
+        namespace, inside, name = rest.partition("/")
+        return self.sees is None or bool(slash and inside and self.sees(Key(kind, namespace, name)))
 
     async def _gateway(self) -> api_pb2.ServiceStatus:
         """The writer of facts, asked to write nothing."""
@@ -142,7 +142,7 @@ class MyStatus:
             return api_pb2.ServiceStatus(name=service, message=str(error), position=position)
         report = orjson.loads(answer)
         trouble, aside = report.get("trouble") or "", report.get("aside") or {}
-        words = [trouble if self.user.reads_all else trouble.partition(":")[0]] if trouble else []
+        words = [trouble if self.sees is None else trouble.partition(":")[0]] if trouble else []
         if service == SCHEDULER and (pause := pause_of(self.view.store.get(SWITCH))) is not None:
             words.append(str(pause))
         told = [f"{about}: {aside[about]}" for about in aside if self._may_hear(about)][:MOST_TOLD]

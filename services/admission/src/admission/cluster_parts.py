@@ -1,11 +1,13 @@
-"""What admission does on a Kubernetes cluster besides answering its own API: its certificates and its webhooks."""
+"""What admission has on a Kubernetes cluster: its certificate, its webhooks, and an API for those whom the cluster knows."""
 
 import asyncio
-from collections.abc import Coroutine
-from dataclasses import dataclass, field
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
+from admission.callers import Callers
+from admission.cluster_callers import ClusterCallers
 from admission.domain.pod_review import SchedulerRule
+from admission.secured_api import SecuredApi
 from admission.settings import Settings
 from admission.view import View
 from admission.webhooks.certificate_keeper import CertificateKeeper, MountedFolder, OwnSecret
@@ -13,38 +15,50 @@ from admission.webhooks.registrar import Registrar
 from admission.webhooks.registration import Asked, Place
 from admission.webhooks.server import Address, WebhookServer
 from apiserver import Api, NoAccess, load
+from chassis.process import Context, Parts
+from chassis.rpc_server import Add
 from kube.selectors import SelectorError, label_selector
 
-
-@dataclass(slots=True)
-class ClusterParts:
-    """``api`` is open. Endless tasks by name, and the events that say that each is ready."""
-
-    api: Api
-    tasks: dict[str, Coroutine[object, object, None]] = field(default_factory=dict)
-    ready: list[asyncio.Event] = field(default_factory=list)
+MakeApi = Callable[[Callers | None], tuple[Sequence[Add], Sequence[str]]]
+"""The gRPC services, and their names, for those whom a cluster knows besides the users of the file."""
 
 
-async def cluster_parts(settings: Settings, view: View) -> ClusterParts:
-    """The parts that ``settings`` ask for. Ends the process where they cannot be made."""
+async def add_cluster_parts(parts: Parts, settings: Settings, context: Context, view: View, make_api: MakeApi) -> None:
+    """Add to ``parts`` what ``settings`` ask for. Ends the process where it cannot be made."""
     try:
         access = await load(Path(settings.kubeconfig) if settings.kubeconfig else None, settings.kube_context)
         rule = _scheduler_rule(settings)
     except (NoAccess, SelectorError) as error:
         raise SystemExit(str(error)) from None
-    parts = ClusterParts(Api(access))
-    parts.api.open()
-    parts.tasks["connections"] = _held_open(parts.api)
-    keeper = _keeper(settings, parts.api)
+    api = Api(access)
+    api.open()
+    parts.tasks["connections"] = _held_open(api)
+    services, names = make_api(ClusterCallers(api) if "cluster" in settings.access else None)
+    if not (settings.api_port or settings.webhook_port):
+        parts.rpc, parts.rpc_names = services, names
+        return
+    keeper = _keeper(settings, api)
     parts.tasks["certificate"] = keeper.run()
+    if settings.api_port:
+        address = f"{settings.api_host}:{settings.api_port}"
+        secured = SecuredApi(address, keeper, context.measures, names, services)
+        parts.tasks["api"] = secured.run()
+        parts.ready = [*parts.ready, secured.ready]
+    else:
+        parts.rpc, parts.rpc_names = services, names
     if settings.webhook_port:
-        server = WebhookServer(view, keeper, Address(settings.webhook_host, settings.webhook_port), rule)
-        place = Place(settings.webhook_namespace, settings.webhook_service, settings.webhook_url)
-        asked = Asked(place, rule, unreviewed=settings.unreviewed_users, injected_from=settings.inject_ca_from)
-        registrar = Registrar(parts.api, view, keeper, asked)
-        parts.tasks |= {"webhooks": server.run(), "registration": registrar.run()}
-        parts.ready += [server.ready, registrar.ready]
-    return parts
+        _add_webhooks(parts, settings, api, view, keeper, rule)
+
+
+def _add_webhooks(
+    parts: Parts, settings: Settings, api: Api, view: View, keeper: CertificateKeeper, rule: SchedulerRule | None
+) -> None:
+    server = WebhookServer(view, keeper, Address(settings.webhook_host, settings.webhook_port), rule)
+    place = Place(settings.webhook_namespace, settings.webhook_service, settings.webhook_url)
+    asked = Asked(place, rule, unreviewed=settings.unreviewed_users, injected_from=settings.inject_ca_from)
+    registrar = Registrar(api, view, keeper, asked)
+    parts.tasks |= {"webhooks": server.run(), "registration": registrar.run()}
+    parts.ready = [*parts.ready, server.ready, registrar.ready]
 
 
 async def _held_open(api: Api) -> None:
@@ -58,7 +72,7 @@ async def _held_open(api: Api) -> None:
 def _keeper(settings: Settings, api: Api) -> CertificateKeeper:
     if settings.tls_folder:
         return CertificateKeeper(MountedFolder(Path(settings.tls_folder)))
-    return CertificateKeeper(OwnSecret(api, settings.webhook_namespace, settings.webhook_names))
+    return CertificateKeeper(OwnSecret(api, settings.webhook_namespace, settings.names))
 
 
 def _scheduler_rule(settings: Settings) -> SchedulerRule | None:

@@ -5,11 +5,16 @@ from urllib.parse import urlsplit
 
 from chassis.settings import ServiceSettings
 
+_FORWARDED = ("localhost", "127.0.0.1")
+"""Whoever has the port forwarded calls the server by these."""
+
 
 @dataclass(frozen=True, slots=True)
 class Settings(ServiceSettings):
-    """``health_port`` is the address of the API too. Users are read from ``users.yaml`` in the data folder, which is made with an
-    ``admin`` where it is missing, unless ``admin_token`` gives the token of that one.
+    """``access`` says who may use the API: ``users`` are those of ``users.yaml`` in the data folder, ``cluster`` those whom the
+    cluster knows, with the rights that they have there. A missing ``users.yaml`` is made with an ``admin``, unless
+    ``admin_token`` gives the token of that one. It is served at ``health_port``, in the clear; with an ``api_port`` there
+    instead, over TLS, and whoever calls knows the server by one of ``api_names``.
 
     With ``webhook_port`` manifests that reach the API server of ``kubeconfig`` (empty: of the cluster in which this runs as a
     pod) are admitted here too. The server finds the webhooks at ``webhook_url``, else at the service ``webhook_service`` in
@@ -25,6 +30,10 @@ class Settings(ServiceSettings):
     admin_token: str = ""
     kubeconfig: str = ""
     kube_context: str = ""
+    access: tuple[str, ...] = ("users",)
+    api_host: str = "127.0.0.1"
+    api_port: int = 0
+    api_names: tuple[str, ...] = ()
     webhook_host: str = "127.0.0.1"
     webhook_port: int = 0
     webhook_url: str = ""
@@ -36,6 +45,17 @@ class Settings(ServiceSettings):
     scheduled_namespaces: str = "tidegate.dev/schedule=true"
     scheduled_pods: str = "tidegate.dev/schedule!=false"
     unreviewed_users: tuple[str, ...] = ()
+
+    @property
+    def uses_cluster(self) -> bool:
+        """Whether an API server is needed."""
+        return bool(self.webhook_port or self.api_port or "cluster" in self.access)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """What the server is called by: those for whom its certificate is made."""
+        webhooks = self.webhook_names if self.webhook_port else ()
+        return tuple(dict.fromkeys((*webhooks, *self.api_names, *(_FORWARDED if self.api_port else ()))))
 
     @property
     def webhook_names(self) -> tuple[str, ...]:

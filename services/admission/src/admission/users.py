@@ -3,22 +3,20 @@
 import hmac
 import os
 import secrets
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
 import yaml
 
 from admission.authors import is_part
-from kube import Key, Manifest, UnknownKind, find_kind
+from admission.callers import READING, Ask, Denied, Sight
+from kube import Key
+from tidegate.gateway.v1 import gateway_pb2
 
 EVERYWHERE = "*"
 ADMIN = "admin"
 """The user that there is at first."""
-
-
-class Denied(Exception):
-    """The caller is unknown, or may not do that; the text names the user and the namespace."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,6 +55,33 @@ class User:
         if key.kind == "Namespace":
             return self.may_read_in(key.name)
         return self.may_read_in(key.namespace) if key.namespace else key.kind not in _OF_ALL
+
+    @property
+    def identity(self) -> gateway_pb2.Identity | None:
+        """Nobody of a cluster: what is written is carried to it with the gateway's own rights."""
+        return None
+
+    @property
+    def sight(self) -> Sight:
+        """What the user sees of lists; None for everything."""
+        return None if self.reads_all else self.may_read
+
+    @property
+    def places(self) -> tuple[tuple[str, ...], tuple[str, ...]]:
+        """The namespaces that may be written, and those that may be read."""
+        return self.namespaces, self.readable
+
+    async def check(self, *asks: Ask) -> None:
+        """Raises Denied unless the user may do all of it."""
+        for ask in asks:
+            if ask.verb in READING:
+                self.check_read(ask.key)
+            else:
+                self.check_write(ask.namespace)
+
+    async def overview(self) -> Sight:
+        """What the user sees of what tells of the whole system."""
+        return self.sight
 
     def check_write(self, namespace: str) -> None:
         """Raises Denied unless the user may write in ``namespace``."""
@@ -117,16 +142,13 @@ class Users:
                 raise ValueError(f"{file}: {ADMIN} has the token of the setting admin_token; it takes no other one")
         return cls([User(ADMIN, admin_token), *users] if admin_token else users)
 
-    def authenticate(self, header: str) -> User:
-        """The user of an ``authorization`` header (``Bearer TOKEN``). Raises Denied."""
-        token = header.removeprefix("Bearer ").strip()
-        for user in self._users:
-            if token and hmac.compare_digest(user.token.encode(), token.encode()):
-                return user
-        raise Denied(
-            "the token is missing or unknown; `tidegate` reads it from the data folder, or pass --token; programs send it as "
-            "`authorization: Bearer TOKEN`"
-        )
+    def find(self, token: str) -> User | None:
+        """The user of a token."""
+        return next((user for user in self._users if token and _equal(user.token, token)), None)
+
+
+def _equal(known: str, given: str) -> bool:
+    return hmac.compare_digest(known.encode(), given.encode())
 
 
 def _listed(field: str, namespaces: object) -> tuple[str, ...]:
@@ -134,22 +156,6 @@ def _listed(field: str, namespaces: object) -> tuple[str, ...]:
     if not isinstance(namespaces, list):
         raise TypeError(f"{field}: {namespaces!r} is no list")
     return tuple(str(name) for name in namespaces)
-
-
-def places(manifest: Manifest) -> Iterator[str]:
-    """The namespaces that one has to be allowed to write for ``manifest``; "" for what has none.
-
-    A Command is carried out for whoever wrote it, so what it is meant for counts as well.
-    """
-    metadata = manifest.get("metadata")
-    given = metadata.get("namespace") if isinstance(metadata, dict) else None
-    own = str(given or "default")
-    target = manifest.get("target")
-    for meant in (manifest, target if isinstance(target, dict) else {}):
-        try:
-            yield own if find_kind(f"{meant.get('kind')}").namespaced else ""
-        except UnknownKind:
-            continue
 
 
 def _write_new(file: Path) -> None:

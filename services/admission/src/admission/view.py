@@ -70,6 +70,7 @@ class View:
         async for entries in self._log.read(self.revision):
             for entry in entries:
                 await self._take(entry)
+                await asyncio.sleep(0)  # Who waits for an answer does not wait for all that has come together.
             grown, self._grown = self._grown, asyncio.Event()
             grown.set()
             if self.revision >= goal:

@@ -29,6 +29,8 @@ def cli(
     data_dir: Path | None,
     user: str | None,
     namespace: str | None,
+    ca: Path | None,
+    kubeconfig: Path | None,
 ) -> None:
     """Training jobs, inference services and batch work on one cluster.
 
@@ -40,7 +42,7 @@ def cli(
       tidegate explain job/ring            ask why it waits
       tidegate logs job/ring -f            read what it writes
     """
-    context.obj = Session(server, token, data_dir, user, namespace)
+    context.obj = Session(server, token, data_dir, user, namespace, ca, kubeconfig)
     if data_dir is not None:
         # The commands that start and stop a system have an option of that name themselves.
         context.default_map = {name: {"data_dir": data_dir} for name in ("up", "down")}

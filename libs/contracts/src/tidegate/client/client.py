@@ -48,7 +48,12 @@ class Client:
         self.endpoint = endpoint
         self._timeout, self._patience = timeout_seconds, patience_seconds
         self._metadata = requests.metadata(endpoint)
-        self._channel = grpc.aio.insecure_channel(endpoint.server, options=requests.CHANNEL_OPTIONS)
+        secure, options = requests.credentials(endpoint), requests.CHANNEL_OPTIONS
+        self._channel = (
+            grpc.aio.insecure_channel(endpoint.server, options=options)
+            if secure is None
+            else grpc.aio.secure_channel(endpoint.server, secure, options=options)
+        )
         self._stub = api_pb2_grpc.TidegateServiceStub(self._channel)
 
     async def __aenter__(self) -> Self:

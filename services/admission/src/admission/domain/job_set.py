@@ -14,6 +14,7 @@ from admission.domain.shapes import (
     TEXTS,
     TRUTH,
     WHOLE,
+    Idle,
     ListOf,
     closed,
     copied,
@@ -56,7 +57,7 @@ JOB_SET_SPEC = closed(
     coordinator=closed(replicatedJob=TEXT, jobIndex=WHOLE, podIndex=WHOLE),
     managedBy=TEXT,
     ttlSecondsAfterFinished=WHOLE,
-    volumeClaimPolicies=ANYTHING,
+    volumeClaimPolicies=Idle(ANYTHING),
 )
 ACTIONS = (
     "FailJobSet", "RestartJobSet", "RestartJobSetAndIgnoreMaxRestarts", "RestartJob", "RestartJobAndIgnoreMaxRestarts",

@@ -16,6 +16,7 @@ from admission.domain.shapes import (
     TEXT,
     TRUTH,
     WHOLE,
+    Idle,
     ListOf,
     fields,
     pod_count,
@@ -32,7 +33,9 @@ WORKLOAD_SPEC = fields(
     priorityClassName=TEXT,
     priorityClassRef=fields(group=TEXT, kind=TEXT, name=TEXT),
     maximumExecutionTimeSeconds=WHOLE,
-    podSets=ListOf(fields(name=TEXT, count=WHOLE, minCount=WHOLE, template=POD_TEMPLATE, topologyRequest=ANYTHING)),
+    podSets=ListOf(
+        fields(name=TEXT, count=WHOLE, minCount=WHOLE, template=POD_TEMPLATE, topologyRequest=Idle(ANYTHING))
+    ),
 )
 WORKLOAD_STATUS = fields(
     conditions=CONDITIONS,

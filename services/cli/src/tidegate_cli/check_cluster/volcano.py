@@ -74,7 +74,10 @@ def _configuration(subject: str, content: Manifest) -> Iterable[Finding]:
         elif name not in _SAME:
             yield Finding(Level.DIFFERS, subject, f"plugin {name}: nothing here answers to it")
         if plugin.get("enableHierarchy") and name == "drf":
-            text = "plugin drf with enableHierarchy: give the tree by the Queues' spec.parent"
+            text = (
+                "plugin drf with enableHierarchy: the hierarchy annotations of Queues make a tree here too, "
+                "which is compared level by level with queue_manager's queueing=drf only"
+            )
             yield Finding(Level.DIFFERS, subject, text)
 
 

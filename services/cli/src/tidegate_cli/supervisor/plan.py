@@ -95,14 +95,9 @@ def service_program(name: str, settings: UpSettings, nats_port: int, token: str,
 def _own_flags(name: str, settings: UpSettings) -> dict[str, str]:
     if name == "cluster_gateway" and settings.kubeconfig is not None:
         return {"driver": "kubernetes", "kubeconfig": str(settings.kubeconfig), "kube-context": settings.context}
-    if name == "admission" and settings.webhook_url:
-        return {
-            "kubeconfig": str(settings.kubeconfig),
-            "kube-context": settings.context,
-            "webhook-url": settings.webhook_url,
-            "webhook-host": "0.0.0.0",
-            "webhook-port": str(urlsplit(settings.webhook_url).port or 443),
-        }
+    if name == "admission" and settings.kubeconfig is not None:
+        cluster = {"kubeconfig": str(settings.kubeconfig), "kube-context": settings.context, "access": "users,cluster"}
+        return {**cluster, **(_webhook_flags(settings.webhook_url) if settings.webhook_url else {})}
     if name == "gang_scheduler":
         names = settings.scheduler_names or ("" if settings.local else "tidegate")
         # Where this machine is the only node nothing is gained by waiting until it is less busy with other things.
@@ -119,3 +114,7 @@ def _own_flags(name: str, settings: UpSettings) -> dict[str, str]:
         declared = {"inventory": str(settings.inventory)} if settings.inventory else {}
         return {"drain-on-stop": "true", **declared}
     return {}
+
+
+def _webhook_flags(url: str) -> dict[str, str]:
+    return {"webhook-url": url, "webhook-host": "0.0.0.0", "webhook-port": str(urlsplit(url).port or 443)}

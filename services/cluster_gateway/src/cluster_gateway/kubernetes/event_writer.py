@@ -8,10 +8,10 @@ import asyncio
 import hashlib
 import logging
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from apiserver.api import MERGE_PATCH, Api, ApiRequest, Unreachable
-from kube import Decision, Key, Manifest, rfc3339
+from kube import Decision, Key, Manifest, Outcome, rfc3339
 from kube.kinds import api_version_of
 
 log = logging.getLogger(__name__)
@@ -38,6 +38,8 @@ WARNINGS = (
     "Preempted",
     "Reclaimed",
 )
+FAILED = "CarryingOutFailed"
+MOST_REASONS = 3
 CONFLICT = 409
 _Event = tuple[Key, str, str, str]
 """The object, its uid, the reason and who decided: what one Event is about."""
@@ -76,10 +78,13 @@ class EventWriter:
     _told: dict[_Event, _Told] = field(default_factory=dict)
     _wake: asyncio.Event = field(default_factory=asyncio.Event)
 
-    def tell(self, service: str, decision: Decision, now: int) -> None:
-        """Tell what was decided, at ``now`` (ms), if it is worth telling."""
+    def tell(self, service: str, decision: Decision, outcome: Outcome, now: int) -> None:
+        """Tell what was decided and done, or was begun and could not be done, at ``now`` (ms), if it is worth telling."""
         if not decision.reason or not decision.message or decision.name.endswith(SILENT):
             return
+        if not outcome.applied:
+            decision = _not_done(decision, outcome)
+            log.warning("decision_not_done", extra={"decision": outcome.decision_id, "detail": decision.message})
         event = (decision.subject, decision.subject_uid, decision.reason, service)
         told = self._told.get(event)
         if told is not None and told.message == decision.message:
@@ -123,6 +128,17 @@ class EventWriter:
 def _name(event: _Event) -> str:
     content = "/".join(map(str, event)).encode()
     return f"{event[0].name}.{hashlib.sha1(content, usedforsecurity=False).hexdigest()[:16]}"
+
+
+def _not_done(decision: Decision, outcome: Outcome) -> Decision:
+    """What is told of a decision that was begun and failed: how much of it, and the first of the reasons."""
+    failed, what = len(outcome.reasons), decision.name
+    parts = "1 part" if failed == 1 else f"{failed} parts"
+    reasons = "; ".join(
+        f"{key or 'all of it'} {reason}" for key, reason in sorted(outcome.reasons.items())[:MOST_REASONS]
+    )
+    message = f"{what}: {parts} of {len(decision.mutations)} could not be done: {reasons}"
+    return replace(decision, name=FAILED, reason=FAILED, message=message)
 
 
 def _manifest(waiting: _Waiting, told: _Told | None, name: str, reporter: str) -> Manifest:

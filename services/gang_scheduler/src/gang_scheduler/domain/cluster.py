@@ -91,6 +91,8 @@ class Cluster(NodeBooks):
             for record in self.placed():
                 if record.charged is not None:
                     ledger.charge(record.charged, record.shape.requests, 1)
+        if self.queue_nodes.hear():
+            self.regroup()
 
     def _fold_pod_group(self, event: Event) -> None:
         key = event.key

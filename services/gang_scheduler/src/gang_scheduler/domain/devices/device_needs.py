@@ -24,6 +24,7 @@ from gang_scheduler.domain.devices.cpu_binding import RESOURCE_SPEC, USUAL, Bind
 from gang_scheduler.domain.devices.mig_cards import SliceNeed, slice_needs
 from gang_scheduler.domain.devices.nics import JOINT, Joint, NicNeed, joint_of, nic_need
 from gang_scheduler.domain.nodes.load_estimate import FACTORS, USUAL_LOAD, LoadTraits, own_factors
+from gang_scheduler.domain.nodes.node_rules import Demands
 from resources import Amounts, QuantityError, parse_amounts
 
 QOS, PRIORITY_CLASS = "koordinator.sh/qosClass", "koordinator.sh/priority-class"
@@ -73,6 +74,9 @@ class Traits(NamedTuple):
 
     wish: CardWish | None = None
     """Which cards it wants."""
+
+    demands: Demands | None = None
+    """What its queue demands of its node."""
 
 
 PLAIN = Traits()
