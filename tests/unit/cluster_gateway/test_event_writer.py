@@ -33,10 +33,10 @@ class Server:
 
 @pytest.fixture
 def desk() -> Iterator[SimpleNamespace]:
-    loop, server, desk = VirtualLoop(), Server(), SimpleNamespace(busy=False)
+    loop, server, desk = VirtualLoop(), Server(), SimpleNamespace(busy=False, gone=())
     asyncio.set_event_loop(loop)
     desk.loop, desk.server = loop, server
-    desk.writer = EventWriter(server, "here", lambda: desk.busy)
+    desk.writer = EventWriter(server, "here", lambda: desk.busy, lambda key: key.name not in desk.gone)
     task = loop.create_task(desk.writer.run())
     loop.settle()
     yield desk
@@ -82,6 +82,14 @@ def test_when_too_many_wait_the_oldest_is_dropped(desk: Any, monkeypatch: pytest
         tell(desk, placed(name))
     desk.loop.settle()
     assert sorted(one["involvedObject"]["name"] for one in desk.server.events.values()) == ["b", "c"]
+
+
+def test_of_what_is_gone_by_then_only_warnings_are_told(desk: Any) -> None:
+    desk.gone = ("g",)
+    tell(desk, placed("g"))
+    tell(desk, Decision("GangPreempted", Key("Pod", "team", "g"), "u", "Preempted", "by h"))
+    desk.loop.settle()
+    assert [one["reason"] for one in desk.server.events.values()] == ["Preempted"]
 
 
 def test_statuses_brought_up_to_date_are_not_worth_an_event(desk: Any) -> None:

@@ -63,17 +63,25 @@ class _Waiting:
     at: str
 
     @property
+    def is_warning(self) -> bool:
+        return self.decision.name.endswith(WARNINGS)
+
+    @property
     def namespace(self) -> str:
         return self.decision.subject.namespace or "default"
 
 
 @dataclass(slots=True)
 class EventWriter:
-    """Writes Events in the background; ``busy`` says whether the API server has more important things to do for us."""
+    """Writes Events in the background; ``busy`` says whether the API server has more important things to do for us.
+
+    What came of an object that is not ``there`` any more when its turn comes is told only where it is a warning.
+    """
 
     api: Api
     reporter: str
     busy: Callable[[], bool]
+    there: Callable[[Key], bool]
     _waiting: dict[_Event, _Waiting] = field(default_factory=dict)
     _told: dict[_Event, _Told] = field(default_factory=dict)
     _wake: asyncio.Event = field(default_factory=asyncio.Event)
@@ -109,6 +117,8 @@ class EventWriter:
                     await asyncio.sleep(GIVING_WAY_SECONDS)
                 event = next(iter(self._waiting))
                 waiting, told = self._waiting.pop(event), self._told.get(event)
+                if not waiting.is_warning and not self.there(event[0]):
+                    continue
                 try:
                     await self._write(_manifest(waiting, told, _name(event), self.reporter))
                 except Unreachable as error:
@@ -154,7 +164,7 @@ def _manifest(waiting: _Waiting, told: _Told | None, name: str, reporter: str) -
             "namespace": subject.namespace,
             "uid": decision.subject_uid,
         },
-        "type": "Warning" if decision.name.endswith(WARNINGS) else "Normal",
+        "type": "Warning" if waiting.is_warning else "Normal",
         "reason": decision.reason,
         "message": decision.message[:LONGEST_MESSAGE],
         "count": told.count if told is not None else 1,
