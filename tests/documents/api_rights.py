@@ -53,12 +53,15 @@ OWNERS = (*JOBS, *FLOWS)
 """Of what is made, these are the owners: where the cluster guards owners, `update` of their finalizers is asked for."""
 
 SECRETS = ("create", "get", *READ)
-USERS = (
-    *DEFINED,
-    *("Pod", "ConfigMap", "Service", "PersistentVolumeClaim", "Job.batch", "CronJob.batch"),
-    *("Deployment.apps", "StatefulSet.apps", "DaemonSet.apps"),
+ACTING: tuple[tuple[str, str], ...] = (
+    *(("", name) for name in ("users", "groups", "serviceaccounts")),
+    ("authentication.k8s.io", "uids"),
+    *(
+        ("authentication.k8s.io", f"userextras/authentication.kubernetes.io/{name}")
+        for name in ("credential-id", "node-name", "node-uid", "pod-name", "pod-uid")
+    ),
 )
-"""What users write through our own API. Secrets, roles, nodes and namespaces are for kubectl."""
+"""What is asked about when a user's write is carried to the API server in the user's name."""
 
 
 def gateway_rules() -> dict[str, dict[str, list[Rule]]]:
@@ -74,11 +77,10 @@ def gateway_rules() -> dict[str, dict[str, list[Rule]]]:
         rights[_place(kind, "/finalizers")].add("update")
     rights["", "pods/binding"].add("create")
     rights["", "pods/eviction"].add("create")
-    users = {_place(kind): {"create", "update", "delete"} for kind in USERS}
     return {
         "always": {"cluster": list(_gathered(rights.items()))},
         "secrets": {"cluster": list(_gathered([(("", "secrets"), set(SECRETS))]))},
-        "writesForUsers": {"cluster": list(_gathered(users.items()))},
+        "writesForUsers": {"cluster": list(_gathered((place, {"impersonate"}) for place in ACTING))},
     }
 
 
