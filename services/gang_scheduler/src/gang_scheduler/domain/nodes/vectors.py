@@ -1,5 +1,6 @@
 """Types of the vectors over nodes, and the log that says which of their places changed."""
 
+from array import array
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
@@ -28,7 +29,7 @@ def parts(size: int) -> Iterator[slice]:
 class ChangeLog:
     """Slots in the order in which they changed, so that each cached vector catches up on its own."""
 
-    _slots: list[int] = field(default_factory=list)
+    _slots: "array[int]" = field(default_factory=lambda: array("q"))
     _start: int = 0
     limit: int = 65_536
 
@@ -50,7 +51,13 @@ class ChangeLog:
             return None
         return list(set(self._slots[position - self._start :]))
 
+    def entries(self, position: int) -> Ints | None:
+        """All that was logged from ``position`` on, as often as it was; None when the log has forgotten some."""
+        if position < self._start:
+            return None
+        return np.frombuffer(self._slots[position - self._start :], np.int64)
+
     def forget(self) -> None:
         """Everything may have changed: every reader starts from the whole vector."""
         self._start = self.end + 1
-        self._slots.clear()
+        del self._slots[:]

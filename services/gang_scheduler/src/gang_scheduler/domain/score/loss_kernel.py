@@ -1,4 +1,4 @@
-"""``Prices.scores`` compiled, for one node: the same to the last bit. Only ``shape_kernel`` imports it, when it is needed."""
+"""``Prices.worth`` compiled, for one node: the same to the last bit. Only other kernels import it, when they are needed."""
 
 import numpy as np
 
@@ -33,14 +33,10 @@ def mixed_of(served: float, cpu: float, memory: float, beside_cpu: float, beside
 
 
 @jit()
-def score(
+def worth(
     free: Ints,
     cpu: int,
     memory: int,
-    cards: int,
-    percent: int,
-    ask_cpu: int,
-    ask_memory: int,
     price: Floats,
     by_cpu: Floats,
     by_memory: Floats,
@@ -50,11 +46,8 @@ def score(
     beside: Floats,
     mix: float,
     parts: Floats,
-) -> int:
-    """The score of a node of which ``free`` percent of each card, ``cpu`` and ``memory`` are left.
-
-    ``free`` and ``parts`` are scrap after.
-    """
+) -> float:
+    """What a node is worth of which ``free`` percent of each card, ``cpu`` and ``memory`` are left; ``parts`` is scrap."""
     # Rows are added by their index: to make views of them would take longer than all the rest.
     whole = 0
     for card in range(len(free)):
@@ -68,8 +61,13 @@ def score(
             serves += served[has]
             for kind in range(len(parts)):
                 parts[kind] += parts_of[has, kind]
-    before = price_of_copies(price, by_cpu, by_memory, by_cards, float(cpu), float(memory), parts) / PRICE
-    before += mix * mixed_of(serves, float(cpu), float(memory), beside[0], beside[1])
+    found = price_of_copies(price, by_cpu, by_memory, by_cards, float(cpu), float(memory), parts) / PRICE
+    return found + mix * mixed_of(serves, float(cpu), float(memory), beside[0], beside[1])
+
+
+@jit()
+def take(free: Ints, cards: int, percent: int) -> None:
+    """Give a pod its cards: the fullest that have what it asks of each."""
     for _ in range(cards):
         best, has = -1, 101
         for card in range(len(free)):
@@ -77,13 +75,13 @@ def score(
                 best, has = card, free[card]
         if best < 0:
             break
-        free[best] = -1
-        rest = has - percent
-        serves -= served[has] - served[rest]
-        for kind in range(len(parts)):
-            parts[kind] += parts_of[rest, kind] - parts_of[has, kind]
-    cpu, memory = max(cpu - ask_cpu, 0), max(memory - ask_memory, 0)
-    after = price_of_copies(price, by_cpu, by_memory, by_cards, float(cpu), float(memory), parts) / PRICE
-    after += mix * mixed_of(serves, float(cpu), float(memory), beside[0], beside[1])
-    loss = max(before - after, -HALF / 2)
-    return int(np.rint(BEST * HALF / (HALF + loss)))
+        free[best] = percent - has - 1  # Not to be taken again.
+    for card in range(len(free)):
+        if free[card] < 0:
+            free[card] = -1 - free[card]
+
+
+@jit()
+def score(before: float, after: float) -> int:
+    """The score of a node whose worth falls so far."""
+    return int(np.rint(BEST * HALF / (HALF + max(before - after, -HALF / 2))))
