@@ -71,12 +71,13 @@ class CardRoom:
         for index in indexes:
             at = self._card_at.get(index)
             if at is not None:
+                card = self.cards[at]
                 self.moved.add(at)
-                self.whole -= self._untouched(at)
+                self.whole -= self.core[at] == 100 and self.memory[at] == card.memory
                 self.core[at] += sign * need.core
-                self.memory[at] += sign * memory_of(self.cards[at], need)
+                self.memory[at] += sign * memory_of(card, need)
                 self.slots[at] += sign if need.virtual else 0
-                self.whole += self._untouched(at)
+                self.whole += self.core[at] == 100 and self.memory[at] == card.memory
 
     def choose_cards(self, need: CardNeed | None, among: Iterable[int], forced: bool) -> tuple[int, ...] | None:
         """The indexes of the cards for a pod; None when they are too few."""

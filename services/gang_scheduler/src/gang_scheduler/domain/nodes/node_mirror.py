@@ -12,38 +12,22 @@ PER_CARD = 4
 
 
 @dataclass(slots=True)
-class Follower:
-    """Reads the logs of a table, to tell which nodes changed since it looked last."""
-
-    table: NodeTable
-    _room_seen: int = -1
-    _rules_seen: int = -1
-
-    def changed(self) -> Ints | None:
-        """The nodes that changed, some maybe twice; None when all may have."""
-        room, rules = self.table.room, self.table.rules
-        found = room.entries(self._room_seen)
-        if self._rules_seen != rules.end:
-            others = rules.entries(self._rules_seen)
-            found = None if found is None or others is None else np.concatenate([found, others])
-        self._room_seen, self._rules_seen = room.end, rules.end
-        return found
-
-
-@dataclass(slots=True)
 class NodeMirror:
     """Of each node (row): what is left of every resource, how many cards are whole, and PER_CARD of each card."""
 
     table: NodeTable
     rows: Ints = field(default_factory=lambda: np.zeros((0, 0), np.int64))
-    _follower: Follower = field(init=False)
-
-    def __post_init__(self) -> None:
-        self._follower = Follower(self.table)
+    seen: tuple[int, int] = (-1, -1)
+    """Until where it follows the logs of the table."""
 
     def stale(self) -> Ints:
-        """The nodes whose rows are to be written anew."""
-        table, changed = self.table, self._follower.changed()
+        """The nodes that changed since this was asked last, some maybe twice: their rows are to be written anew."""
+        table, (room, rules) = self.table, self.seen
+        changed = table.room.entries(room)
+        if rules != table.rules.end:
+            others = table.rules.entries(rules)
+            changed = None if changed is None or others is None else np.concatenate([changed, others])
+        self.seen = table.room.end, table.rules.end
         wanted = table.size, len(table.used) + 1 + PER_CARD * len(table.devices.have.memory)
         if changed is None or self.rows.shape != wanted:
             self.rows, changed = np.zeros(wanted, np.int64), np.arange(table.size)

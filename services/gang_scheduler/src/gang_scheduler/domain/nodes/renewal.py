@@ -82,7 +82,9 @@ class Renewal:
         """
         appraisal.catch_up()
         table, mirror, states = self.table, appraisal.mirror, appraisal.states
-        unmirrored, unnumbered = mirror.stale(), states.stale()
+        before = mirror.seen
+        unmirrored = mirror.stale()
+        unnumbered = states.stale(unmirrored, before, mirror.seen)
         if self._words is not states.words:
             self._words, self._scores = states.words, np.full(len(states.worth), -1, np.int32)
         have, free, prices, measures = (
@@ -95,7 +97,8 @@ class Renewal:
             slots, everywhere, *view, self._scores, *self.fixed, appraisal.ask(self.shape),
             unmirrored, mirror.rows, table.allocatable, table.used,
             have.memory, free.core, free.memory, free.slots, free.whole,
-            unnumbered, states.of, states.words, states.worth, states.places, states.count, appraisal.classes,
+            unnumbered, states.of, states.words, states.parts, states.serves, states.worth, states.places, states.count,
+            appraisal.classes,
             prices.per_copy, measures.cpu, measures.memory, measures.cards, measures.parts,
             prices.served, prices.beside, prices.basis.mixed, rank_bits,
         )  # fmt: skip

@@ -29,7 +29,7 @@ def copies_of_card(need: Ints, has: int, core: int, memory: int, virtual: int) -
     return max(fits, 0)
 
 
-@jit()
+@jit(inline="always")
 def copies_of_cards(rows: Ints, slot: int, first: int, count: int, need: Ints, parts: Ints) -> int:
     """``Devices.copies`` of pods that ask for nothing but cards. ``need`` is core, memory, ratio, virtual; ``parts`` is scrap."""
     total = fits = 0
@@ -67,7 +67,7 @@ def fullness(slot: int, rows: Ints, needs: Ints, weights: Ints, weight: int, all
     return int(np.rint(min(max(share / weight, 0.0), 1.0) * FULL))
 
 
-@jit()
+@jit(inline="always")
 def copies_on(
     nodes: Ints, slot: int, first: int, rows: Ints, needs: Ints, count: int, whole: bool, need: Ints, scrap: Ints
 ) -> int:
@@ -140,6 +140,8 @@ def renew(
     unnumbered: Ints,
     of: Ints,
     words: Ints,
+    parts: Floats,
+    serves: Floats,
     worth: Floats,
     places: Ints,
     known: Ints,
@@ -158,12 +160,16 @@ def renew(
 
     Before, the rows and states of nodes of which these are not known any more. Returns how many more copies there are.
     """
-    free, scrap, parts = np.empty(len(core), np.int64), np.empty(len(core), np.int64), np.empty(len(by_cpu), np.float64)
+    free, scrap, rest = (
+        np.empty(len(core), np.int64),
+        np.empty(len(core), np.int64),
+        np.empty((1, len(by_cpu)), np.float64),
+    )
     first = len(used) + 1
     mirror(unmirrored, nodes, allocatable, used, have, core, memory, virtual, whole)
     _number(
-        unnumbered, nodes, plain, first, of, words, worth, places, known, classes,
-        price, by_cpu, by_memory, by_cards, parts_of, served, beside, mix, free, parts,
+        unnumbered, nodes, plain, first, of, words, parts, serves, worth, places, known, classes,
+        price, by_cpu, by_memory, by_cards, parts_of, served, beside, mix, free,
     )  # fmt: skip
     more, done = 0, np.zeros(len(mask), np.bool_)
     for at in range(len(slots) + (len(mask) if everywhere else 0)):
@@ -184,8 +190,9 @@ def renew(
         state = of[slot]
         if scores[state] < 0:
             scores[state] = _score_of(
-                state, ask, words, worth, price, by_cpu, by_memory, by_cards, parts_of, served, beside, mix, free, parts
-            )
+                state, ask, words, parts, serves, worth,
+                price, by_cpu, by_memory, by_cards, parts_of, served, beside, mix, free, rest,
+            )  # fmt: skip
         keys[slot] = (np.int64(scores[state]) << rank_bits) + base[slot]
     return more
 
@@ -197,7 +204,7 @@ def ready() -> Kernel:
     renew(
         numbers, False, *view, np.zeros(0, np.int32), numbers, numbers, numbers, 1, 0, False, numbers, numbers, numbers,
         numbers, table, table, table, table, table, table, table, numbers,
-        numbers, numbers, table, reals, np.zeros(2, np.int64), np.zeros(1, np.int64), numbers,
+        numbers, numbers, table, matrix, reals, reals, np.zeros(2, np.int64), np.zeros(1, np.int64), numbers,
         matrix, reals, reals, reals, matrix, matrix, matrix, 1.0, 20,
     )  # fmt: skip
     return renew

@@ -29,21 +29,21 @@ def parts(size: int) -> Iterator[slice]:
 class ChangeLog:
     """Slots in the order in which they changed, so that each cached vector catches up on its own."""
 
+    end: int = 0
+    """The position behind the newest change."""
+
+    limit: int = 65_536
     _slots: "array[int]" = field(default_factory=lambda: array("q"))
     _start: int = 0
-    limit: int = 65_536
-
-    @property
-    def end(self) -> int:
-        """The position behind the newest change."""
-        return self._start + len(self._slots)
 
     def add(self, slot: int) -> None:
+        """``slot`` changed."""
         if len(self._slots) >= self.limit:
             half = self.limit // 2
             del self._slots[:half]
             self._start += half
         self._slots.append(slot)
+        self.end += 1
 
     def since(self, position: int) -> list[int] | None:
         """The distinct slots that changed from ``position`` on, in no order; None when the log has forgotten some."""
@@ -59,5 +59,5 @@ class ChangeLog:
 
     def forget(self) -> None:
         """Everything may have changed: every reader starts from the whole vector."""
-        self._start = self.end + 1
+        self._start = self.end = self.end + 1
         del self._slots[:]

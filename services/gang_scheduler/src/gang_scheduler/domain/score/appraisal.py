@@ -30,7 +30,7 @@ class Appraisal:
     _rules_seen: int = -1
 
     def __post_init__(self) -> None:
-        self.states, self.mirror = NodeStates(self.table), NodeMirror(self.table)
+        self.states, self.mirror = NodeStates(self.table, len(self.prices.measures.cpu)), NodeMirror(self.table)
 
     @property
     def basis(self) -> Basis:

@@ -4,7 +4,6 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from gang_scheduler.domain.nodes.node_mirror import Follower
 from gang_scheduler.domain.nodes.node_table import NodeTable
 from gang_scheduler.domain.nodes.vectors import Ints
 from gang_scheduler.domain.score.mixture import Floats
@@ -24,11 +23,18 @@ class NodeStates:
     """States at the prices of one look, numbered from 1 in the order in which they came up. Compiled code fills it in."""
 
     table: NodeTable
+    kinds: int
     of: Ints = field(default_factory=lambda: np.zeros(0, np.int64))
     """The state of each node, by slot."""
 
     words: Ints = field(default_factory=lambda: np.zeros((0, 0), np.int64))
     """State by word; another matrix when states were numbered anew."""
+
+    parts: Floats = field(init=False)
+    """How many parts of each kind the cards hold (state by kind)."""
+
+    serves: Floats = field(init=False)
+    """The cards' worth that the cards serve."""
 
     worth: Floats = field(init=False)
     places: Ints = field(init=False)
@@ -37,26 +43,22 @@ class NodeStates:
     count: Ints = field(init=False)
     """One number."""
 
-    _follower: Follower = field(init=False)
+    _seen: tuple[int, int] = (-1, -1)
+    """Until where the states of nodes are known."""
 
-    def __post_init__(self) -> None:
-        self._follower = Follower(self.table)
-
-    def stale(self) -> Ints:
-        """The nodes whose states may be others: whoever asks finds them, maybe among new states."""
-        table, changed = self.table, self._follower.changed()
-        width = CARDS + -(-len(table.devices.have.memory) // PER_WORD)
-        if (
-            changed is None
-            or (len(self.of), self.words.shape[1]) != (table.size, width)
-            or int(self.count[0]) + len(changed) >= len(self.worth) - 1
-        ):
-            self._begin(width)
-            return np.arange(table.size)
-        return changed
+    def stale(self, changed: Ints, before: tuple[int, int], now: tuple[int, int]) -> Ints:
+        """The nodes whose states are to be found, maybe among new ones: those that ``changed``, if all was known ``before``."""
+        known, self._seen = self._seen == before, now
+        width = CARDS + -(-len(self.table.devices.have.memory) // PER_WORD)
+        fits = (len(self.of), self.words.shape[1]) == (self.table.size, width)
+        if known and fits and int(self.count[0]) + len(changed) < len(self.worth) - 1:
+            return changed
+        self._begin(width)
+        return np.arange(self.table.size)
 
     def _begin(self, width: int) -> None:
         most = self.table.size + SPARE
         self.of = np.zeros(self.table.size, np.int64)
-        self.words, self.worth = np.zeros((most, width), np.int64), np.zeros(most)
+        self.words, self.parts = np.zeros((most, width), np.int64), np.zeros((most, self.kinds))
+        self.serves, self.worth = np.zeros(most), np.zeros(most)
         self.places, self.count = np.zeros(2 << most.bit_length(), np.int64), np.zeros(1, np.int64)

@@ -7,12 +7,12 @@ from gang_scheduler.domain.score import loss_kernel
 from gang_scheduler.domain.score.mixture import Floats
 from gang_scheduler.domain.score.node_states import CARDS, PER_WORD
 
-_worth, _take, _score = loss_kernel.worth, loss_kernel.take, loss_kernel.score
+_fill, _worth, _fullest, _score = loss_kernel.fill, loss_kernel.worth, loss_kernel.fullest, loss_kernel.score
 _PRIME = -7046029254386353131
 """Near 2 ** 64 through the golden ratio, as a signed number of 64 bits."""
 
 
-@jit()
+@jit(inline="always")
 def find(words: Ints, new: int, places: Ints) -> int:
     """Where among ``places`` the state ``new`` is, or would be: at one that is 0."""
     hashed = 0
@@ -33,7 +33,7 @@ def find(words: Ints, new: int, places: Ints) -> int:
     return place
 
 
-@jit()
+@jit(inline="always")
 def write(words: Ints, new: int, of: int, rows: Ints, slot: int, plain: Ints, first: int, cards: int) -> None:
     """Note the state of a node as ``new``; the cards of ``rows`` begin at ``first``."""
     words[new, 0], words[new, 1], words[new, 2] = of, max(rows[slot, plain[0]], 0), max(rows[slot, plain[1]], 0)
@@ -45,7 +45,7 @@ def write(words: Ints, new: int, of: int, rows: Ints, slot: int, plain: Ints, fi
         words[new, at] = words[new, at] << 7 | free
 
 
-@jit()
+@jit(inline="always")
 def read_cards(words: Ints, state: int, free: Ints) -> None:
     """What ``write`` noted of the cards."""
     for at in range(CARDS, words.shape[1]):
@@ -63,6 +63,8 @@ def number(
     first: int,
     of: Ints,
     words: Ints,
+    parts: Floats,
+    serves: Floats,
     worth: Floats,
     places: Ints,
     count: Ints,
@@ -76,9 +78,8 @@ def number(
     beside: Floats,
     mix: float,
     free: Ints,
-    parts: Floats,
 ) -> None:
-    """Find the states of nodes that changed, except those without cards; ``free`` and ``parts`` are scrap."""
+    """Find the states of nodes that changed, except those without cards; ``free`` is scrap."""
     for slot in slots:
         if rows[slot, first] <= 0:
             continue
@@ -88,18 +89,21 @@ def number(
         if places[place] == 0:
             places[place] = count[0] = new
             read_cards(words, new, free)
+            serves[new] = _fill(free, at, parts_of, served, new, parts)
             worth[new] = _worth(
-                free, words[new, 1], words[new, 2], price[at], by_cpu, by_memory, by_cards, parts_of, served[at],
-                beside[at], mix, parts,
+                at, serves[new], words[new, 1], words[new, 2], price, by_cpu, by_memory, by_cards, parts_of, beside, mix,
+                new, parts, 0, 0, 0,
             )  # fmt: skip
         of[slot] = places[place]
 
 
-@jit()
+@jit(inline="always")
 def score_of(
     state: int,
     ask: Ints,
     words: Ints,
+    parts: Floats,
+    serves: Floats,
     worth: Floats,
     price: Floats,
     by_cpu: Floats,
@@ -110,14 +114,28 @@ def score_of(
     beside: Floats,
     mix: float,
     free: Ints,
-    parts: Floats,
+    left: Floats,
 ) -> int:
-    """The score of nodes in a state for a pod that asks for ``ask``."""
-    at = words[state, 0]
+    """The score of nodes in a state for a pod that asks for ``ask``; ``free`` and ``left`` are scrap."""
+    at, still, cards, has = words[state, 0], serves[state], 0, 0
+    row, source = state, parts
     read_cards(words, state, free)
-    _take(free, ask[0], ask[1])
+    for _ in range(ask[0]):
+        card = _fullest(free, ask[1])
+        if card < 0:
+            break
+        if cards and free[card] != has:
+            # Cards that are not alike: what the ones before leave is written down.
+            for kind in range(left.shape[1]):
+                left[0, kind] = source[row, kind] + cards * (parts_of[has - ask[1], kind] - parts_of[has, kind])
+            row, source, cards = 0, left, 0
+        has = free[card]
+        still -= served[at, has] - served[at, has - ask[1]]
+        free[card] = -1
+        cards += 1
+    cpu, memory = max(words[state, 1] - ask[2], 0), max(words[state, 2] - ask[3], 0)
     after = _worth(
-        free, max(words[state, 1] - ask[2], 0), max(words[state, 2] - ask[3], 0), price[at], by_cpu, by_memory,
-        by_cards, parts_of, served[at], beside[at], mix, parts,
+        at, still, cpu, memory, price, by_cpu, by_memory, by_cards, parts_of, beside, mix,
+        row, source, cards, has, has - ask[1] if cards else 0,
     )  # fmt: skip
     return _score(worth[state], after)
