@@ -53,6 +53,36 @@ def node(tmp_path_factory: pytest.TempPathFactory) -> "Iterator[RealNode]":
         pytest.skip(str(error))
 
 
+@pytest.fixture(scope="module")
+def bare_plane(tmp_path_factory: pytest.TempPathFactory) -> "Iterator[ControlPlane]":
+    """A control plane with three nodes, as it is before anything is installed."""
+    from control_plane import control_plane, node
+    from lab_programs import NoLab
+
+    try:
+        with control_plane(tmp_path_factory.mktemp("plane")) as made:
+            for number in range(3):
+                made.request("POST", "/api/v1/nodes", node(f"n{number}", gpus=8))
+            yield made
+    except NoLab as error:
+        pytest.skip(str(error))
+
+
+@pytest.fixture(scope="module")
+def empty_plane(tmp_path_factory: pytest.TempPathFactory) -> "Iterator[ControlPlane]":
+    """A control plane with our definitions, without nodes and without anybody who plays them."""
+    from cluster_tools import install
+    from control_plane import control_plane
+    from lab_programs import NoLab
+
+    try:
+        with control_plane(tmp_path_factory.mktemp("plane"), kwok=False, controllers=True) as made:
+            install(made, nodes=0)
+            yield made
+    except NoLab as error:
+        pytest.skip(str(error))
+
+
 @pytest.fixture
 def system(plane: "ControlPlane", tmp_path: Path) -> Iterator[Path]:
     """All services of Tidegate as processes, driving the cluster; the data folder."""

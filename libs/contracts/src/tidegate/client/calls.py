@@ -62,6 +62,17 @@ def apply(
     return results
 
 
+def patch(kind: str, name: str, change: requests.Patch, namespace: str = "", *, dry_run: bool = False) -> Call[Applied]:
+    """Change fields of an object by a merge patch (a mapping) or a JSON patch (a list of operations).
+
+    It is done to the object as it is when it is written, so that nothing that others change meanwhile is lost.
+    """
+    request = requests.patch_request(kind, name, namespace, change, dry_run)
+    answer: api_pb2.PatchResponse = yield Question("Patch", request, repeatable=dry_run)
+    (result,) = answers.applied([answer.result], answer.revision)
+    return result
+
+
 def delete(keys: Iterable[Key], *, grace_seconds: int | None = None, dry_run: bool = False) -> Call[list[Applied]]:
     """Delete objects, each in the time that it asks for or within ``grace_seconds``."""
     request = requests.delete_request(keys, grace_seconds, dry_run)
