@@ -33,6 +33,12 @@ class Found:
     start_seconds: dict[int, float] = field(default_factory=dict)
     """How long Tidegate's start took, by the number of nodes."""
 
+    def add(self, one: Burst) -> None:
+        """Keep what a burst came to, and say it."""
+        self.bursts.append(one)
+        cpu_seconds = {name: round(seconds, 1) for name, seconds in one.usage.cpu_seconds.items()}
+        tell(f"  {one.pods_per_second:.0f} pods/s, first after {one.first_seconds:.2f} s, CPU seconds {cpu_seconds}")
+
 
 def tell(text: str) -> None:
     """Say on standard error what is going on."""
@@ -43,7 +49,7 @@ async def of_kube_scheduler(cluster: Cluster, options: argparse.Namespace, nodes
     for gang, pods in ((1, options.pods), (GANG, options.gang_pods)):
         contender = KubeScheduler(cluster.plane, gangs=gang > 1)
         tell(f"kube-scheduler, {nodes} nodes, {pods} pods in gangs of {gang}")
-        found.bursts.append(await burst(cluster, contender, nodes=nodes, pods=pods, gang=gang))
+        found.add(await burst(cluster, contender, nodes=nodes, pods=pods, gang=gang))
         if gang > 1 and nodes == min(options.nodes):
             tell("  single gangs")
             found.latencies[contender.title] = await latencies(cluster, contender, GANG, options.rounds)
@@ -57,7 +63,7 @@ async def of_tidegate(cluster: Cluster, options: argparse.Namespace, nodes: int,
         for gang, pods in ((1, options.pods), (GANG, options.pods)):
             tell(f"Tidegate, {nodes} nodes, {pods} pods in gangs of {gang}")
             await contender.hold()
-            found.bursts.append(await burst(cluster, contender, nodes=nodes, pods=pods, gang=gang))
+            found.add(await burst(cluster, contender, nodes=nodes, pods=pods, gang=gang))
             await cluster.clear(contender.groups)
             await contender.knows(0)
         if nodes == min(options.nodes):

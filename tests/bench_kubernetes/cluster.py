@@ -1,6 +1,7 @@
 """A cluster for a benchmark: a real API server with nodes that only exist, and the pods that are to be bound."""
 
 import asyncio
+import contextlib
 import ssl
 import sys
 from collections.abc import AsyncIterator, Iterable, Sequence
@@ -68,9 +69,10 @@ class Cluster:
         """Delete all pods, and the objects of ``collections``; returns when they are gone."""
         options = {"kind": "DeleteOptions", "apiVersion": "v1", "gracePeriodSeconds": 0}
         for path in (PODS, *collections, "/api/v1/namespaces/default/events"):
-            await self.send("DELETE", path, options)
-        while (await self.send("GET", f"{PODS}?limit=1")).get("items"):
-            await asyncio.sleep(0.1)
+            while (await self.send("GET", f"{path}?limit=1")).get("items"):
+                # The server gives up after a minute, however far it came.
+                with contextlib.suppress(aiohttp.ClientError, RuntimeError):
+                    await self.send("DELETE", path, options)
 
 
 def pod(name: str, scheduler: str, **more: Any) -> Manifest:

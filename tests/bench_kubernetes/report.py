@@ -5,11 +5,10 @@ from collections.abc import Mapping, Sequence
 from rich.console import Console
 from rich.table import Table
 from tests.bench.figures import Figure, at_least, at_most, median, percentile, show
-from tests.bench_kubernetes.burst import Burst
+from tests.bench_kubernetes.burst import PLANE, Burst
 from tests.bench_kubernetes.contenders import KubeScheduler, Tidegate
 
 SINGLES_GOAL, GANGS_GOAL, FIRST_SECONDS, MEMORY_MIB = 2.5, 3.0, 1.0, 1_536.0
-PLANE = ("kube-apiserver", "etcd")
 
 
 def report(
@@ -17,7 +16,7 @@ def report(
 ) -> None:
     """Print the bursts one by one, and what they come to."""
     table = Table(title="Bursts")
-    for name in ("scheduler", "nodes", "pods", "gangs of", "pods/s", "first bound", "memory, most", "CPU s (MiB PSS)"):
+    for name in ("scheduler", "nodes", "pods", "gangs of", "pods/s", "first bound", "RSS at most", "CPU s (MiB PSS)"):
         table.add_column(name, justify="left" if name in ("scheduler", "CPU s (MiB PSS)") else "right")
     for one in bursts:
         used = one.usage

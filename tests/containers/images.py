@@ -3,6 +3,7 @@
 import os
 import shutil
 import subprocess
+import sys
 import tomllib
 from pathlib import Path
 
@@ -40,6 +41,19 @@ def _environment() -> dict[str, str]:
 def has_plugin(name: str) -> bool:
     """Whether the command docker has this plug-in."""
     return subprocess.run(["docker", name, "version"], capture_output=True, check=False).returncode == 0
+
+
+def compose() -> list[str]:
+    """The command of Docker Compose: docker's plug-in, or the program that the Kubernetes lab has built. Raises NoDocker."""
+    if has_plugin("compose"):
+        return ["docker", "compose"]
+    sys.path.append(str(ROOT / "tests" / "kubernetes"))
+    from lab_programs import NoLab, programs
+
+    try:
+        return [str(programs("docker-compose")["docker-compose"])]
+    except NoLab as error:
+        raise NoDocker(f"docker has no plug-in compose, and the lab's program is not there: {error}") from None
 
 
 def exists(image: str) -> bool:

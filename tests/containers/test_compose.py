@@ -25,11 +25,12 @@ UP_SECONDS = 300.0
 
 
 class Composed:
-    """The system of compose.yaml under a name and on ports of its own."""
+    """The system of compose.yaml under a name and on ports of its own. Without a registry there is no Grafana."""
 
-    def __init__(self, name: str) -> None:
-        self._files = ["compose.yaml", "deploy/compose/no-registry.yaml"]
-        api, self.prometheus_port = free_ports(2)
+    def __init__(self, name: str, registry: bool) -> None:
+        files = ["compose.yaml"] if registry else ["compose.yaml", "deploy/compose/no-registry.yaml"]
+        self._command = [*images.compose(), *(word for file in files for word in ("--file", file))]
+        api, self.prometheus_port, grafana = free_ports(3)
         self.server, self.token = f"127.0.0.1:{api}", secrets.token_hex(20)
         self._environment = {
             **os.environ,
@@ -38,12 +39,12 @@ class Composed:
             "TIDEGATE_NATS_TOKEN": secrets.token_hex(20),
             "TIDEGATE_PORT": str(api),
             "PROMETHEUS_PORT": str(self.prometheus_port),
+            "GRAFANA_PORT": str(grafana),
         }
 
     def compose(self, *words: str, seconds: float = 60.0) -> str:
         """What `docker compose` prints."""
-        files = [word for file in self._files for word in ("--file", file)]
-        return _output(["docker", "compose", *files, *words], self._environment, seconds)
+        return _output([*self._command, *words], self._environment, seconds)
 
     def tidegate(self, *words: str, seconds: float = 60.0) -> str:
         """What the command line on this machine prints, asking the system."""
@@ -66,17 +67,16 @@ def _output(command: list[str], environment: dict[str, str], seconds: float) -> 
 
 
 @pytest.fixture(scope="module")
-def composed(built: dict[str, str], tmp_path_factory: pytest.TempPathFactory) -> Iterator[Composed]:
+def composed(built: dict[str, str], base: str) -> Iterator[Composed]:
     """All of it, up and healthy; nothing of it is left."""
     from daemon import NoDocker
 
-    if not images.has_plugin("compose"):
-        pytest.skip("docker has no plug-in compose")
     try:
-        images.from_debian(images.PROMETHEUS, "prometheus", entrypoint="/usr/bin/prometheus")
+        system = Composed(f"tidegate-test-{secrets.token_hex(4)}", registry=base != images.DEBIAN)
+        if base == images.DEBIAN:
+            images.from_debian(images.PROMETHEUS, "prometheus", entrypoint="/usr/bin/prometheus")
     except NoDocker as error:
         pytest.skip(str(error))
-    system = Composed(f"tidegate-test-{secrets.token_hex(4)}")
     try:
         system.compose("up", "--detach", "--wait", "--no-build", seconds=UP_SECONDS)
         yield system

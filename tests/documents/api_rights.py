@@ -32,14 +32,17 @@ WRITES: dict[str, tuple[str, ...]] = {
     "Event": ("create", "patch"),
     f"PodGroup.{VOLCANO}": ("create", "get", "patch", "delete"),
     f"Queue.{VOLCANO}": ("create", "get", "patch"),
-    "Job.batch.volcano.sh": ("create", "get", "patch", "delete"),
+    "Job.batch.volcano.sh": ("create", "get", "delete"),
     "JobSet.jobset.x-k8s.io": ("create", "get", "patch", "delete"),
     f"Workload.{KUEUE}": ("create", "get", "patch", "delete"),
     "Command.bus.volcano.sh": ("get", "delete"),
+    # A volume that is there is kept for a claim; a claim of devices cannot be deleted while it has some.
+    "PersistentVolume": ("get", "patch"),
+    "ResourceClaim.resource.k8s.io": ("get", "patch"),
     "Reservation.scheduling.koordinator.sh": ("get", "delete"),
     "NodeMetric.slo.koordinator.sh": ("create",),
     "Device.scheduling.koordinator.sh": ("create", "patch"),
-    **dict.fromkeys((*TRAINING, "TrainJob.trainer.kubeflow.org"), ("get", "delete")),
+    **dict.fromkeys(TRAINING, ("get", "delete")),
 }
 """What services make, change and delete, and are told of again when an answer was lost."""
 
@@ -53,12 +56,15 @@ OWNERS = (*JOBS, *FLOWS)
 """Of what is made, these are the owners: where the cluster guards owners, `update` of their finalizers is asked for."""
 
 SECRETS = ("create", "get", *READ)
-USERS = (
-    *DEFINED,
-    *("Pod", "ConfigMap", "Service", "PersistentVolumeClaim", "Job.batch", "CronJob.batch"),
-    *("Deployment.apps", "StatefulSet.apps", "DaemonSet.apps"),
+ACTING: tuple[tuple[str, str], ...] = (
+    *(("", name) for name in ("users", "groups", "serviceaccounts")),
+    ("authentication.k8s.io", "uids"),
+    *(
+        ("authentication.k8s.io", f"userextras/authentication.kubernetes.io/{name}")
+        for name in ("credential-id", "node-name", "node-uid", "pod-name", "pod-uid")
+    ),
 )
-"""What users write through our own API. Secrets, roles, nodes and namespaces are for kubectl."""
+"""What is asked about when a user's write is carried to the API server in the user's name."""
 
 
 def gateway_rules() -> dict[str, dict[str, list[Rule]]]:
@@ -70,15 +76,18 @@ def gateway_rules() -> dict[str, dict[str, list[Rule]]]:
         rights[_place(kind)].update(verbs)
     for kind in STATUS:
         rights[_place(kind, "/status")].add("patch")
+        # Where somebody wrote meanwhile, the change is laid over what is there now.
+        rights[_place(kind)].add("get")
     for kind in OWNERS:
         rights[_place(kind, "/finalizers")].add("update")
+    # No subresource: the API server asks about it where devices are allocated (since Kubernetes 1.36).
+    rights["resource.k8s.io", "resourceclaims/binding"].add("patch")
     rights["", "pods/binding"].add("create")
     rights["", "pods/eviction"].add("create")
-    users = {_place(kind): {"create", "update", "delete"} for kind in USERS}
     return {
         "always": {"cluster": list(_gathered(rights.items()))},
         "secrets": {"cluster": list(_gathered([(("", "secrets"), set(SECRETS))]))},
-        "writesForUsers": {"cluster": list(_gathered(users.items()))},
+        "writesForUsers": {"cluster": list(_gathered((place, {"impersonate"}) for place in ACTING))},
     }
 
 

@@ -8,7 +8,6 @@ import yaml
 from api_rights import definition_rules, gateway_rules
 from bus_conduct import of_services
 from chart_values import schemas
-from dashboard import dashboard
 
 MADE = "# Made by `make docs`; do not edit.\n"
 
@@ -23,7 +22,6 @@ def files() -> dict[str, str]:
         "nats/files/permissions.yaml": _yaml(permitted),
         "cluster-gateway/files/rules.yaml": _yaml(gateway_rules()),
         "tidegate/files/rules.yaml": _yaml(definition_rules()),
-        "tidegate/files/dashboard.json": json.dumps(dashboard(), indent=1) + "\n",
         **{f"{chart}/values.schema.json": json.dumps(one, indent=1) + "\n" for chart, one in schemas().items()},
     }
 

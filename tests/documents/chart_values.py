@@ -18,7 +18,18 @@ SERVICES = ("admission", "job_controller", "queue_manager", "gang_scheduler", "n
 SET_BY_CHART = {field.name for field in dataclasses.fields(ServiceSettings)} - {"trace"}
 OWN: dict[str, set[str]] = {
     "admission": {
-        *("kubeconfig", "kube_context", "tls_folder", "inject_ca_from", "unreviewed_users"),
+        *(
+            "access",
+            "api_host",
+            "api_port",
+            "api_names",
+            "admin_token",
+            "kubeconfig",
+            "kube_context",
+            "tls_folder",
+            "inject_ca_from",
+            "unreviewed_users",
+        ),
         *(f"webhook_{name}" for name in ("host", "port", "url", "service", "namespace")),
     },
     "cluster_gateway": {
@@ -92,7 +103,9 @@ COMMON: dict[str, Schema] = {
 }
 SPECIAL: dict[str, dict[str, Schema]] = {
     "admission": {
-        "webhooks": form(enabled=SWITCH, gatewayAccount=TEXT, certManager=form(enabled=SWITCH, issuerRef=ANYTHING))
+        "api": form(names=WORDS),
+        "webhooks": form(enabled=SWITCH, gatewayAccount=TEXT),
+        "certManager": form(enabled=SWITCH, issuerRef=ANYTHING),
     },
     "cluster_gateway": {"writesForUsers": SWITCH, "secrets": SWITCH},
     "node_agent": {"cgroupMount": TEXT, "stateFolder": TEXT},

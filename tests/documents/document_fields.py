@@ -99,6 +99,8 @@ def title(kind: str) -> str:
     """How a section begins: the kind, and who acts on it."""
     info, support = KINDS[kind], BY_KIND.get(kind)
     actors = f", acted on by {', '.join(support.actors)}" if support else ""
-    shape = RULES[kind].shape.known.get("spec", RULES[kind].shape)
-    unknown = "" if isinstance(shape, Fields) and shape.closed else " Fields besides these are kept without a word."
+    top = RULES[kind].shape
+    spec = top.known.get("spec")
+    closed = top.closed or (isinstance(spec, Fields) and spec.closed)
+    unknown = "" if closed else " Fields besides these are kept without a word."
     return f"## {info.kind}\n\n{info.api_version}{actors}.{unknown}\n"

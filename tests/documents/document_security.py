@@ -6,6 +6,7 @@ from typing import Any
 
 import yaml
 from bus_conduct import conducts
+from chart_files import files
 
 CHARTS = Path(__file__).resolve().parents[2] / "deploy" / "helm"
 Rows = Iterator[tuple[str, ...]]
@@ -20,7 +21,8 @@ charts; tests run the services under exactly these rights and compare them with 
   All other pods have none (`automountServiceAccountToken: false`), and their accounts have no rights.
 - Everybody else talks to the message bus alone, each service with a user of its own. Passwords are made at the first install,
   kept in a Secret for each service (`<release>-nats-<service>`), and stay over upgrades. A service reads its own again at each connect.
-- Users and programs talk to `admission`, the API server to its webhooks. NetworkPolicies let nothing else through, where the
+- Users and programs talk to `admission`, over TLS with the token by which the cluster knows them; it asks the cluster who they are and
+  what they may do. The API server talks to its webhooks. NetworkPolicies let nothing else through, where the
   cluster's network enforces them.
 """
 
@@ -28,7 +30,11 @@ RIGHTS = """\
 ## Rights at the API server
 
 Account and role of a service are called as its Deployment. *When* is the value of its chart that the right depends on; with it
-off the rule is not there. Nothing may be done to roles, and nobody may be impersonated.
+off the rule is not there. Nothing may be done to roles.
+
+`writesForUsers` is off: with it `tidegate apply` is carried to the API server in the user's name, which takes the right to act as
+anybody, and so makes the gateway as powerful as an administrator. Reading and asking (`get`, `explain`, `whatif`) need nothing of
+it, and whoever writes with kubectl does so with their own rights.
 
 What `cluster_gateway` reads becomes the facts that all services decide by. Of Secrets only the names of their keys do; without
 `secrets: true` MPIJobs and Volcano's plug-in `ssh` fail, with the reason. `update` of finalizers is asked for by clusters that guard
@@ -92,7 +98,11 @@ def security(table: Any, made: str) -> str:
 
 
 ACCOUNTS = (
-    ("`admission`", "admission", {"webhooks": "`webhooks.enabled`", "ownCertificate": "no cert-manager"}),
+    (
+        "`admission`",
+        "admission",
+        {"api": "always", "webhooks": "`webhooks.enabled`", "ownCertificate": "no cert-manager"},
+    ),
     (
         "`cluster_gateway`",
         "cluster-gateway",
@@ -104,7 +114,8 @@ ACCOUNTS = (
 
 def _rights() -> Rows:
     for account, chart, parts in ACCOUNTS:
-        written: Mapping[str, Any] = yaml.safe_load((CHARTS / chart / "files" / "rules.yaml").read_text())
+        file = f"{chart}/files/rules.yaml"
+        written: Mapping[str, Any] = yaml.safe_load(files().get(file) or (CHARTS / file).read_text())
         assert written.keys() == parts.keys(), chart
         for part, rules in written.items():
             for where, those in rules.items():

@@ -1,4 +1,4 @@
-"""The charts say what the code does: figures on the dashboard, conduct on the bus, rights at an API server."""
+"""The charts say what the code does: conduct on the bus, rights at an API server."""
 
 import importlib
 import re
@@ -6,12 +6,9 @@ import re
 import pytest
 from api_rights import READ, STATUS, WRITES, gateway_rules
 from bus_conduct import conducts
-from dashboard import PANELS
 from document_messages import MESSAGES
-from generate import ROOT
 
 from bus.permissions import permissions
-from chassis.measures import Measures
 from chassis.role import Role
 from cluster_gateway.domain.ownership import refusal
 from kube import KINDS, Verb
@@ -19,32 +16,6 @@ from tidegate import subjects
 
 DECIDING = ("job_controller", "queue_manager", "gang_scheduler")
 CONDUCTS = conducts()
-METRIC = re.compile(r"tidegate_(?:admission|cluster_gateway|job_controller|queue_manager|gang_scheduler)_[a-z_]+")
-
-
-def measured() -> set[str]:
-    """The names of all series of all services."""
-    found = set()
-    for service in CONDUCTS:
-        measures = Measures(service)
-        files = (ROOT / "services" / service / "src").glob("**/*.py")
-        watched = {name for file in files for name in re.findall(r'measures\.watch\(\s*"(\w+)"', file.read_text())}
-        for name in watched:
-            measures.watch(name, "", lambda: 0.0)
-        # A series with labels has a sample once there is a value of theirs.
-        measures.decisions.labels("any")
-        measures.outcomes.labels("any", True)
-        measures.calls.labels("any", "OK")
-        measures.call_seconds.labels("any")
-        found |= {sample.name for metric in measures.registry.collect() for sample in metric.samples}
-    return found
-
-
-@pytest.mark.parametrize("panel", PANELS, ids=lambda panel: panel.title)
-def test_a_panel_shows_figures_that_services_have(panel) -> None:
-    known = measured()
-    for expression, _ in panel.queries:
-        assert (used := METRIC.findall(expression)) and set(used) <= known, expression
 
 
 @pytest.mark.parametrize("service", DECIDING)
@@ -89,8 +60,11 @@ def _covers(patterns: tuple[str, ...], subject: str) -> bool:
 
 
 def test_every_write_of_the_gateway_is_one_that_a_service_may_decide() -> None:
-    """Or of its own: Events, the queues that every cluster has, and what node agents report."""
-    own = {"Event", "Queue.scheduling.volcano.sh", "NodeMetric.slo.koordinator.sh", "Device.scheduling.koordinator.sh"}
+    """Or of its own: Events, the queues that every cluster has, what node agents report, what goes with claims."""
+    own = {
+        *("Event", "Queue.scheduling.volcano.sh", "NodeMetric.slo.koordinator.sh", "Device.scheduling.koordinator.sh"),
+        *("PersistentVolume", "ResourceClaim.resource.k8s.io"),
+    }
     verbs = {"create": Verb.CREATE, "patch": Verb.PATCH, "delete": Verb.DELETE}
     for kind, allowed in WRITES.items():
         for verb in set(allowed) & verbs.keys() if kind not in own else ():

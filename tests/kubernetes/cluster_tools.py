@@ -53,20 +53,24 @@ def running_system(
     plane: ControlPlane,
     folder: Path,
     inside: Sequence[str] = (),
+    kubeconfig: Path | None = None,
     schedulers: str = "tidegate,volcano",
     settings: Sequence[str] = (),
 ) -> Iterator[Path]:
     """All services as processes, driving the cluster, until the end; the data folder.
 
-    ``inside`` begins a command in the network that the API server is in, where that is another than ours. ``schedulers`` are
-    whose pods they place, ``settings`` are those of single services.
+    ``inside`` begins a command in the network that the API server is in, where that is another than ours. The services reach
+    the API server by ``kubeconfig``, or as an administrator does. ``schedulers`` are whose pods they place, ``settings`` are
+    those of single services.
     """
     data, log = folder / "data", folder / "up.log"
     folder.mkdir(exist_ok=True)
     command = [*inside, sys.executable, "-m", "tidegate_cli.main", "up", "--data-dir", str(data)]
-    command += ["--kubeconfig", str(plane.kubeconfig), "--scheduler-names", schedulers]
+    command += ["--kubeconfig", str(kubeconfig or plane.kubeconfig), "--scheduler-names", schedulers]
     command += [word for setting in settings for word in ("--set", setting)]
-    command += ["--webhook-url", f"https://127.0.0.1:{free_ports(1)[0]}"]
+    port, webhooks = free_ports(2)
+    # Another system of this machine may be about to take the usual port.
+    command += ["--port", str(port), "--webhook-url", f"https://127.0.0.1:{webhooks}"]
     with log.open("wb") as output:
         process = subprocess.Popen(command, stdout=output, stderr=output, start_new_session=True)
     try:

@@ -37,7 +37,8 @@ def node(tmp_path_factory: pytest.TempPathFactory) -> "Iterator[RealNode]":
     """A cluster of one real node, with our definitions."""
     from cluster_tools import install
     from lab_programs import NoLab
-    from real_node import NODE, real_node
+    from node_configuration import NODE
+    from real_node import real_node
 
     try:
         with real_node(tmp_path_factory.mktemp("real")) as made:
@@ -46,6 +47,37 @@ def node(tmp_path_factory: pytest.TempPathFactory) -> "Iterator[RealNode]":
             unlimited = {"scheduling.koordinator.sh/usage-thresholds": '{"usageThresholds": {"cpu": 0, "memory": 0}}'}
             patch = {"metadata": {"annotations": unlimited}}
             made.plane.request("PATCH", f"/api/v1/nodes/{NODE}", patch, "application/merge-patch+json")
+            yield made
+        assert made.left_behind() == []
+    except NoLab as error:
+        pytest.skip(str(error))
+
+
+@pytest.fixture(scope="module")
+def bare_plane(tmp_path_factory: pytest.TempPathFactory) -> "Iterator[ControlPlane]":
+    """A control plane with three nodes, as it is before anything is installed."""
+    from control_plane import control_plane, node
+    from lab_programs import NoLab
+
+    try:
+        with control_plane(tmp_path_factory.mktemp("plane")) as made:
+            for number in range(3):
+                made.request("POST", "/api/v1/nodes", node(f"n{number}", gpus=8))
+            yield made
+    except NoLab as error:
+        pytest.skip(str(error))
+
+
+@pytest.fixture(scope="module")
+def empty_plane(tmp_path_factory: pytest.TempPathFactory) -> "Iterator[ControlPlane]":
+    """A control plane with our definitions, without nodes and without anybody who plays them."""
+    from cluster_tools import install
+    from control_plane import control_plane
+    from lab_programs import NoLab
+
+    try:
+        with control_plane(tmp_path_factory.mktemp("plane"), kwok=False, controllers=True) as made:
+            install(made, nodes=0)
             yield made
     except NoLab as error:
         pytest.skip(str(error))

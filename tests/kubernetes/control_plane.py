@@ -99,12 +99,17 @@ class ControlPlane:
 
 
 @contextmanager
-def control_plane(folder: Path, *, kwok: bool = True, api_flags: Sequence[str] = ()) -> Iterator[ControlPlane]:
+def control_plane(
+    folder: Path, *, kwok: bool = True, controllers: bool = False, api_flags: Sequence[str] = ()
+) -> Iterator[ControlPlane]:
     """A control plane with its state below ``folder``, its API server started with ``api_flags`` besides the usual ones.
 
+    With ``kwok`` its nodes are played by kwok; the ``controllers`` of Kubernetes run with it, or without.
     Raises NoLab where its programs are not there.
     """
-    names = ("etcd", "kube-apiserver", *(("kube-controller-manager", "kwok") if kwok else ()))
+    controllers = controllers or kwok
+    more = (*(("kube-controller-manager",) if controllers else ()), *(("kwok",) if kwok else ()))
+    names = ("etcd", "kube-apiserver", *more)
     found = programs(*names)
     folder.mkdir(parents=True, exist_ok=True)
     client, peer, port = free_ports(3)
@@ -120,6 +125,7 @@ def control_plane(folder: Path, *, kwok: bool = True, api_flags: Sequence[str] =
         if kwok:
             (folder / "kwok.yaml").write_text(yaml.safe_dump_all(STAGES))
             plane.start("kwok", _kwok(found["kwok"], folder))
+        if controllers:
             plane.start("kube-controller-manager", _controllers(found["kube-controller-manager"], folder))
         yield plane
     finally:

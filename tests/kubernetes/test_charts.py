@@ -132,13 +132,14 @@ def test_admission_may_touch_its_own_secret_and_webhooks_only(usual: list[Manife
     assert not any({"create", "list", "watch", "delete"} & set(rule["verbs"]) for rule in named_ones)
 
 
-@pytest.mark.parametrize(("value", "lacks"), [("secrets", "secrets"), ("writesForUsers", "cronjobs")])
-def test_what_the_gateway_does_not_need_to_do_it_may_not_do(helm: Helm, value: str, lacks: str) -> None:
-    def writable(values: Manifest) -> set[str]:
+def test_what_the_gateway_does_not_need_to_do_it_may_not_do(helm: Helm) -> None:
+    def rights(values: Manifest) -> set[tuple[str, str]]:
         (role,) = of_kind(helm.template("cluster-gateway", {**ALONE, **values}), "ClusterRole")
-        return {plural for rule in role["rules"] for plural in rule["resources"] if "create" in rule["verbs"]}
+        return {(verb, plural) for rule in role["rules"] for plural in rule["resources"] for verb in rule["verbs"]}
 
-    assert lacks in writable({}) and lacks not in writable({value: False})
+    usual = rights({})
+    assert usual - rights({"secrets": False}) == {(verb, "secrets") for verb in ("create", "get", "list", "watch")}
+    assert {verb for verb, _ in rights({"writesForUsers": True}) - usual} == {"impersonate"}
 
 
 def test_pods_are_restricted_but_for_the_node_agent(rendered: list[Manifest]) -> None:
@@ -242,6 +243,30 @@ def test_what_admission_fills_in_is_empty_in_the_chart(usual: list[Manifest]) ->
     for kind in ("MutatingWebhookConfiguration", "ValidatingWebhookConfiguration"):
         assert "webhooks" not in named(usual, kind, "tidegate-admission")
     assert not {"data", "stringData"} & named(usual, "Secret", "tidegate-admission-tls").keys()
+
+
+def test_users_reach_the_api_over_tls_alone(usual: list[Manifest]) -> None:
+    service = named(usual, "Service", "tidegate-admission")["spec"]
+    assert {one["name"] for one in service["ports"]} == {"api", "metrics", "webhook"}
+    given = arguments(usual, "tidegate-admission")
+    assert (given["access"], given["api-port"], given["unreviewed-users"]) == (
+        "cluster",
+        "7443",
+        f"system:serviceaccount:{NAMESPACE}:tidegate-cluster-gateway",
+    )
+    assert f"tidegate-admission.{NAMESPACE}.svc" in given["api-names"].split(",")
+
+
+def test_cert_manager_may_make_the_certificate(helm: Helm) -> None:
+    objects = helm.template("tidegate", {"admission": {"certManager": {"enabled": True}}})
+    made = named(objects, "Certificate", "tidegate-admission")["spec"]
+    given = arguments(objects, "tidegate-admission")
+    assert set(given["api-names"].split(",")) | {"localhost"} == set(made["dnsNames"])
+    assert given["inject-ca-from"] == f"{NAMESPACE}/tidegate-admission"
+    (spec,) = [spec for name, spec in pods(objects) if name == "tidegate-admission"]
+    assert {"name": "tls", "secret": {"secretName": made["secretName"], "defaultMode": 0o440}} in spec["volumes"]
+    rules = [rule for role in of_kind(objects, "Role", "ClusterRole") for rule in role["rules"]]
+    assert not any("tidegate-admission-tls" in rule.get("resourceNames", ()) for rule in rules)
 
 
 def test_options_bring_monitors_and_a_dashboard(helm: Helm, usual: list[Manifest]) -> None:

@@ -7,6 +7,7 @@ from collections.abc import AsyncIterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
+import click
 import pytest
 from cryptography import x509
 
@@ -16,6 +17,7 @@ from admission.webhooks.certificates import Certificates, make
 from bus.server import free_port
 from chassis.measures import Measures
 from tidegate.client import Client, Endpoint, Unavailable, find_endpoint
+from tidegate_cli.port_forward import Kubectl
 
 NAMES = ("localhost", "127.0.0.1")
 
@@ -106,3 +108,47 @@ async def test_a_folder_without_a_certificate_is_named(tmp_path: Path) -> None:
 def test_a_file_that_is_not_there_is_named(tmp_path: Path) -> None:
     with pytest.raises(Unavailable, match=r"ca\.crt: No such file"):
         find_endpoint("127.0.0.1:1", "t", ca=tmp_path / "ca.crt")
+
+
+def stand_in(folder: Path, monkeypatch: pytest.MonkeyPatch, script: str) -> None:
+    """A kubectl that does what ``script`` says."""
+    file = folder / "kubectl"
+    file.write_text(f'#!/bin/sh\necho "$@" > {folder}/asked\n{script}\n')
+    file.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{folder}:/usr/bin:/bin")
+
+
+async def test_a_server_behind_a_way_that_kubectl_keeps_open_is_trusted_by_what_it_shows(
+    port: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    stand_in(tmp_path, monkeypatch, f'echo "Forwarding from 127.0.0.1:{port} -> 7443"\nexec sleep 60')
+
+    with_flags = Kubectl(("--context", "lab"))
+    way = with_flags.forwarded("tidegate-system", "tidegate-admission", 7443)
+    server, authority = await asyncio.to_thread(way.__enter__)
+    said = await failure(find_endpoint(server, "t", ca=authority))
+    await asyncio.to_thread(way.__exit__, None, None, None)
+
+    assert said and not said.startswith("Unavailable"), said
+    assert (tmp_path / "asked").read_text().split() == [
+        "--context", "lab", "--namespace", "tidegate-system", "port-forward", "--address", "127.0.0.1",
+        "service/tidegate-admission", ":7443",
+    ]  # fmt: skip
+    assert not authority.exists()
+
+
+def test_what_kubectl_says_is_told_with_the_way_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    stand_in(tmp_path, monkeypatch, 'echo "Error: services tidegate-admission not found" >&2\nexit 1')
+
+    with (
+        pytest.raises(click.ClickException, match="not found; is Tidegate installed there"),
+        Kubectl().forwarded("tidegate-system", "tidegate-admission", 7443),
+    ):
+        pass
+
+
+def test_without_kubectl_it_is_said_what_does_without(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PATH", str(tmp_path))
+
+    with pytest.raises(click.ClickException, match="with --server none is needed"):
+        Kubectl().says("version")

@@ -95,9 +95,11 @@ def test_it_is_told_once_and_looked_after(desk: Any, server: Server, start: Any)
     assert first == server.written == [f"POST {MUTATING}", f"POST {VALIDATING}"]
 
     server.told()["webhooks"][0]["failurePolicy"] = "Ignore"
+    server.told()["metadata"]["annotations"] = {"meta.helm.sh/release-name": "tidegate"}
     desk.loop.advance(int(LOOK_SECONDS * 1000))
 
     assert server.told()["webhooks"][0]["failurePolicy"] == "Fail"
+    assert server.told()["metadata"]["annotations"] == {"meta.helm.sh/release-name": "tidegate"}
 
 
 def test_a_profile_that_comes_and_goes_changes_what_is_asked_about(desk: Any, server: Server, start: Any) -> None:

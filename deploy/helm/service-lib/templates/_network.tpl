@@ -58,7 +58,9 @@ spec:
   clusterIP: None
   {{- end }}
   ports:
-    - {name: grpc, port: 7470, targetPort: grpc, appProtocol: kubernetes.io/h2c}
+    {{- if not $service.servicePorts }}
+    - {name: health, port: 7470, targetPort: health}
+    {{- end }}
     {{- if $.Values.metrics.enabled }}
     - {name: metrics, port: 9464, targetPort: metrics}
     {{- end }}

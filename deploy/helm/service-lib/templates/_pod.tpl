@@ -85,7 +85,7 @@ spec:
         - name: NUMBA_CACHE_DIR
           value: /tmp/numba
       ports:
-        - name: grpc
+        - name: health
           containerPort: 7470
         {{- if $.Values.metrics.enabled }}
         - name: metrics

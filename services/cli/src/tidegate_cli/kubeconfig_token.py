@@ -8,10 +8,10 @@ import click
 from apiserver import NoAccess, load
 
 
-def token_of(kubeconfig: Path) -> str:
-    """The bearer token of the file's current context. Raises click.ClickException where there is none."""
+def token_of(kubeconfig: Path, context: str = "") -> str:
+    """The bearer token of the file's ``context``, or of its current one. Raises click.ClickException where there is none."""
     try:
-        headers = asyncio.run(_headers(kubeconfig))
+        headers = asyncio.run(_headers(kubeconfig, context))
     except NoAccess as error:
         raise click.ClickException(str(error)) from None
     token = headers.get("Authorization", "").removeprefix("Bearer ")
@@ -23,5 +23,5 @@ def token_of(kubeconfig: Path) -> str:
     return token
 
 
-async def _headers(kubeconfig: Path) -> dict[str, str]:
-    return await (await load(kubeconfig)).headers()
+async def _headers(kubeconfig: Path, context: str) -> dict[str, str]:
+    return await (await load(kubeconfig, context)).headers()

@@ -49,11 +49,16 @@ def cli(
 
 
 def run(arguments: Sequence[str] | None = None) -> int:
-    """Run one command; the result is the exit code. What a user did wrong is a sentence, never a stack trace."""
+    """Run one command; the result is the exit code."""
+    return run_program(cli, arguments, "tidegate")
+
+
+def run_program(program: click.Command, arguments: Sequence[str] | None, name: str) -> int:
+    """Run ``program`` as ``name``; the result is the exit code. What a user did wrong is a sentence, never a stack trace."""
     try:
         words = None if arguments is None else list(arguments)
         with interruptible():
-            result = cli.main(args=words, prog_name="tidegate", standalone_mode=False)
+            result = program.main(args=words, prog_name=name, standalone_mode=False)
         sys.stdout.flush()
         return result if isinstance(result, int) else 0
     except click.ClickException as error:

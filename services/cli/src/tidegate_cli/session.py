@@ -29,6 +29,7 @@ class Session:
     given_namespace: str | None = None
     ca: Path | None = None
     kubeconfig: Path | None = None
+    context: str = ""
 
     @property
     def namespace(self) -> str:
@@ -57,7 +58,7 @@ class Session:
             return self.token
         from tidegate_cli.kubeconfig_token import token_of
 
-        return token_of(self.kubeconfig)
+        return token_of(self.kubeconfig, self.context)
 
 
 def _advice(text: str) -> str:
@@ -131,6 +132,7 @@ def with_session(function: Callable[..., None]) -> Callable[..., None]:
             namespace or outer.given_namespace,
             ca or outer.ca,
             kubeconfig or outer.kubeconfig,
+            outer.context,
         )
         function(session, *arguments, **options)
 

@@ -18,7 +18,6 @@ from admission.domain.shapes import (
     ListOf,
     closed,
     copied,
-    fields,
     one_of,
     pod_count,
     within,
@@ -33,7 +32,7 @@ JOB_SET_SPEC = closed(
             name=TEXT,
             groupName=TEXT,
             replicas=WHOLE,
-            template=fields(metadata=TEMPLATE_METADATA, spec=BATCH_JOB_SPEC),
+            template=closed(metadata=TEMPLATE_METADATA, spec=BATCH_JOB_SPEC),
             dependsOn=ListOf(closed(name=TEXT, status=TEXT)),
         )
     ),

@@ -16,7 +16,6 @@ from admission.domain.shapes import (
     Idle,
     ListOf,
     closed,
-    fields,
     one_of,
     pod_count,
     within,
@@ -24,8 +23,8 @@ from admission.domain.shapes import (
 from admission.domain.world import Review
 from kube import Key, Object
 
-_ENV = ListOf(fields(name=TEXT, value=TEXT, valueFrom=ANYTHING))
-_INITIALIZER = closed(storageUri=TEXT, env=_ENV, secretRef=fields(name=TEXT))
+_ENV = ListOf(closed(name=TEXT, value=TEXT, valueFrom=ANYTHING))
+_INITIALIZER = closed(storageUri=TEXT, env=_ENV, secretRef=closed(name=TEXT))
 TRAIN_JOB_SPEC = closed(
     runtimeRef=closed(name=TEXT, apiGroup=TEXT, kind=TEXT),
     initializer=closed(dataset=_INITIALIZER, model=_INITIALIZER),

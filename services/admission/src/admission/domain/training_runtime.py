@@ -15,7 +15,7 @@ FRAMEWORKS = (*RUN, "flux")
 RUNTIME_SPEC = closed(
     mlPolicy=Fields({"numNodes": WHOLE, **dict.fromkeys(RUN, ANYTHING), "flux": Idle(ANYTHING)}, closed=True),
     podGroupPolicy=closed(coscheduling=Idle(fields(scheduleTimeoutSeconds=WHOLE)), volcano=ANYTHING),
-    template=fields(metadata=TEMPLATE_METADATA, spec=JOB_SET_SPEC),
+    template=closed(metadata=TEMPLATE_METADATA, spec=JOB_SET_SPEC),
 )
 STEP_LABEL = "trainer.kubeflow.org/trainjob-ancestor-step"
 STEPS = ("dataset-initializer", "model-initializer", "trainer")

@@ -31,7 +31,7 @@ def _scheduler(subject: str, content: Manifest) -> Iterable[Finding]:
                 arguments.pop(part, None)
             if name == _LOAD and arguments:
                 text = f"{_LOAD} has arguments; here the defaults hold unless they are given"
-                advice = f"gang_scheduler with load_aware='{orjson.dumps(arguments).decode()}'"
+                advice = f"--set gang_scheduler.load_aware='{orjson.dumps(arguments).decode()}'"
                 yield Finding(Level.DIFFERS, subject, text, advice)
             elif name in _ELSEWHERE and arguments:
                 yield Finding(Level.NOTE, subject, f"{name}: {_ELSEWHERE[name]}")

@@ -37,11 +37,11 @@ def _configuration(subject: str, content: Manifest) -> Iterable[Finding]:
     sharing = content.get("fairSharing")
     # Given means on; only the older version of the configuration can say it and switch it off.
     if isinstance(sharing, dict) and sharing.get("enable", True):
-        yield Finding(Level.DIFFERS, subject, "fair sharing is off here", "queue_manager with fair_sharing=true")
+        yield Finding(Level.DIFFERS, subject, "fair sharing is off here", "--set queue_manager.fair_sharing=true")
     kept = {name: content[name] for name in ("waitForPodsReady", "admissionFairSharing") if content.get(name)}
     if kept:
         text = f"{' and '.join(kept)} must be told to queue_manager, too"
-        yield Finding(Level.DIFFERS, subject, text, f"queue_manager with kueue='{orjson.dumps(kept).decode()}'")
+        yield Finding(Level.DIFFERS, subject, text, f"--set queue_manager.kueue='{orjson.dumps(kept).decode()}'")
     if content.get("manageJobsWithoutQueueName"):
         text = "manageJobsWithoutQueueName: a job without a queue's name is not held back here"
         yield Finding(Level.DIFFERS, subject, text, "give such jobs the label kueue.x-k8s.io/queue-name")

@@ -9,23 +9,23 @@ from tidegate_cli.check_cluster.finding import Finding, Level
 _WITHOUT_ACTION = {
     "preempt": (
         "Volcano does not preempt inside a queue here; Tidegate does, for jobs of higher priority",
-        "to keep it so: gang_scheduler with preemption=false, or a PriorityClass with preemptionPolicy: Never",
+        "to keep it so: --set gang_scheduler.preemption=false, or a PriorityClass with preemptionPolicy: Never",
     ),
     "reclaim": (
         "Volcano does not take lent room back here; Tidegate does, for queues below what they deserve",
-        "to keep it so: gang_scheduler with reclaim=false, or reclaimable: false on a Queue",
+        "to keep it so: --set gang_scheduler.reclaim=false, or reclaimable: false on a Queue",
     ),
 }
 """Actions that Volcano's chart leaves out, and that are on here unless they are switched off."""
 
 _PLUGINS = {
-    "overcommit": "there is no gate on enqueueing unless queue_manager is given overcommit=FACTOR",
+    "overcommit": "there is no gate on enqueueing unless there is one: --set queue_manager.overcommit=FACTOR",
     "usage": "load is judged by Koordinator's rule: cpu above 65 %, memory above 95 % takes no more pods",
     "sla": "waiting times do not admit anything; after 5 minutes at its queue's head room is reserved for a job",
     "rescheduling": "pods are not moved to balance nodes",
     "extender": "HTTP extenders are not called",
     "pdb": "victims are chosen so that the fewest disruption budgets are broken, and are evicted through the Eviction API",
-    "drf": "dominant shares order jobs with queue_manager's queueing=drf only",
+    "drf": "dominant shares order jobs with --set queue_manager.queueing=drf only",
     "capacity": "queues that give `deserved` have it; the others share the rest by weight and are not best effort",
     "resource-strategy-fit": "nodes are filled one after the other (binpack) or evenly (spread), with weights of its own",
 }

@@ -9,6 +9,7 @@ from typing import NamedTuple
 from urllib.parse import urlsplit
 
 from bus.server import ServerSettings, command
+from tidegate_cli.supervisor.service_settings import ServiceSetting
 
 CONTROL = ("admission", "job_controller", "queue_manager", "gang_scheduler")
 START_ORDER = ("cluster_gateway", *CONTROL, "node_agent")
@@ -39,6 +40,7 @@ class UpSettings:
     context: str = ""
     scheduler_names: str = ""
     webhook_url: str = ""
+    service_settings: tuple[ServiceSetting, ...] = ()
 
     @property
     def local(self) -> bool:
@@ -83,6 +85,7 @@ def service_program(name: str, settings: UpSettings, nats_port: int, token: str,
         "trace": settings.trace,
         "log-level": settings.log_level,
         **_own_flags(name, settings),
+        **{one.name.replace("_", "-"): one.value for one in settings.service_settings if one.service == name},
     }
     words = [word for flag, value in flags.items() for word in (f"--{flag}", value)]
     kept = {key: value for key, value in os.environ.items() if not key.startswith("TIDEGATE_")}
