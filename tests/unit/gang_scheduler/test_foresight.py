@@ -16,7 +16,7 @@ from gang_scheduler.domain.score.appraisal import Appraisal
 from gang_scheduler.domain.score.basis import read, written
 from gang_scheduler.domain.score.foresight import FIRST_LOOK, MIXED
 from gang_scheduler.domain.score.mixture import PATIENCE, ask_of
-from gang_scheduler.domain.score.prices import BEST, HALF, PRICE
+from gang_scheduler.domain.score.prices import BEST, HALF, PRICE, Prices
 from gang_scheduler.domain.score.scoring import Placement
 from kube import Event, Key
 
@@ -91,7 +91,7 @@ def test_scores_are_those_of_the_plain_sum_whatever_was_kept_from_before(new_toy
     room = toy.core.cluster.room
     for shape in list(room.foresight.census.counts) if room.foresight.version else ():
         view = room.views.of(shape)
-        known, found = room.foresight.appraisal, Appraisal(room.table, room.foresight.basis)
+        known, found = room.foresight.appraisal, Appraisal(room.table, Prices(room.foresight.basis))
         room.foresight.appraisal = found
         fresh = ShapeView(shape, room.table, Placement.BINPACK, room.foresight).sync()
         room.foresight.appraisal = known

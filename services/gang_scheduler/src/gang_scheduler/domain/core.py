@@ -174,7 +174,7 @@ class SchedulerCore:
             self.desk.place()
         self._planned = [turn.plan.claim for turn in turns.turns.values() if turn.plan]
         waits = {
-            turn.unit: wake_of(turn, [cluster.room.class_of(r) for r in turn.blocked])
+            turn.unit: wake_of(turn, cluster.room.classes_of(turn.blocked))
             for turn in turns.turns.values()
             if turn.block
         }

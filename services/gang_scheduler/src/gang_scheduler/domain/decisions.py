@@ -96,11 +96,12 @@ def observed(group: Group, now: int, explanation: Explanation | None) -> Decisio
 
 
 def _bound_alone(step: Step, names: Sequence[str]) -> Decision | None:
-    """The same for a pod by itself that is given nothing but a node, for the many such pods; None for any other."""
-    if step.allotments or step.reservation or step.volumes or step.grants:
+    """The same for a pod by itself that is given a node and no more than devices, for the many such pods; None for any other."""
+    if step.reservation or step.volumes or step.grants:
         return None
     record = step.records[0]
-    mutations = (Mutation(Verb.BIND, record.key, record.pod.uid, None, None, names[step.slot]),)
+    devices = step.allotments[0].manifest() if step.allotments else None
+    mutations = (Mutation(Verb.BIND, record.key, record.pod.uid, None, None, names[step.slot], devices),)
     message = BOUND_ALONE.format(record.key.name)
     return Decision("GangPlaced", record.key, record.pod.uid, "MinimumPlaced", message, mutations)
 

@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from enum import StrEnum
 from functools import lru_cache
+from typing import TypeVar
 
 import numpy as np
 
@@ -17,6 +18,8 @@ from gang_scheduler.domain.pods.pod_record import PodRecord
 from gang_scheduler.domain.reservations.reservation_use import used_by
 from kube import Manifest
 from resources.amounts import format_amount
+
+_T = TypeVar("_T")
 
 
 class Reason(StrEnum):
@@ -123,7 +126,7 @@ def node_report(room: Room, record: PodRecord) -> NodeReport:
         words = "have no named NUMA nodes, or another NUMA policy than the pod"
         _sieve(counts, words, left, table.devices.agrees(record.shape.devices))
     short: list[Manifest] = []
-    for name, need, phrase, mask in _room_filters(room, record, left.copy()):
+    for name, need, phrase, mask in _while_any(left, _room_filters(room, record, left.copy())):
         before = len(counts)
         _sieve(counts, phrase, left, mask)
         if len(counts) > before:
@@ -132,7 +135,7 @@ def node_report(room: Room, record: PodRecord) -> NodeReport:
         cpus = record.shape.devices.cpus
         words = f"have too little cpu for {cpus} CPUs of the pod's own, which count for more where cpu is amplified"
         _sieve(counts, words, left, amplified > 0)
-    for name, phrase, mask in table.devices.filters(record.shape.devices):
+    for name, phrase, mask in _while_any(left, table.devices.filters(record.shape.devices)):
         before = len(counts)
         _sieve(counts, phrase, left, mask)
         if len(counts) > before:
@@ -177,6 +180,12 @@ def _room_filters(room: Room, record: PodRecord, left: Mask) -> Iterator[tuple[s
         slot = _first_largest(np.where(left, free, -1), table.rank())
         where = f", most free {format_amount(name, int(free[slot]))} on {table.names[slot]}" if left.any() else ""
         yield name, amount, f"have too little {name} (needs {format_amount(name, amount)}{where})", free >= need
+
+
+def _while_any(left: Mask, filters: Iterator[_T]) -> Iterator[_T]:
+    """The filters as long as any node is left for them to take out."""
+    while left.any() and (found := next(filters, None)) is not None:
+        yield found
 
 
 def _first_largest(amounts: Ints, rank: Ints) -> int:

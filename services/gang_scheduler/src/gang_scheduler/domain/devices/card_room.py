@@ -24,6 +24,12 @@ class CardRoom:
     memory: list[int] = field(init=False)
     slots: list[int] = field(init=False)
     partitions: Partitions = field(default=NO_PARTITIONS, kw_only=True)
+    whole: int = field(init=False)
+    """How many cards are free altogether."""
+
+    moved: set[int] = field(init=False, compare=False)
+    """The places of cards whose amounts changed since somebody took them over."""
+
     _alike: bool = field(init=False)
     """Whether no card is nearer to another than to a third: then the lowest are the best."""
 
@@ -33,6 +39,7 @@ class CardRoom:
         self.core = [100] * len(self.cards)
         self.memory = [card.memory for card in self.cards]
         self.slots = [card.slots for card in self.cards]
+        self.whole, self.moved = len(self.cards), set(range(len(self.cards)))
         self._alike = len({card.cell for card in self.cards}) <= 1 and all(c.group == c.index for c in self.cards)
         self._card_at = {card.index: at for at, card in enumerate(self.cards)}
 
@@ -52,6 +59,14 @@ class CardRoom:
                 return 0
         return max(0, min(limits))
 
+    def _holds(self, at: int, need: CardNeed) -> bool:
+        """Whether one card could hold a pod's part: where copies_on is above zero."""
+        if self.core[at] < need.core or self.memory[at] < memory_of(self.cards[at], need):
+            return False
+        if need.wish is not None and not need.wish.allows(self.cards[at]):
+            return False
+        return not need.virtual or (self.slots[at] > 0 and (need.core > 0 or self.core[at] != 0))
+
     def holds_when_empty(self, at: int, need: CardNeed) -> bool:
         """Whether the card could hold a pod's part if nobody had any of it."""
         card = self.cards[at]
@@ -63,9 +78,13 @@ class CardRoom:
         for index in indexes:
             at = self._card_at.get(index)
             if at is not None:
+                card = self.cards[at]
+                self.moved.add(at)
+                self.whole -= self.core[at] == 100 and self.memory[at] == card.memory
                 self.core[at] += sign * need.core
-                self.memory[at] += sign * memory_of(self.cards[at], need)
+                self.memory[at] += sign * memory_of(card, need)
                 self.slots[at] += sign if need.virtual else 0
+                self.whole += self.core[at] == 100 and self.memory[at] == card.memory
 
     def choose_cards(self, need: CardNeed | None, among: Iterable[int], forced: bool) -> tuple[int, ...] | None:
         """The indexes of the cards for a pod; None when they are too few."""
@@ -90,8 +109,8 @@ class CardRoom:
             return tuple(card.index for card in free[: need.count]) if self._alike else choose_whole(free, need.count)
         among = list(among)
         if need.count == 1 and not forced:
-            fitting = [at for at in among if self.core[at] >= need.core and self.copies_on(at, need)]
-            return (self.cards[min(fitting, key=self._fullness)].index,) if fitting else None
+            fullest = self._fullest(need, among)
+            return None if fullest is None else (self.cards[fullest].index,)
         copies = {at: self.copies_on(at, need) for at in among}
         fitting = [at for at in among if copies[at]]
         if len(fitting) < need.count:
@@ -127,6 +146,14 @@ class CardRoom:
         copies = {at: self.copies_on(at, need) for at in range(len(self.cards))}
         taken = [at for at, card in enumerate(self.cards) if card.index in set(chosen)]
         return _rest(copies, taken, need.count) + 1 < most_copies(copies.values(), need.count)
+
+    def _fullest(self, need: CardNeed, among: Iterable[int]) -> int | None:
+        """The place of the fullest card that can hold a pod's part."""
+        best = None
+        for at in among:
+            if self.core[at] >= need.core and (best is None or self._fullness(at) < best) and self._holds(at, need):
+                best = self._fullness(at)
+        return None if best is None else best[2]
 
     def _untouched(self, at: int) -> bool:
         return self.core[at] == 100 and self.memory[at] == self.cards[at].memory

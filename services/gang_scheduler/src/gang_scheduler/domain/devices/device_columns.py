@@ -29,8 +29,22 @@ class Columns:
         if cells:
             self.cell_cpu[:cells, slot] = node.cell_cpu
             self.cell_memory[:cells, slot] = node.cell_memory
-        full = zip(node.core, node.memory, node.cards, strict=True)
-        self.whole[slot] = sum(core == 100 and memory == card.memory for core, memory, card in full)
+        self.whole[slot] = node.whole
+
+    def follow(self, slot: int, node: NodeRoom) -> None:
+        """Take over what changed of the free amounts of a node."""
+        for at in node.moved:
+            self.core[at, slot], self.memory[at, slot], self.slots[at, slot] = (
+                node.core[at],
+                node.memory[at],
+                node.slots[at],
+            )
+        node.moved.clear()
+        self.whole[slot] = node.whole
+        if node.cells_moved:
+            cells, node.cells_moved = len(node.cell_cpu), False
+            self.cell_cpu[:cells, slot] = node.cell_cpu
+            self.cell_memory[:cells, slot] = node.cell_memory
 
     def clear(self, slot: int) -> None:
         for matrix in (self.core, self.memory, self.slots, self.cell_cpu, self.cell_memory):

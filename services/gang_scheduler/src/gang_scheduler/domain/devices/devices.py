@@ -128,7 +128,7 @@ class Devices:
             node = self.nodes[slot] = NodeDevices(self._described[slot].empty())
         for tenant in tenants:
             node.take(tenant)
-        self.free.put(slot, node.room)
+        self.free.follow(slot, node.room)
 
     def give(self, slot: int, keys: Sequence[Key]) -> None:
         """Pods leave a node."""
@@ -137,7 +137,7 @@ class Devices:
             return
         for key in keys:
             node.give(key)
-        self.free.put(slot, node.room)
+        self.free.follow(slot, node.room)
 
     def allotted(self, slot: int, key: Key) -> Allotment:
         """What a pod on a node has."""
@@ -197,8 +197,7 @@ class Devices:
             return np.zeros(self._named[slots].shape, np.bool_)
         core, memory = self.free.core[:, slots], self.free.memory[:, slots]
         broken = (core < 100) | (memory < self.have.memory[:, slots])
-        parts = np.where(broken, self._parts(need.cards, slots, self.free), 0)
-        found: Mask = (parts > 0).sum(axis=0) >= need.cards.count
+        found: Mask = (broken & self._holding(need.cards, slots, self.free)).sum(axis=0) >= need.cards.count
         return found
 
     def filters(self, need: DeviceNeed, columns: Columns | None = None) -> Iterator[tuple[str, str, Mask]]:
@@ -207,7 +206,7 @@ class Devices:
             return
         columns = columns or self.free
         if need.cards:
-            fits = most_copies(self._parts(need.cards, ALL, columns), need.cards.count) > 0
+            fits = self._holding(need.cards, ALL, columns).sum(axis=0) >= need.cards.count
             yield need.cards.resource, f"have too few cards free ({_words(need.cards)})", fits
             if need.cards.wish or (need.cards.whole and self.honouring):
                 wish = need.cards.wish.words if need.cards.wish else "that are a partition of their node"
@@ -262,6 +261,20 @@ class Devices:
                 parts = np.where(columns.core[:, slots] > 0, parts, 0)
         return np.maximum(parts, 0)
 
+    def _holding(self, need: CardNeed, slots: Slots, columns: Columns) -> Mask:
+        """Which cards could hold a part of one pod (card by node): where _parts is above zero, without its divisions."""
+        have, core = self.have.memory[:, slots], columns.core[:, slots]
+        holding: Mask = have > 0
+        if need.core:
+            holding &= core >= need.core
+        if need.memory:
+            holding &= columns.memory[:, slots] >= need.memory
+        elif need.ratio:
+            holding &= columns.memory[:, slots] * 100 >= have * need.ratio
+        if need.virtual:
+            holding &= (columns.slots[:, slots] > 0) & ((core > 0) | bool(need.core))
+        return holding
+
     def _free_cpus(self, need: DeviceNeed, slots: Slots, columns: Columns) -> Ints | int:
         if not need.cpus:
             return MOST_COPIES
@@ -293,8 +306,8 @@ class Devices:
             memory.max(axis=0, initial=0) >= need.memory
         )
         if need.cards:
-            near, parts = self._card_cell[:, slots], self._parts(need.cards, slots, self.have) > 0
-            most = np.max([((near == at) & parts).sum(axis=0) for at in range(len(cpu))], axis=0, initial=0)
+            near, holding = self._card_cell[:, slots], self._holding(need.cards, slots, self.have)
+            most = np.max([((near == at) & holding).sum(axis=0) for at in range(len(cpu))], axis=0, initial=0)
             fits &= (most >= need.cards.count) | (near < 0).all(axis=0)
         return np.asarray(fits, np.bool_)
 

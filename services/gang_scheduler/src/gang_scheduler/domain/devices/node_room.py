@@ -40,6 +40,9 @@ class NodeRoom(CardRoom):
 
     cell_cpu: list[int] = field(init=False)
     cell_memory: list[int] = field(init=False)
+    cells_moved: bool = field(default=True, compare=False)
+    """Whether amounts of NUMA nodes changed since somebody took them over."""
+
     owned: dict[int, int] = field(default_factory=dict)
     """The CPUs that belong to one pod alone, each with the number of pods that say so."""
 
@@ -135,6 +138,7 @@ class NodeRoom(CardRoom):
     def _copied(self) -> "NodeRoom":
         room = copy(self)
         room.core, room.memory, room.slots = list(self.core), list(self.memory), list(self.slots)
+        room.moved = set(self.moved)
         room.cell_cpu, room.cell_memory = list(self.cell_cpu), list(self.cell_memory)
         room.nic_free, room.mig = dict(self.nic_free), self.mig.copied()
         room.owned, room.guarded, room.alone = dict(self.owned), dict(self.guarded), dict(self.alone)
@@ -149,6 +153,7 @@ class NodeRoom(CardRoom):
         for nic in allotment.nics if need.nics is not None else ():
             if nic in self.nic_free and need.nics is not None:
                 self.nic_free[nic] += sign * need.nics.share
+        self.cells_moved = self.cells_moved or bool(allotment.shares or allotment.cpus)
         for share in allotment.shares:
             at = self._cell_at.get(share.cell)
             if at is not None:

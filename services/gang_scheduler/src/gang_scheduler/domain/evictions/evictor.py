@@ -1,5 +1,6 @@
 """Plans evictions for those who found no room in a pass, and keeps what it planned in mind for the next ones."""
 
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
@@ -213,10 +214,7 @@ class Evictor:
 
     def _likeness(self, wish: Wish) -> object:
         """Wishes that are alike in all that matters: where one failed the next one does, as room only becomes less."""
-        counts: dict[object, int] = {}
-        for record in wish.records:
-            kind = self.cluster.room.class_of(record)
-            counts[kind] = counts.get(kind, 0) + 1
+        counts = Counter(self.cluster.room.classes_of(wish.records))
         which = None if is_lone_pod(wish.groups) else tuple(group.id for group in wish.groups)
         return which, wish.queue, wish.priority, tuple(counts.items()), tuple(id(claim) for claim in self.reserved)
 

@@ -16,6 +16,7 @@ import numpy.typing as npt
 from gang_scheduler.domain.evictions.victims import Lot
 from gang_scheduler.domain.nodes.node_table import NodeTable
 from gang_scheduler.domain.nodes.vectors import Ints, Mask
+from gang_scheduler.domain.pods.pod_shape import PodShape
 
 AT_ONCE = 64
 """So many offers are read from the vectors at a time."""
@@ -101,14 +102,19 @@ class LotTable:
             columns = np.flatnonzero(shapes == index)
             shape = lots[int(self._single[columns[0]])].records[0].shape
             self._freed[np.ix_(np.array(shape.rows, np.intp), columns)] = shape.needs_vector
-        pairs: dict[tuple[int, int], Ints] = {}
+        pairs: dict[tuple[int, int], int] = {}
+        members: dict[PodShape, dict[int, int]] = {}
         for number in np.flatnonzero(self.shape < 0).tolist():
             for record in lots[number].records:
-                freed = pairs.setdefault((number, record.slot), np.zeros(rows, np.int64))
-                freed[list(record.shape.rows)] += record.shape.needs_vector[:, 0]
+                pair = pairs.setdefault((number, record.slot), len(pairs))
+                counts = members.setdefault(record.form.shape, {})
+                counts[pair] = counts.get(pair, 0) + 1
         self._pair_lot = np.array([number for number, _ in pairs], np.int64)
         self._pair_slot = np.array([slot for _, slot in pairs], np.int64)
-        self._pair_freed = np.array(list(pairs.values()), np.int64).reshape(len(pairs), rows).T
+        self._pair_freed = np.zeros((rows, len(pairs)), np.int64)
+        for shape, counts in members.items():
+            freed = shape.needs_vector * np.array(list(counts.values()), np.int64)
+            self._pair_freed[np.ix_(np.array(shape.rows, np.intp), np.array(list(counts), np.intp))] += freed
 
     @property
     def claiming(self) -> Mask:

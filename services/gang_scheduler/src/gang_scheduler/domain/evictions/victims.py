@@ -27,9 +27,12 @@ class GangEviction(StrEnum):
     SURPLUS = "surplus"
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(slots=True, eq=False)
 class Lot:
-    """Pods that go together or stay together: one member that its gang can spare, or all of a gang (``minimum``)."""
+    """Pods that go together or stay together: one member that its gang can spare, or all of a gang (``minimum``).
+
+    Never changed after it was made, and not frozen because many are made.
+    """
 
     records: tuple[PodRecord, ...]
     holding: "Holding"

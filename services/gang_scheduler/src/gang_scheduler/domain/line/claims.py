@@ -13,6 +13,7 @@ from gang_scheduler.domain.dra.slices import DeviceId
 from gang_scheduler.domain.line.waiting_line import Unit
 from gang_scheduler.domain.pods.pod_books import PodBooks
 from gang_scheduler.domain.pods.pod_record import PodRecord, Standing
+from gang_scheduler.domain.pods.pod_shape import PodShape
 from kube import Key
 from resources import Amounts
 
@@ -170,7 +171,7 @@ class Claims:
         return record.slot >= 0 and (record.standing is Standing.LEAVING or record.evicting)
 
     def _hold_on(self, node: str, slot: int) -> dict[int, int]:
-        kept: dict[int, int] = {}
+        counts: dict[PodShape, int] = {}
         until = 0
         for key, claim in self._by_node.get(node, {}).items():
             record = self.books.pods.get(key)
@@ -178,12 +179,15 @@ class Claims:
                 continue
             if record.pod.uid == claim.places[key][0]:
                 until = max(until, claim.earliest or 0)
-                _add(kept, zip(record.shape.rows, record.shape.needs, strict=True), 1)
-        if not kept:
+                counts[record.form.shape] = counts.get(record.form.shape, 0) + 1
+        if not counts:
             return {}
         for record in self.books.on_node.get(node, {}).values():
             if record.slot == slot and (self.comes(record) or self._ends_by(record, until)):
-                _add(kept, zip(record.shape.rows, record.shape.needs, strict=True), -1)
+                counts[record.form.shape] = counts.get(record.form.shape, 0) - 1
+        kept: dict[int, int] = {}
+        for shape, count in counts.items():
+            _add(kept, zip(shape.rows, shape.needs, strict=True), count)
         return {row: amount for row, amount in kept.items() if amount > 0}
 
     def _ends_by(self, record: PodRecord, until: int) -> bool:

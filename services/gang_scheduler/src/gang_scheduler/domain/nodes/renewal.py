@@ -1,12 +1,13 @@
 """When a view can be brought up to date by compiled code, and what that is given (``shape_kernel.renew``)."""
 
 from collections.abc import Callable
+from dataclasses import dataclass, field
 from typing import NamedTuple
 
 import numpy as np
 
 from gang_scheduler.domain.nodes.node_table import NodeTable
-from gang_scheduler.domain.nodes.vectors import Ints, Mask
+from gang_scheduler.domain.nodes.vectors import Ids, Ints, Mask
 from gang_scheduler.domain.pods.pod_shape import PodShape
 from gang_scheduler.domain.score.appraisal import Appraisal
 from gang_scheduler.domain.score.scoring import RoomScore
@@ -16,9 +17,6 @@ Kernel = Callable[..., int]
 
 Kernels = Callable[[], Kernel | None]
 """Gives the kernel, None as long as there is none: then vectors do the same."""
-
-COPIES, KEYS, BOTH = 1, 2, 3
-"""What is renewed: how many copies fit, the order of the nodes (for copies that are right), or both."""
 
 
 def no_kernel() -> None:
@@ -41,16 +39,69 @@ class Fixed(NamedTuple):
     """The rows of CPU and memory."""
 
 
-def fixed(shape: PodShape, score: RoomScore, table: NodeTable) -> Fixed:
-    """What stays the same of a view."""
-    cards = shape.devices.cards
-    need = (cards.core, cards.memory, cards.ratio, int(cards.virtual)) if cards else (0, 0, 0, 0)
-    rows, needs, weights = np.array(score.parts, np.int64).reshape(-1, 3).T.copy()
-    each = np.array(need, np.int64)
-    plain = np.array((table.row_of("cpu"), table.row_of("memory")), np.int64)
-    return Fixed(
-        rows, needs, weights, score.weight, cards.count if cards else 0, bool(cards and cards.whole), each, plain
-    )
+class View(NamedTuple):
+    """What of a view the kernel changes, and ``mask`` and ``base``, by which it does."""
+
+    mask: Mask
+    base: Ints
+    copies: Ints
+    keys: Ints
+
+
+@dataclass(slots=True)
+class Renewal:
+    """What is kept of a shape for compiled code, which brings its view up to date."""
+
+    shape: PodShape
+    table: NodeTable
+    fixed: Fixed
+    _scores: Ids = field(default_factory=lambda: np.zeros(0, np.int32))
+    """Of the states of nodes, -1 where not known yet."""
+
+    _words: Ints | None = None
+    """What these states are."""
+
+    @classmethod
+    def of(cls, shape: PodShape, score: RoomScore, table: NodeTable) -> "Renewal":
+        """Nothing is known of states yet."""
+        cards = shape.devices.cards
+        need = (cards.core, cards.memory, cards.ratio, int(cards.virtual)) if cards else (0, 0, 0, 0)
+        rows, needs, weights = np.array(score.parts, np.int64).reshape(-1, 3).T.copy()
+        each = np.array(need, np.int64)
+        plain = np.array((table.row_of("cpu"), table.row_of("memory")), np.int64)
+        whole = bool(cards and cards.whole)
+        found = Fixed(rows, needs, weights, score.weight, cards.count if cards else 0, whole, each, plain)
+        return cls(shape, table, found)
+
+    def run(
+        self, kernel: Kernel, slots: Ints, view: View, appraisal: Appraisal, rank_bits: int, *, everywhere: bool
+    ) -> int:
+        """Renew ``view`` at ``slots``, some maybe named twice, and the keys of all copies if ``everywhere``.
+
+        Returns how many more copies there are.
+        """
+        appraisal.catch_up()
+        table, mirror, states = self.table, appraisal.mirror, appraisal.states
+        before = mirror.seen
+        unmirrored = mirror.stale()
+        unnumbered = states.stale(unmirrored, before, mirror.seen)
+        if self._words is not states.words:
+            self._words, self._scores = states.words, np.full(len(states.worth), -1, np.int32)
+        have, free, prices, measures = (
+            table.devices.have,
+            table.devices.free,
+            appraisal.prices,
+            appraisal.prices.measures,
+        )
+        return kernel(
+            slots, everywhere, *view, self._scores, *self.fixed, appraisal.ask(self.shape),
+            unmirrored, mirror.rows, table.allocatable, table.used,
+            have.memory, free.core, free.memory, free.slots, free.whole,
+            unnumbered, states.of, states.words, states.parts, states.serves, states.worth, states.places, states.count,
+            appraisal.classes,
+            prices.per_copy, measures.cpu, measures.memory, measures.cards, measures.parts,
+            prices.served, prices.beside, prices.basis.mixed, rank_bits,
+        )  # fmt: skip
 
 
 def compilable(shape: PodShape, table: NodeTable) -> bool:
@@ -59,19 +110,3 @@ def compilable(shape: PodShape, table: NodeTable) -> bool:
     if devices.kept or devices.honouring or devices.amplified or table.load.by_slot or not len(devices.have.memory):
         return False
     return not (need.cpus or need.policy or need.nics or need.apart or need.slices or (need.cards and need.cards.wish))
-
-
-def renew(
-    kernel: Kernel, slots: Ints, known: Fixed, table: NodeTable, appraisal: Appraisal, shape: PodShape,
-    view: tuple[Mask, Ints, Ints, Ints], rank_bits: int, what: int,
-) -> int:  # fmt: skip
-    """Renew ``view`` (mask, base, copies, keys) at ``slots``, ``what`` of it; returns how many copies more there are."""
-    appraisal.catch_up()
-    have, free, prices, measures = table.devices.have, table.devices.free, appraisal.prices, appraisal.prices.measures
-    rows, needs, weights, weight, cards, whole, need, plain = known
-    return kernel(
-        slots, *view, rows, needs, weights, weight, table.allocatable, table.used, cards, whole, need,
-        have.memory, free.core, free.memory, free.slots, free.whole, appraisal.ask(shape), plain, appraisal.classes,
-        prices.per_copy, measures.cpu, measures.memory, measures.cards, measures.parts,
-        prices.served, prices.beside, appraisal.basis.mixed, rank_bits, what,
-    )  # fmt: skip

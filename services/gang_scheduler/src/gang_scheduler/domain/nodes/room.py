@@ -1,6 +1,6 @@
 """What is taken: on the nodes, of ports, of the queues, and of the space around pods. Changed by one pair of operations."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 from gang_scheduler.domain.dra.claim_book import ClaimBook
@@ -107,6 +107,8 @@ class Room:
             if self._intricate(shape, slot) or records[0].reservation:
                 self.vacate(records)
                 continue
+            if slot in self.table.devices.nodes:
+                self.table.devices.give(slot, [record.key for record in records])
             here = amounts.setdefault(slot, {})
             for row, need in zip(shape.rows, shape.needs, strict=True):
                 here[row] = here.get(row, 0) + need * len(records)
@@ -121,11 +123,10 @@ class Room:
                 self.ledger.charge(queue, shape.requests, -count)
 
     def _intricate(self, shape: PodShape, slot: int) -> bool:
-        """Whether more than amounts is in the books of pods of a shape at a place."""
+        """Whether more than amounts and devices is in the books of pods of a shape at a place."""
         if shape.coupled or self.neighbours.active:
             return True
-        table = self.table
-        return slot in table.devices.nodes or slot in table.load.by_slot or table.devices.amplified > 0
+        return slot in self.table.load.by_slot or self.table.devices.amplified > 0
 
     def look_ahead(self) -> None:
         """Learn from what runs what the room that is left is good for; of use only where nodes are packed."""
@@ -147,6 +148,12 @@ class Room:
         """The class of a pod."""
         matched = self.neighbours.matched(record) if self.neighbours.active else ()
         return record.form.shape.index, matched, self.reserved.matching(record) if self.reserved.standing else ()
+
+    def classes_of(self, records: Iterable[PodRecord]) -> list[PodClass]:
+        """The classes of many, of which mostly their shapes are all there is."""
+        if self.neighbours.active or self.reserved.standing:
+            return [self.class_of(record) for record in records]
+        return [(record.form.shape.index, (), ()) for record in records]
 
     def coupled(self, record: PodRecord) -> bool:
         """Whether it matters to the pod which pods are where, so that its copies have to be placed one at a time."""

@@ -4,18 +4,14 @@ import numpy as np
 
 from gang_scheduler.domain.devices.card_room import MOST_COPIES
 from gang_scheduler.domain.nodes.jit import jit
-from gang_scheduler.domain.nodes.renewal import BOTH, COPIES, KEYS, Kernel
-from gang_scheduler.domain.nodes.vectors import Ints, Mask
-from gang_scheduler.domain.score import loss_kernel
+from gang_scheduler.domain.nodes.node_mirror import PER_CARD
+from gang_scheduler.domain.nodes.renewal import Kernel
+from gang_scheduler.domain.nodes.vectors import Ids, Ints, Mask
+from gang_scheduler.domain.score import state_kernel
 from gang_scheduler.domain.score.mixture import Floats
 from gang_scheduler.domain.score.scoring import FULL
 
-_score = loss_kernel.score
-_PER_WORD = 9
-"""So many numbers of up to 100 are kept in one of 64 bits."""
-
-_PRIME = -7046029254386353131
-"""Near 2 ** 64 through the golden ratio, as a signed number of 64 bits."""
+_number, _score_of = state_kernel.number, state_kernel.score_of
 
 
 @jit()
@@ -33,30 +29,22 @@ def copies_of_card(need: Ints, has: int, core: int, memory: int, virtual: int) -
     return max(fits, 0)
 
 
-@jit()
-def copies_of_cards(
-    slot: int,
-    count: int,
-    need: Ints,
-    have: Ints,
-    core: Ints,
-    memory: Ints,
-    virtual: Ints,
-    parts: Ints,
-) -> int:
+@jit(inline="always")
+def copies_of_cards(rows: Ints, slot: int, first: int, count: int, need: Ints, parts: Ints) -> int:
     """``Devices.copies`` of pods that ask for nothing but cards. ``need`` is core, memory, ratio, virtual; ``parts`` is scrap."""
     total = fits = 0
     last = -1
     for card in range(len(parts)):
+        at = first + PER_CARD * card
         # Cards of a node are mostly like the one before them, and divisions are slow.
         if last < 0 or not (
-            core[card, slot] == core[last, slot]
-            and memory[card, slot] == memory[last, slot]
-            and have[card, slot] == have[last, slot]
-            and (need[3] == 0 or virtual[card, slot] == virtual[last, slot])
+            rows[slot, at] == rows[slot, last]
+            and rows[slot, at + 1] == rows[slot, last + 1]
+            and rows[slot, at + 2] == rows[slot, last + 2]
+            and rows[slot, at + 3] == rows[slot, last + 3]
         ):
-            fits = copies_of_card(need, have[card, slot], core[card, slot], memory[card, slot], virtual[card, slot])
-        last = card
+            fits = copies_of_card(need, rows[slot, at], rows[slot, at + 1], rows[slot, at + 2], rows[slot, at + 3])
+        last = at
         parts[card] = fits
         total += fits
     most = total // count
@@ -79,50 +67,84 @@ def fullness(slot: int, rows: Ints, needs: Ints, weights: Ints, weight: int, all
     return int(np.rint(min(max(share / weight, 0.0), 1.0) * FULL))
 
 
-@jit()
-def find(states: Ints, new: int, places: Ints) -> int:
-    """Where in the table the state ``new`` is, or would be: at a place that is 0."""
-    hashed = 0
-    for at in range(states.shape[1]):
-        hashed = (hashed ^ states[new, at]) * _PRIME
-        hashed ^= hashed >> 29
-    last = len(places) - 1
-    place = hashed & last
-    while places[place]:
-        same = True
-        for at in range(states.shape[1]):
-            if states[places[place], at] != states[new, at]:
-                same = False
-                break
-        if same:
-            break
-        place = (place + 1) & last
-    return place
+@jit(inline="always")
+def copies_on(
+    nodes: Ints, slot: int, first: int, rows: Ints, needs: Ints, count: int, whole: bool, need: Ints, scrap: Ints
+) -> int:
+    """How many copies fit on a node that the pod may go to."""
+    # Most nodes are full of something, and divisions are slow.
+    for at in range(len(rows)):
+        if nodes[slot, rows[at]] < needs[at]:
+            return 0
+    fits = 1 << 62
+    if count and whole:
+        fits = nodes[slot, first - 1] // count
+    elif count:
+        fits = copies_of_cards(nodes, slot, first, count, need, scrap)
+    for at in range(len(rows) if fits > 0 else 0):
+        fits = min(fits, nodes[slot, rows[at]] // needs[at])
+    return max(fits, 0)
 
 
 @jit()
-def renew(
+def mirror(
     slots: Ints,
-    mask: Mask,
-    base: Ints,
-    copies: Ints,
-    keys: Ints,
-    rows: Ints,
-    needs: Ints,
-    weights: Ints,
-    weight: int,
+    nodes: Ints,
     allocatable: Ints,
     used: Ints,
-    count: int,
-    whole_cards: bool,
-    need: Ints,
     have: Ints,
     core: Ints,
     memory: Ints,
     virtual: Ints,
     whole: Ints,
+) -> None:
+    """Write the rows of ``nodes`` anew."""
+    resources = len(used)
+    for slot in slots:
+        for row in range(resources):
+            nodes[slot, row] = allocatable[row, slot] - used[row, slot]
+        nodes[slot, resources] = whole[slot]
+        for card in range(len(have)):
+            at = resources + 1 + PER_CARD * card
+            nodes[slot, at], nodes[slot, at + 1] = have[card, slot], core[card, slot]
+            nodes[slot, at + 2], nodes[slot, at + 3] = memory[card, slot], virtual[card, slot]
+
+
+@jit()
+def renew(
+    slots: Ints,
+    everywhere: bool,
+    mask: Mask,
+    base: Ints,
+    copies: Ints,
+    keys: Ints,
+    scores: Ids,
+    rows: Ints,
+    needs: Ints,
+    weights: Ints,
+    weight: int,
+    count: int,
+    whole_cards: bool,
+    need: Ints,
+    plain: Ints,
     ask: Ints,
-    plain_rows: Ints,
+    unmirrored: Ints,
+    nodes: Ints,
+    allocatable: Ints,
+    used: Ints,
+    have: Ints,
+    core: Ints,
+    memory: Ints,
+    virtual: Ints,
+    whole: Ints,
+    unnumbered: Ints,
+    of: Ints,
+    words: Ints,
+    parts: Floats,
+    serves: Floats,
+    worth: Floats,
+    places: Ints,
+    known: Ints,
     classes: Ints,
     price: Floats,
     by_cpu: Floats,
@@ -133,66 +155,56 @@ def renew(
     beside: Floats,
     mix: float,
     rank_bits: int,
-    what: int,
 ) -> int:
-    """Renew COPIES, KEYS, or BOTH, at ``slots``; returns how many more copies there are."""
-    scrap, free, parts = np.empty(len(core), np.int64), np.empty(len(core), np.int64), np.empty(len(by_cpu), np.float64)
-    # Nodes in the same state have the same score: states are told apart by what is left, and kept in a table by their hash.
-    room = 2
-    while room < 2 * len(slots):
-        room *= 2
-    words = 3 + (len(core) + _PER_WORD - 1) // _PER_WORD
-    places, states = np.zeros(room, np.int64), np.empty((len(slots) + 1, words), np.int64)
-    scores, known, more = np.empty(len(slots) + 1, np.int64), 0, 0
-    for slot in slots:
-        fits = copies[slot] if what == KEYS else 0
-        if mask[slot] and what != KEYS:
-            fits = 1 << 62
-            for at in range(len(rows)):
-                fits = min(fits, (allocatable[rows[at], slot] - used[rows[at], slot]) // needs[at])
-            if count and fits > 0:
-                if whole_cards:
-                    fits = min(fits, whole[slot] // count)
-                else:
-                    fits = min(fits, copies_of_cards(slot, count, need, have, core, memory, virtual, scrap))
-            fits = max(fits, 0)
-        more += fits - copies[slot]
-        copies[slot] = fits
-        if not fits:
+    """Renew the view at ``slots``, some maybe named twice, and the keys of all copies if ``everywhere``.
+
+    Before, the rows and states of nodes of which these are not known any more. Returns how many more copies there are.
+    """
+    free, scrap, rest = (
+        np.empty(len(core), np.int64),
+        np.empty(len(core), np.int64),
+        np.empty((1, len(by_cpu)), np.float64),
+    )
+    first = len(used) + 1
+    mirror(unmirrored, nodes, allocatable, used, have, core, memory, virtual, whole)
+    _number(
+        unnumbered, nodes, plain, first, of, words, parts, serves, worth, places, known, classes,
+        price, by_cpu, by_memory, by_cards, parts_of, served, beside, mix, free,
+    )  # fmt: skip
+    more, done = 0, np.zeros(len(mask), np.bool_)
+    for at in range(len(slots) + (len(mask) if everywhere else 0)):
+        slot = slots[at] if at < len(slots) else at - len(slots)
+        if done[slot]:
+            continue
+        done[slot] = True
+        if at < len(slots):
+            fits = copies_on(nodes, slot, first, rows, needs, count, whole_cards, need, scrap) if mask[slot] else 0
+            more += fits - copies[slot]
+            copies[slot] = fits
+        if not copies[slot]:
             keys[slot] = -1
             continue
-        if what == COPIES:
-            continue
-        if have[0, slot] <= 0:
+        if nodes[slot, first] <= 0:
             keys[slot] = (fullness(slot, rows, needs, weights, weight, allocatable, used) << rank_bits) + base[slot]
             continue
-        of, new = classes[slot], known + 1
-        states[new, 0] = of
-        for at in range(2):
-            states[new, 1 + at] = max(allocatable[plain_rows[at], slot] - used[plain_rows[at], slot], 0)
-        for at in range(3, words):
-            states[new, at] = 0
-        for card in range(len(core)):
-            free[card] = min(max(core[card, slot], 0), 100) if have[card, slot] > 0 else 0
-            states[new, 3 + card // _PER_WORD] = states[new, 3 + card // _PER_WORD] << 7 | free[card]
-        place = find(states, new, places)
-        if places[place] == 0:
-            places[place] = known = new
-            scores[new] = _score(
-                free, states[new, 1], states[new, 2], ask[0], ask[1], ask[2], ask[3],
-                price[of], by_cpu, by_memory, by_cards, parts_of, served[of], beside[of], mix, parts,
+        state = of[slot]
+        if scores[state] < 0:
+            scores[state] = _score_of(
+                state, ask, words, parts, serves, worth,
+                price, by_cpu, by_memory, by_cards, parts_of, served, beside, mix, free, rest,
             )  # fmt: skip
-        keys[slot] = (scores[places[place]] << rank_bits) + base[slot]
+        keys[slot] = (np.int64(scores[state]) << rank_bits) + base[slot]
     return more
 
 
 def ready() -> Kernel:
     """The kernel, when it is compiled for what it will be given: renewing no node of none."""
-    numbers, table, reals = np.zeros(0, np.int64), np.zeros((0, 0), np.int64), np.zeros(0)
-    matrix, view = np.zeros((0, 0)), (np.zeros(0, np.bool_), numbers, numbers, numbers)
+    numbers, table, reals, matrix = np.zeros(0, np.int64), np.zeros((0, 0), np.int64), np.zeros(0), np.zeros((0, 0))
+    view = np.zeros(0, np.bool_), numbers, numbers, numbers
     renew(
-        np.zeros(0, np.intp), *view, numbers, numbers, numbers, 1, table, table, 0, False, numbers,
-        table, table, table, table, numbers, numbers, numbers, numbers,
-        matrix, reals, reals, reals, matrix, matrix, matrix, 1.0, 20, BOTH,
+        numbers, False, *view, np.zeros(0, np.int32), numbers, numbers, numbers, 1, 0, False, numbers, numbers, numbers,
+        numbers, table, table, table, table, table, table, table, numbers,
+        numbers, numbers, table, matrix, reals, reals, np.zeros(2, np.int64), np.zeros(1, np.int64), numbers,
+        matrix, reals, reals, reals, matrix, matrix, matrix, 1.0, 20,
     )  # fmt: skip
     return renew

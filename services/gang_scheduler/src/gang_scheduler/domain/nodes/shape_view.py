@@ -11,7 +11,7 @@ import numpy as np
 
 from gang_scheduler.domain.nodes.filters import static_mask
 from gang_scheduler.domain.nodes.node_table import NodeTable
-from gang_scheduler.domain.nodes.renewal import BOTH, COPIES, KEYS, Fixed, Kernels, compilable, fixed, no_kernel, renew
+from gang_scheduler.domain.nodes.renewal import Kernel, Kernels, Renewal, View, compilable, no_kernel
 from gang_scheduler.domain.nodes.vectors import ALL, Ints, Mask, Slots, parts
 from gang_scheduler.domain.pods.pod_shape import PodShape
 from gang_scheduler.domain.score.outlook import Outlook
@@ -47,7 +47,7 @@ class ShapeView:
     _room_seen: int = -1
     _rules_seen: int = -1
     _foresight_seen: int = 0
-    _fixed: Fixed | None = None
+    _renewal: Renewal | None = None
     _best: int | None = None
     """The best node, NO_NODE where there is none; None while it has to be looked for."""
 
@@ -64,28 +64,38 @@ class ShapeView:
             return self
         self._foresight_seen = self.foresight.version
         changed = rules.since(self._rules_seen) if self._rules_seen >= 0 else None
-        touched = room.since(self._room_seen) if self._room_seen >= 0 else None
-        if changed is None or touched is None or len(changed) + len(touched) > self.table.size // 2:
-            self._renew()
-        else:
+        if changed:
+            self._largest = None
+        kernel = self._kernel() if changed is not None else None
+        touched = room.entries(self._room_seen) if kernel is not None else None
+        if kernel is not None and touched is not None and changed is not None:
             if changed:
-                self._largest = None
                 self._renew_rules(changed)
-            plain = not (self.shape.devices.cpus and self.table.devices.amplified) and not self._by_load
-            for slots in (changed, touched) if looked else ():
-                if not slots:
-                    continue
-                if len(slots) <= FEW and plain and not self._foresees:
-                    self._renew_few(slots)
-                else:
-                    self._renew_room(np.array(slots, np.intp))
-            if not looked:
-                known = self._renew_compiled(np.array([*changed, *touched], np.intp), COPIES)
-                for part in parts(self.table.size):
-                    if not (known and self._renew_compiled(part, KEYS)):
-                        self._renew_room(part)
+                touched = np.concatenate([touched, np.array(changed, np.int64)])
+            self._renew_compiled(kernel, touched, everywhere=not looked)
+        else:
+            self._renew_plainly(changed, looked)
         self._room_seen, self._rules_seen = room_end, rules_end
         return self
+
+    def _renew_plainly(self, changed: list[int] | None, looked: bool) -> None:
+        """Catch up in vectors, or node by node. ``changed`` are the nodes whose rules changed; None: all, or it is not known."""
+        touched = self.table.room.since(self._room_seen) if self._room_seen >= 0 else None
+        if changed is None or touched is None or len(changed) + len(touched) > self.table.size // 2:
+            self._renew()
+            return
+        if changed:
+            self._renew_rules(changed)
+        plain = not (self.shape.devices.cpus and self.table.devices.amplified) and not self._by_load
+        for slots in (changed, touched) if looked else ():
+            if not slots:
+                continue
+            if len(slots) <= FEW and plain and not self._foresees:
+                self._renew_few(slots)
+            else:
+                self._renew_room(np.array(slots, np.intp))
+        for part in () if looked else parts(self.table.size):
+            self._renew_room(part)
 
     def inside(self, fence: Mask) -> "ShapeView":
         """The same for the nodes of ``fence`` only; it does not follow later changes."""
@@ -216,7 +226,9 @@ class ShapeView:
 
     def _renew_room(self, slots: Slots) -> None:
         self._best = None
-        if self._renew_compiled(slots):
+        if (kernel := self._kernel()) is not None:
+            places = np.arange(self.table.size)[slots] if isinstance(slots, slice) else slots
+            self._renew_compiled(kernel, places, everywhere=False)
             return
         rows = self._score.rows
         if isinstance(slots, slice):
@@ -240,18 +252,21 @@ class ShapeView:
         keys = (score << _RANK_BITS) + self.base[slots]
         self.keys[slots] = np.where(copies > 0, keys, NO_NODE)
 
-    def _renew_compiled(self, slots: Slots, what: int = BOTH) -> bool:
-        """The same as the rest of _renew_room, where there is compiled code for it; returns whether there is."""
-        appraisal = self.foresight.appraisal if self._foresees and not self._by_load else None
-        if appraisal is None or not compilable(self.shape, self.table) or (kernel := self.kernels()) is None:
-            return False
+    def _kernel(self) -> Kernel | None:
+        """Compiled code for what _renew_room does, where there is any."""
+        if not self._foresees or self.foresight.appraisal is None or self._by_load:
+            return None
+        return self.kernels() if compilable(self.shape, self.table) else None
+
+    def _renew_compiled(self, kernel: Kernel, slots: Ints, *, everywhere: bool) -> None:
+        """What _renew_room does at ``slots``, which may be named twice, and the keys ``everywhere`` for copies that are right."""
+        appraisal = self.foresight.appraisal
+        assert appraisal is not None, "there is a kernel only where it is"
         self._best = None
-        if self._fixed is None:
-            self._fixed = fixed(self.shape, self._score, self.table)
-        places = np.arange(self.table.size)[slots] if isinstance(slots, slice) else slots
-        view = self.mask, self.base, self.copies, self.keys
-        self.total += renew(kernel, places, self._fixed, self.table, appraisal, self.shape, view, _RANK_BITS, what)
-        return True
+        if self._renewal is None:
+            self._renewal = Renewal.of(self.shape, self._score, self.table)
+        view = View(self.mask, self.base, self.copies, self.keys)
+        self.total += self._renewal.run(kernel, slots, view, appraisal, _RANK_BITS, everywhere=everywhere)
 
     def _scores(self, allocatable: Ints, used: Ints, copies: Ints, slots: Slots) -> Ints:
         """How full nodes are; but where there are cards, and room, what a pod would spoil, once the foresight knows it."""

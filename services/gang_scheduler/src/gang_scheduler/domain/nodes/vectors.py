@@ -1,5 +1,6 @@
 """Types of the vectors over nodes, and the log that says which of their places changed."""
 
+from array import array
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
@@ -28,21 +29,21 @@ def parts(size: int) -> Iterator[slice]:
 class ChangeLog:
     """Slots in the order in which they changed, so that each cached vector catches up on its own."""
 
-    _slots: list[int] = field(default_factory=list)
-    _start: int = 0
-    limit: int = 65_536
+    end: int = 0
+    """The position behind the newest change."""
 
-    @property
-    def end(self) -> int:
-        """The position behind the newest change."""
-        return self._start + len(self._slots)
+    limit: int = 65_536
+    _slots: "array[int]" = field(default_factory=lambda: array("q"))
+    _start: int = 0
 
     def add(self, slot: int) -> None:
+        """``slot`` changed."""
         if len(self._slots) >= self.limit:
             half = self.limit // 2
             del self._slots[:half]
             self._start += half
         self._slots.append(slot)
+        self.end += 1
 
     def since(self, position: int) -> list[int] | None:
         """The distinct slots that changed from ``position`` on, in no order; None when the log has forgotten some."""
@@ -50,7 +51,13 @@ class ChangeLog:
             return None
         return list(set(self._slots[position - self._start :]))
 
+    def entries(self, position: int) -> Ints | None:
+        """All that was logged from ``position`` on, as often as it was; None when the log has forgotten some."""
+        if position < self._start:
+            return None
+        return np.frombuffer(self._slots[position - self._start :], np.int64)
+
     def forget(self) -> None:
         """Everything may have changed: every reader starts from the whole vector."""
-        self._start = self.end + 1
-        self._slots.clear()
+        self._start = self.end = self.end + 1
+        del self._slots[:]

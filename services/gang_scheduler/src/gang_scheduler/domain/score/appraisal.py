@@ -5,11 +5,13 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from gang_scheduler.domain.nodes.filters import static_mask
+from gang_scheduler.domain.nodes.node_mirror import NodeMirror
 from gang_scheduler.domain.nodes.node_table import NodeTable
 from gang_scheduler.domain.nodes.vectors import ALL, Ints, Slots
 from gang_scheduler.domain.pods.pod_shape import PodShape
 from gang_scheduler.domain.score.basis import Basis
 from gang_scheduler.domain.score.mixture import Ask, ask_of
+from gang_scheduler.domain.score.node_states import NodeStates
 from gang_scheduler.domain.score.prices import Left, Prices
 
 
@@ -18,22 +20,30 @@ class Appraisal:
     """``classes`` has the class of every node, in whose place prices are known."""
 
     table: NodeTable
-    basis: Basis
-    prices: Prices = field(init=False)
+    prices: Prices
     classes: Ints = field(default_factory=lambda: np.zeros(0, np.int64))
+    states: NodeStates = field(init=False)
+    mirror: NodeMirror = field(init=False)
+    """The nodes and their states for compiled code."""
+
     _asks: dict[int, Ints] = field(default_factory=dict)
     _rules_seen: int = -1
 
     def __post_init__(self) -> None:
-        self.prices = Prices(self.basis)
+        self.states, self.mirror = NodeStates(self.table, len(self.prices.measures.cpu)), NodeMirror(self.table)
 
-    def renewed(self, basis: Basis) -> "Appraisal":
-        """Another one at the prices of a newer look; the classes of nodes are the same where their rules are."""
-        heir = Appraisal(self.table, basis)
-        if basis.rules == self.basis.rules and self._rules_seen >= 0:
-            for bits in self.prices.classes:
-                heir.prices.class_of(bits)
-            heir.classes, heir._rules_seen = self.classes, self._rules_seen
+    @property
+    def basis(self) -> Basis:
+        """What the look found."""
+        return self.prices.basis
+
+    def renewed(self, prices: Prices) -> "Appraisal":
+        """Another one at the prices of a newer look; nodes of one class stay of one class where the rules are the same."""
+        heir = Appraisal(self.table, prices)
+        heir.mirror = self.mirror
+        if prices.basis.rules == self.basis.rules and self._rules_seen >= 0:
+            numbers = np.array([prices.class_of(bits) for bits in self.prices.classes], np.int64)
+            heir.classes, heir._rules_seen = numbers[self.classes], self._rules_seen
         return heir
 
     def scores(self, shape: PodShape, places: Ints) -> Ints:

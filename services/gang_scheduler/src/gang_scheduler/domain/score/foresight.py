@@ -24,7 +24,7 @@ from gang_scheduler.domain.nodes.vectors import Ints, Mask
 from gang_scheduler.domain.pods.pod_shape import PodShape
 from gang_scheduler.domain.score.appraisal import Appraisal, left_of
 from gang_scheduler.domain.score.basis import Basis, read, written
-from gang_scheduler.domain.score.mixture import Census, Floats, kinds_of
+from gang_scheduler.domain.score.mixture import Census, Floats, Kinds
 from gang_scheduler.domain.score.prices import PRICE, Prices, mixed
 
 FIRST_LOOK = 16
@@ -86,7 +86,8 @@ class Foresight:
 
     def restore(self, data: Any) -> None:
         """Go on with what a predecessor found. What cannot be read is dropped, and looked for anew."""
-        self._know(read(data))
+        basis = read(data)
+        self._know(Prices(basis) if basis else None)
 
     def _due(self) -> bool:
         pods = self.census.with_cards
@@ -104,42 +105,41 @@ class Foresight:
         enough = self.census.with_cards >= FIRST_LOOK and self._count_cards()
         self._know(look(self.census, self.table, self._count_cards()) if enough else None)
 
-    def _know(self, basis: Basis | None) -> None:
-        self.basis = basis
-        if basis is None:
-            self.appraisal, self.version = None, 0
+    def _know(self, prices: Prices | None) -> None:
+        if prices is None:
+            self.basis, self.appraisal, self.version = None, None, 0
             return
+        self.basis = prices.basis
         self._looks += 1
         self.version = self._looks
-        self._written = written(basis)
+        self._written = written(self.basis)
         known = self.appraisal
-        self.appraisal = known.renewed(basis) if known else Appraisal(self.table, basis)
+        self.appraisal = known.renewed(prices) if known else Appraisal(self.table, prices)
 
 
-def look(census: Census, table: NodeTable, cards: int) -> Basis:
+def look(census: Census, table: NodeTable, cards: int) -> Prices:
     """What there is to find now. All sums are exact: the order of the nodes, which a restart changes, must not show."""
     nodes = np.flatnonzero(table.devices.have.memory[0])
     have = table.devices.have.memory[:, nodes]
     card_memory = int(have.sum()) // max(1, cards)
     rules, asks = census.asked(card_memory)
-    bare = Basis(census.with_cards, card_memory, cards, rules, asks, (), 0.0)
-    prices, masks = Prices(bare), np.array([static_mask(item, table, nodes) for item in rules], np.bool_)
-    left = left_of(table, nodes, prices.classes_of(masks))
+    bare = Prices(Basis(census.with_cards, card_memory, cards, rules, asks, (), 0.0))
+    masks = np.array([static_mask(item, table, nodes) for item in rules], np.bool_)
+    left = left_of(table, nodes, bare.classes_of(masks))
     cpu, memory = left.cpu.astype(np.float64), left.memory.astype(np.float64)
-    served = prices.served[left.classes, left.cards].sum(axis=0)
-    mixture = fsum(mixed(cpu, memory, served, *prices.beside[left.classes].T).tolist())
-    copies = prices.measures.copies(cpu, memory, left.cards).T
-    worths = np.rint(np.minimum(cards * PRICE * _scarcity(bare, masks, copies, mixture), _DEAREST))
+    served = bare.served[left.classes, left.cards].sum(axis=0)
+    mixture = fsum(mixed(cpu, memory, served, *bare.beside[left.classes].T).tolist())
+    copies = bare.measures.copies(cpu, memory, left.cards).T
+    worths = np.rint(np.minimum(cards * PRICE * _scarcity(bare.kinds, masks, copies, mixture), _DEAREST))
     found = tuple((int(rule), int(kind), int(worths[kind, rule])) for kind, rule in np.argwhere(worths > 0))
-    return bare._replace(prices=tuple(sorted(found)), mixed=MIXED * cards / max(mixture, _LEAST))
+    return bare.at(bare.basis._replace(prices=tuple(sorted(found)), mixed=MIXED * cards / max(mixture, _LEAST)))
 
 
-def _scarcity(basis: Basis, masks: Mask, copies: Floats, mixture: float) -> Floats:
+def _scarcity(kinds: Kinds, masks: Mask, copies: Floats, mixture: float) -> Floats:
     """What a copy of each kind under each set of rules is worth (kind by rules).
 
     Its share of all pods over how many more of it fit, times the square of how much scarcer it is than the mixture.
     """
-    kinds = kinds_of(basis.asks, len(basis.rules))
     fit = copies @ masks.T.astype(np.float64) + 1.0
     size = np.maximum(kinds.cards * kinds.percent / 100, _ALMOST).reshape(-1, 1)
     scarcity: Floats = kinds.weight.T / kinds.weight.sum() / fit * (mixture / (fit * size)) ** 2

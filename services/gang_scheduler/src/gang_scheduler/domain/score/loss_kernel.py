@@ -1,4 +1,4 @@
-"""``Prices.scores`` compiled, for one node: the same to the last bit. Only ``shape_kernel`` imports it, when it is needed."""
+"""``Prices.worth`` compiled, for one node: the same to the last bit. Only other kernels import it, when they are needed."""
 
 import numpy as np
 
@@ -7,16 +7,34 @@ from gang_scheduler.domain.nodes.vectors import Ints
 from gang_scheduler.domain.score.mixture import Floats
 from gang_scheduler.domain.score.prices import ALMOST, BEST, CORNERS, HALF, PRICE
 
+# Rows of matrices are taken by their index: to make views of them would take longer than all the rest.
+
 
 @jit(fastmath={"reassoc", "nsz"})
 def price_of_copies(
-    price: Floats, by_cpu: Floats, by_memory: Floats, by_cards: Floats, cpu: float, memory: float, parts: Floats
+    of: int,
+    price: Floats,
+    by_cpu: Floats,
+    by_memory: Floats,
+    by_cards: Floats,
+    parts_of: Floats,
+    cpu: float,
+    memory: float,
+    state: int,
+    parts: Floats,
+    cards: int,
+    has: int,
+    rest: int,
 ) -> float:
-    """What all copies are worth that fit. The sums are of whole numbers, so their order does not matter."""
+    """What all copies are worth that fit once so many ``cards`` of which ``has`` percent were free have ``rest`` percent.
+
+    The sums are of whole numbers, so their order does not matter.
+    """
     worth = 0.0
-    for kind in range(len(price)):
-        fits = min(min(parts[kind] * by_cards[kind], cpu * by_cpu[kind]), memory * by_memory[kind])
-        worth += np.floor(fits + ALMOST) * price[kind]
+    for kind in range(len(by_cpu)):
+        left = parts[state, kind] + cards * (parts_of[rest, kind] - parts_of[has, kind])
+        fits = min(min(left * by_cards[kind], cpu * by_cpu[kind]), memory * by_memory[kind])
+        worth += np.floor(fits + ALMOST) * price[of, kind]
     return worth
 
 
@@ -33,57 +51,63 @@ def mixed_of(served: float, cpu: float, memory: float, beside_cpu: float, beside
 
 
 @jit()
-def score(
-    free: Ints,
+def fill(free: Ints, of: int, parts_of: Floats, served: Floats, state: int, parts: Floats) -> float:
+    """Note in ``parts`` of a state how many parts of each kind its cards hold; returns the cards' worth that they serve."""
+    whole = 0
+    for card in range(len(free)):
+        whole += free[card] == 100
+    serves = float(whole * served[of, 100])
+    for kind in range(parts.shape[1]):
+        parts[state, kind] = whole * parts_of[100, kind]
+    for card in range(len(free)):
+        has = free[card]
+        if 0 < has < 100:
+            serves += served[of, has]
+            for kind in range(parts.shape[1]):
+                parts[state, kind] += parts_of[has, kind]
+    return serves
+
+
+@jit(inline="always")
+def worth(
+    of: int,
+    serves: float,
     cpu: int,
     memory: int,
-    cards: int,
-    percent: int,
-    ask_cpu: int,
-    ask_memory: int,
     price: Floats,
     by_cpu: Floats,
     by_memory: Floats,
     by_cards: Floats,
     parts_of: Floats,
-    served: Floats,
     beside: Floats,
     mix: float,
+    state: int,
     parts: Floats,
-) -> int:
-    """The score of a node of which ``free`` percent of each card, ``cpu`` and ``memory`` are left.
+    cards: int,
+    has: int,
+    rest: int,
+) -> float:
+    """What a node of class ``of`` is worth of which ``cpu`` and ``memory`` are left, beside cards that hold ``parts``.
 
-    ``free`` and ``parts`` are scrap after.
+    Of these so many ``cards`` have ``rest`` percent now and not ``has``.
     """
-    # Rows are added by their index: to make views of them would take longer than all the rest.
-    whole = 0
+    found = price_of_copies(
+        of, price, by_cpu, by_memory, by_cards, parts_of, float(cpu), float(memory), state, parts, cards, has, rest
+    )
+    return found / PRICE + mix * mixed_of(serves, float(cpu), float(memory), beside[of, 0], beside[of, 1])
+
+
+@jit(inline="always")
+def fullest(free: Ints, percent: int) -> int:
+    """The fullest card with so many ``percent`` free, -1 if there is none."""
+    best, has = -1, 101
     for card in range(len(free)):
-        whole += free[card] == 100
-    serves = whole * served[100]
-    for kind in range(len(parts)):
-        parts[kind] = whole * parts_of[100, kind]
-    for card in range(len(free)):
-        has = free[card]
-        if 0 < has < 100:
-            serves += served[has]
-            for kind in range(len(parts)):
-                parts[kind] += parts_of[has, kind]
-    before = price_of_copies(price, by_cpu, by_memory, by_cards, float(cpu), float(memory), parts) / PRICE
-    before += mix * mixed_of(serves, float(cpu), float(memory), beside[0], beside[1])
-    for _ in range(cards):
-        best, has = -1, 101
-        for card in range(len(free)):
-            if percent <= free[card] < has:
-                best, has = card, free[card]
-        if best < 0:
-            break
-        free[best] = -1
-        rest = has - percent
-        serves -= served[has] - served[rest]
-        for kind in range(len(parts)):
-            parts[kind] += parts_of[rest, kind] - parts_of[has, kind]
-    cpu, memory = max(cpu - ask_cpu, 0), max(memory - ask_memory, 0)
-    after = price_of_copies(price, by_cpu, by_memory, by_cards, float(cpu), float(memory), parts) / PRICE
-    after += mix * mixed_of(serves, float(cpu), float(memory), beside[0], beside[1])
-    loss = max(before - after, -HALF / 2)
-    return int(np.rint(BEST * HALF / (HALF + loss)))
+        if percent <= free[card] < has:
+            best, has = card, free[card]
+    return best
+
+
+@jit(inline="always")
+def score(before: float, after: float) -> int:
+    """The score of a node whose worth falls so far."""
+    return int(np.rint(BEST * HALF / (HALF + max(before - after, -HALF / 2))))

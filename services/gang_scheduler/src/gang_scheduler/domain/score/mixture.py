@@ -58,6 +58,8 @@ class Census:
 
     counts: dict[PodShape, int] = field(default_factory=dict)
     with_cards: int = 0
+    _wishes: dict[PodShape, tuple[int, NodeRules, Ask]] = field(default_factory=dict)
+    """For shapes with a place: the rules without preferences, and the ask where a card has so much memory, which goes first."""
 
     def add(self, shape: PodShape, count: int) -> None:
         """So many came; a negative number went."""
@@ -66,6 +68,7 @@ class Census:
             self.counts[shape] = left
         else:
             self.counts.pop(shape, None)
+            self._wishes.pop(shape, None)
         if shape.devices.cards is not None:
             self.with_cards += count
 
@@ -74,18 +77,28 @@ class Census:
 
         Preferences are no rules: what a pod can use decides, not what it would like.
         """
-        found: dict[tuple[NodeRules, Ask], int] = {}
+        wishes = [
+            (*self._wish(shape, card_memory), count)
+            for shape, count in self.counts.items()
+            if shape.devices.cards is not None
+        ]
         popular: dict[NodeRules, int] = {}
-        for shape, count in self.counts.items():
-            if shape.devices.cards is not None:
-                rules = replace(shape.rules, preferred=()) if shape.rules.preferred else shape.rules
-                cell = rules, ask_of(shape, card_memory)
-                found[cell] = found.get(cell, 0) + count
-                popular[rules] = popular.get(rules, 0) + count
+        for rules, _, count in wishes:
+            popular[rules] = popular.get(rules, 0) + count
         names = sorted(popular, key=lambda rules: (-popular[rules], repr(rules)))[:MOST_RULES]
         place = {rules: at for at, rules in enumerate(names)}
-        asks = sorted((place[rules], ask, count) for (rules, ask), count in found.items() if rules in place)
-        return tuple(names), tuple(asks)
+        found: dict[tuple[int, Ask], int] = {}
+        for rules, ask, count in wishes:
+            if (at := place.get(rules)) is not None:
+                found[at, ask] = found.get((at, ask), 0) + count
+        return tuple(names), tuple(sorted((at, ask, count) for (at, ask), count in found.items()))
+
+    def _wish(self, shape: PodShape, card_memory: int) -> tuple[NodeRules, Ask]:
+        known = self._wishes.get(shape)
+        if known is None or known[0] != card_memory:
+            rules = replace(shape.rules, preferred=()) if shape.rules.preferred else shape.rules
+            known = self._wishes[shape] = card_memory, rules, ask_of(shape, card_memory)
+        return known[1:]
 
 
 class Kinds(NamedTuple):
@@ -101,15 +114,18 @@ class Kinds(NamedTuple):
 def kinds_of(asks: Sequence[Asked], rules: int) -> Kinds:
     """The kinds of what is asked for under so many sets of ``rules``."""
     sums: dict[tuple[int, int, int], list[int]] = {}
-    for _, ask, count in asks:
-        cell = sums.setdefault(_kind(ask), [0, 0, 0, 0])
+    counts = []
+    for rule, ask, count in asks:
+        kind = _kind(ask)
+        cell = sums.setdefault(kind, [0, 0, 0, 0])
         for at, amount in enumerate((1, ask.cpu, ask.memory, ask.percent)):
             cell[at] += count * amount
+        counts.append((rule, kind, count))
     order = sorted(sums)
-    at_kind = {kind: at for at, kind in enumerate(order)}
+    place = {kind: at for at, kind in enumerate(order)}
     weight = np.zeros((rules, len(order)))
-    for rule, ask, count in asks:
-        weight[rule, at_kind[_kind(ask)]] += count
+    for rule, kind, count in counts:
+        weight[rule, place[kind]] += count
     total = np.array([sums[kind] for kind in order], np.float64).reshape(-1, 4).T
     cards = np.array([kind[0] for kind in order], np.float64)
     percent = np.rint(total[3] / total[0]).astype(np.int64)
@@ -146,15 +162,16 @@ def filling_of(asks: Sequence[Asked], admits: Callable[[int], bool]) -> Filling:
             memory += ask.memory * count
     if not pods:
         return Filling([_grained(free / 100) for free in range(101)], 1.0, 1.0)
-    total, sizes = sum(pods.values()), sorted(pods)
+    total = sum(pods.values())
+    parts = [(size, size / 100, pods[size] / total) for size in sorted(pods)]
     served = [0.0]
     for free in range(1, 101):
         gain = fits = 0.0
-        for size in sizes:
+        for size, part, share in parts:
             if size > free:
                 break
-            gain += pods[size] / total * (size / 100 + PATIENCE * served[free - size])
-            fits += pods[size] / total
+            gain += share * (part + PATIENCE * served[free - size])
+            fits += share
         served.append(_grained(gain / (1 - PATIENCE * (1 - fits))))
     return Filling(served, max(100 * cpu / given, 1.0), max(100 * memory / given, 1.0))
 

@@ -3,6 +3,7 @@
 Copies are whole numbers and so are their prices, cards serve multiples of a small fraction: sums do not depend on an order.
 """
 
+import copy
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -10,7 +11,7 @@ import numpy as np
 
 from gang_scheduler.domain.nodes.vectors import Ints, Mask
 from gang_scheduler.domain.score.basis import Basis
-from gang_scheduler.domain.score.mixture import Ask, Filling, Floats, Kinds, filling_of, kinds_of
+from gang_scheduler.domain.score.mixture import Ask, Floats, Kinds, filling_of, kinds_of
 
 PRICE = 1 << 20
 """The unit of prices is the average worth of a card through this."""
@@ -90,6 +91,7 @@ class Prices:
     what a copy more of each kind is worth there."""
 
     basis: Basis
+    kinds: Kinds = field(init=False)
     measures: Measures = field(init=False)
     classes: dict[int, int] = field(default_factory=dict)
     """The number of a class, by the bits of the rules that admit it."""
@@ -104,8 +106,17 @@ class Prices:
     """CPU and memory beside a card (class by two)."""
 
     def __post_init__(self) -> None:
-        self.measures = Measures.of(kinds_of(self.basis.asks, len(self.basis.rules)))
+        self.kinds = kinds_of(self.basis.asks, len(self.basis.rules))
+        self.measures = Measures.of(self.kinds)
         self.per_copy = np.zeros((0, len(self.measures.cpu)))
+
+    def at(self, basis: Basis) -> "Prices":
+        """The same where ``basis`` says other prices of the same pods."""
+        found = copy.copy(self)
+        found.basis, found.classes = basis, dict(self.classes)
+        prices = [found._price_of(bits) for bits in self.classes]
+        found.per_copy = np.array(prices).reshape(self.per_copy.shape)
+        return found
 
     def class_of(self, bits: int) -> int:
         """The number of the class of nodes that the rules of ``bits`` admit."""
@@ -113,10 +124,9 @@ class Prices:
         if number is None:
             number = self.classes[bits] = len(self.per_copy)
             filling = filling_of(self.basis.asks, lambda rule: bool(bits >> rule & 1))
-            price = np.zeros(self.per_copy.shape[1])
-            for rule, kind, worth in self.basis.prices:
-                price[kind] += worth * (bits >> rule & 1)
-            self._add(filling, price)
+            self.per_copy = np.vstack([self.per_copy, self._price_of(bits)])
+            self.served = np.vstack([self.served, filling.served])
+            self.beside = np.vstack([self.beside, [filling.cpu, filling.memory]])
         return number
 
     def classes_of(self, masks: Mask) -> Ints:
@@ -142,7 +152,8 @@ class Prices:
         scores: Ints = np.rint(BEST * HALF / (HALF + loss)).astype(np.int64)
         return scores
 
-    def _add(self, filling: Filling, price: Floats) -> None:
-        self.per_copy = np.vstack([self.per_copy, price])
-        self.served = np.vstack([self.served, filling.served])
-        self.beside = np.vstack([self.beside, [filling.cpu, filling.memory]])
+    def _price_of(self, bits: int) -> Floats:
+        price = np.zeros(len(self.measures.cpu))
+        for rule, kind, worth in self.basis.prices:
+            price[kind] += worth * (bits >> rule & 1)
+        return price
