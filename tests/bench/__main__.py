@@ -8,6 +8,7 @@ import asyncio
 import sys
 from collections.abc import Awaitable, Callable
 
+from tests.bench.admission import admission
 from tests.bench.bench_gpu_quality import gpu_quality
 from tests.bench.bench_job_quality import job_quality
 from tests.bench.bench_queues import queues
@@ -33,6 +34,7 @@ BENCHMARKS: dict[str, Callable[[], Awaitable[list[Figure]]]] = {
     "growth": growth,
     "topology": topology,
     "queues": queues,
+    "admission": admission,
     "job-quality": job_quality,
 }
 

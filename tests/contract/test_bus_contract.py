@@ -141,9 +141,11 @@ async def test_a_lease_is_held_by_one_at_a_time(bus: Bus) -> None:
     waiting = asyncio.ensure_future(second.wait())
     await asyncio.sleep(0.5)
     assert not waiting.done()
+    assert first.is_held() and not second.is_held()
     await first.release()
     async with asyncio.timeout(10):
         await waiting
+    assert second.is_held() and not first.is_held()
     await second.release()
 
 

@@ -1,11 +1,15 @@
-"""The commands of the documents: the lines behind `$` in blocks that are marked ``console``."""
+"""The commands of the documents: the lines behind `$` in blocks that are marked ``console``.
+
+Those for a cluster are marked ``console kubernetes``; they are run in tests/kubernetes.
+"""
 
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-BLOCK = re.compile(r"^```console\n(.*?)^```", re.MULTILINE | re.DOTALL)
+BLOCK = r"^```{}\n(.*?)^```"
+HERE, ON_A_CLUSTER = "console", "console kubernetes"
 UP = re.compile(r"\btidegate up\b(?!.*(--detach| -d\b))")
 
 
@@ -28,10 +32,10 @@ class Command:
         return UP.sub("tidegate up --detach", self.text)
 
 
-def commands_in(file: Path, name: str) -> Iterator[Command]:
-    """All commands of a document, in order."""
+def commands_in(file: Path, name: str, marked: str = HERE) -> Iterator[Command]:
+    """All commands of a document that are marked so, in order."""
     text = file.read_text()
-    for block in BLOCK.finditer(text):
+    for block in re.finditer(BLOCK.format(marked), text, re.MULTILINE | re.DOTALL):
         first = text.count("\n", 0, block.start()) + 2
         for number, line in enumerate(block[1].splitlines(), first):
             if line.startswith("$ "):

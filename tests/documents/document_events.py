@@ -219,7 +219,7 @@ SECTIONS = (
                 "queue_manager",
                 "Demand or supply changed, and with it what queues deserve.",
                 payload="`version`, and for each queue parent, weight, priority, reclaimable, open, deserved, guarantee, "
-                "capability, strict_fifo; of elastic quotas maximum and fixed; where queues are "
+                "capability, strict_fifo, node_groups; of elastic quotas maximum and fixed; where queues are "
                 "ordered by past use or level by level, `order`",
                 heard_by=("gang_scheduler",),
             ),
@@ -331,6 +331,7 @@ SECTIONS = (
                 ("EVICT Pod", "STATUS Pod", "STATUS PodGroup"),
                 payload=CLAIM,
             ),
+            _place("ZoneCleared", "The hours of a revocable zone are over, so pods leave its nodes.", "EVICT Pod"),
             _place("WorkloadEvicted", "The quota of running pods was taken back, so they leave.", "EVICT Pod"),
             _place("ClaimReleased", "Pods have ended that had a resource claim.", "STATUS ResourceClaim"),
             Event(

@@ -30,8 +30,11 @@ SUPPORT = (
         "requests with init containers, sidecars and overhead, `runtimeClassName`; node selector, node affinity, "
         "tolerations, pod affinity and anti-affinity, topology spread, host ports, scheduling gates, nominated nodes, volume "
         "claims, priority and `preemptionPolicy`, `volcano.sh/preemptable` and `volcano.sh/cooldown-time`, an elastic quota's "
-        "`preemptible` (who says no is not evicted), whole cards and shares of "
-        "cards, CPUs of its own (bind and exclusive policies), NUMA policies, RDMA devices near its cards; command, arguments, "
+        "`preemptible` (who says no is not evicted), whole cards, shares of "
+        "cards and MIG instances, CPUs of its own (bind and exclusive policies), NUMA policies, RDMA devices near its cards; "
+        "which cards it wants: partitions, models and names of virtual GPUs, one NUMA node or PCIe switch, labels "
+        "(`scheduling.koordinator.sh/gpu-partition-spec`, `device-allocate-hint`, `nvidia.com/use-gputype` and its like); "
+        "command, arguments, "
         "environment, probes, hooks, init containers and sidecars, restart policy, deadlines, grace; limits, users and "
         "mounts as far as the machine permits (docs/operations.md); volumes `emptyDir`, `configMap`, `secret`, "
         "`downwardAPI`, `projected`, `hostPath`, `persistentVolumeClaim`, `ephemeral`; gangs by annotation, with "
@@ -42,7 +45,8 @@ SUPPORT = (
     Support(
         "Node",
         ("cluster_gateway", "gang_scheduler", "queue_manager", "node_agent"),
-        "made by node agents and by `--sim-nodes`; labels, taints, `unschedulable`, allocatable, cards, CPUs and NUMA nodes of "
+        "made by node agents and by `--sim-nodes`; labels (of a node group, of a revocable zone), "
+        "taints, `unschedulable`, allocatable, cards, CPUs and NUMA nodes of "
         "the inventory; Koordinator's labels and annotations on binding CPUs, NUMA policy, reserved CPUs, amplification of cpu "
         "and usage thresholds",
     ),
@@ -51,7 +55,11 @@ SUPPORT = (
         ("cluster_gateway",),
         "a deleted one takes all that is in it along; the annotation `scheduling.volcano.sh/queue-name`",
     ),
-    Support("ConfigMap", ("node_agent",), "variables and files of pods; files follow changes"),
+    Support(
+        "ConfigMap",
+        ("node_agent", "gang_scheduler"),
+        "variables and files of pods; files follow changes; `tidegate-system/scheduling` pauses scheduling",
+    ),
     Support(
         "Secret",
         ("cluster_gateway", "node_agent"),
@@ -180,9 +188,10 @@ SUPPORT = (
     Support(
         "Queue.scheduling.volcano.sh",
         _GATE,
-        "the tree: weight, deserved, guarantee, capability at every ancestor, priority, `dequeueStrategy`, `reclaimable`, open and closed; "
+        "the tree (`parent`, or the hierarchy annotations): weight, deserved, guarantee, capability at every ancestor, priority, "
+        "`dequeueStrategy`, `reclaimable`, open and closed, affinity to node groups; "
         "the annotation `tidegate.dev/placement` (`binpack` or `spread`), which goes before the cluster's, and holds for the queues below",
-        "`affinity`, `type`, `extendClusters`",
+        "`type`, `extendClusters`",
     ),
     Support("TFJob.kubeflow.org", _JOB, f"{_TRAINING}; `TF_CONFIG`, `successPolicy`, `enableDynamicWorker`"),
     Support(
@@ -322,8 +331,10 @@ SUPPORT = (
     ),
     Support(
         "Device.scheduling.koordinator.sh",
-        ("gang_scheduler",),
-        "the cards and RDMA devices of a node, their health, NUMA nodes and PCIe switches",
+        ("cluster_gateway", "gang_scheduler"),
+        "the cards and RDMA devices of a node, their health, NUMA nodes and PCIe switches; made from what node agents beside kubelets "
+        "say; `nvidia.com/mig-<profile>` among the resources of a card: the instances that it is split into or, where these do not "
+        "fit together, can be split into; the table and the policy of GPU partitions",
         "virtual functions, allocations in its status",
     ),
 )

@@ -4,11 +4,16 @@ import sys
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
+import chart_files
 from document_events import SECTIONS, Event
+from document_fields import described, title
+from document_fields import rows as rows_of_fields
 from document_kinds import BY_KIND, CHECKED_ONLY
 from document_messages import MESSAGES
+from document_security import security
 
 from admission.domain.admit import admit
+from admission.domain.definitions import UNRULED
 from admission.domain.rules import RULES
 from cluster_gateway.domain.ownership import field_rows, rows
 from kube import KINDS, Store
@@ -103,7 +108,11 @@ FIELDS = (
     ("Command", "existence", "users; whom it is for deletes it"),
     ("Deployment, ReplicaSet, StatefulSet, DaemonSet, Job, CronJob, ResourceQuota", "status", "cluster_gateway"),
     ("Node", "inventory, labels and annotations of the agent", "node_agent"),
-    ("NodeMetric", "everything", "cluster_gateway, from the reports of node_agent"),
+    (
+        "NodeMetric, Device",
+        "everything, unless another agent made them",
+        "cluster_gateway, from the reports of node_agent",
+    ),
     ("Node", "the condition `Ready` of a silent node", "cluster_gateway"),
     ("every object", "uid, creation and deletion time, generation, deletion with its owner", "cluster_gateway"),
 )
@@ -182,13 +191,41 @@ def _warnings(info: KindInfo) -> tuple[str, ...]:
     return admit(manifest, None, Store()).warnings
 
 
+def fields() -> str:
+    """docs/fields.md"""
+    unruled = ", ".join(f"{KINDS[kind].kind} ({KINDS[kind].api_version})" for kind in UNRULED)
+    parts = [
+        "# Fields\n",
+        MADE,
+        "What becomes of each field of the kinds that a cluster does not have by itself.\n",
+        "- **honoured**: a service acts on it; [supported kinds](supported-kinds.md) says how. Handed on: it is part of an object "
+        "that is made, and means there what it means in Kubernetes.\n"
+        "- **without effect**: it is kept, nobody acts on it, and whoever gives it gets a warning, by `tidegate apply` as by "
+        "`kubectl apply`.\n"
+        "- A field that is not here is unknown: it has no effect and is told as a warning. `tidegate apply` keeps it; an API server "
+        "with Tidegate's definitions tells it and drops it.\n"
+        "- A value that breaks a rule, or is of another form than the one here, is **refused**, with the field, the value and the "
+        "rule.\n",
+        "`*` stands for a name of the user's choice, `[]` for each of a list. Pod templates and specs are Kubernetes' own: the node "
+        "carries them out.\n",
+        f"{unruled} are written by services and agents alone, and are stored as they are.\n",
+    ]
+    for kind in described():
+        told = ((f"`{one.path}`", one.form, one.effect) for one in rows_of_fields(kind))
+        parts += [title(kind), table(("field", "form", ""), told)]
+    return "\n".join(parts)
+
+
 def documents() -> dict[Path, str]:
     """Every document that is made, by its path."""
     folder = ROOT / "docs"
     return {
         folder / "events.md": events(),
+        folder / "fields.md": fields(),
         folder / "ownership.md": ownership(),
         folder / "supported-kinds.md": supported_kinds(),
+        folder / "security.md": security(table, MADE),
+        **{ROOT / "deploy" / "helm" / path: content for path, content in chart_files.files().items()},
     }
 
 

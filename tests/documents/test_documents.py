@@ -110,7 +110,7 @@ def _names(service: str, kind: str) -> bool:
     own = [file.read_text() for file in (ROOT / "services" / service / "src").glob("**/*.py")]
     shared = [
         ROOT / "libs" / "kube" / "src" / "kube" / f"{name}.py"
-        for name in ("volumes", "runtime_classes", "resource_quotas", "elastic_quotas")
+        for name in ("volumes", "runtime_classes", "resource_quotas", "elastic_quotas", "scheduling_pause")
     ]
     texts = [
         *own,

@@ -13,7 +13,7 @@ from generate import ROOT
 from nats.js import JetStreamContext
 from nats.js.api import RetentionPolicy, StorageType, StreamConfig
 
-from bus import topology
+from bus import Parked, topology
 from bus.jetstream import JetStreamBus
 from bus.jetstream_log import SNAPSHOTS_KEPT
 from bus.server import ServerSettings, command, free_port, wait_until_open
@@ -26,7 +26,9 @@ LOGS = [subjects.FACTS, *map(subjects.decisions, DECIDING)]
 
 
 def _declared() -> list[StreamConfig]:
-    return [spec.config() for spec in (*map(topology.stream_of_log, LOGS), *topology.SHARED_STREAMS)]
+    return [
+        spec.config() for spec in (*map(topology.stream_of_log, LOGS), topology.LAST_VALUES, topology.DEAD_MESSAGES)
+    ]
 
 
 def _written(config: StreamConfig) -> dict[str, Any]:
@@ -85,6 +87,8 @@ async def test_a_server_has_what_the_document_says(server: ServerSettings) -> No
     for log in LOGS:
         await bus.log(log).append(b"first", expected=0, message_id=log)
     await bus.log(subjects.FACTS).put_snapshot(1, b"state")
+    await bus.set_value(subjects.assignment("n"), b"nothing")
+    await bus.park(Parked(0, "any", "", "error", b""))
     lease = await bus.lease("cluster_gateway", "only")
     await lease.wait()
     client = await nats.connect(server.url, token="secret")

@@ -3,7 +3,7 @@
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -19,20 +19,23 @@ DEFINITIONS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 
 
 def install(plane: ControlPlane, nodes: int = 20) -> None:
-    """Our definitions, and nodes."""
-    for kind in DEFINED:
-        plane.request("POST", DEFINITIONS, definition(kind))
+    """Our definitions, and so many nodes that kwok plays."""
     for number in range(nodes):
         plane.request("POST", "/api/v1/nodes", node(f"n{number:03}", gpus=8))
-    eventually(lambda: all(_served(plane, kind) for kind in DEFINED))
+    define(plane, DEFINED)
+
+
+def define(plane: ControlPlane, kinds: Iterable[str]) -> None:
+    """Our definitions of these kinds; returns when they are served."""
+    for kind in kinds:
+        plane.request("POST", DEFINITIONS, definition(kind))
+    eventually(lambda: all(_served(plane, kind) for kind in kinds))
 
 
 def _served(plane: ControlPlane, kind: str) -> bool:
     info = KINDS[kind]
-    conditions = (
-        plane.request("GET", f"{DEFINITIONS}/{info.plural}.{info.group}").get("status", {}).get("conditions", [])
-    )
-    return any(one["type"] == "Established" and one["status"] == "True" for one in conditions)
+    status = plane.request("GET", f"{DEFINITIONS}/{info.plural}.{info.group}").get("status") or {}
+    return any(one["type"] == "Established" and one["status"] == "True" for one in status.get("conditions") or ())
 
 
 def eventually(holds: Callable[[], Any], seconds: float = 30.0) -> Any:
@@ -46,11 +49,25 @@ def eventually(holds: Callable[[], Any], seconds: float = 30.0) -> Any:
 
 
 @contextmanager
-def running_system(plane: ControlPlane, folder: Path) -> Iterator[Path]:
-    """All services as processes, driving the cluster, until the end; the data folder."""
+def running_system(
+    plane: ControlPlane,
+    folder: Path,
+    inside: Sequence[str] = (),
+    kubeconfig: Path | None = None,
+    schedulers: str = "tidegate,volcano",
+    settings: Sequence[str] = (),
+) -> Iterator[Path]:
+    """All services as processes, driving the cluster, until the end; the data folder.
+
+    ``inside`` begins a command in the network that the API server is in, where that is another than ours. The services reach
+    the API server by ``kubeconfig``, or as an administrator does. ``schedulers`` are whose pods they place, ``settings`` are
+    those of single services.
+    """
     data, log = folder / "data", folder / "up.log"
-    command = [sys.executable, "-m", "tidegate_cli.main", "up", "--data-dir", str(data)]
-    command += ["--kubeconfig", str(plane.kubeconfig), "--scheduler-names", "tidegate,volcano"]
+    folder.mkdir(exist_ok=True)
+    command = [*inside, sys.executable, "-m", "tidegate_cli.main", "up", "--data-dir", str(data)]
+    command += ["--kubeconfig", str(kubeconfig or plane.kubeconfig), "--scheduler-names", schedulers]
+    command += [word for setting in settings for word in ("--set", setting)]
     command += ["--webhook-url", f"https://127.0.0.1:{free_ports(1)[0]}"]
     with log.open("wb") as output:
         process = subprocess.Popen(command, stdout=output, stderr=output, start_new_session=True)

@@ -7,12 +7,14 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-HERE = str(Path(__file__).parent)
-if HERE not in sys.path:
-    sys.path.insert(0, HERE)
+HERE = Path(__file__).parent
+for place in (HERE, HERE.parent / "contract"):
+    if str(place) not in sys.path:
+        sys.path.insert(0, str(place))
 
 if TYPE_CHECKING:
     from control_plane import ControlPlane
+    from real_node import RealNode
 
 
 @pytest.fixture(scope="session")
@@ -25,6 +27,57 @@ def plane(tmp_path_factory: pytest.TempPathFactory) -> "Iterator[ControlPlane]":
     try:
         with control_plane(tmp_path_factory.mktemp("plane")) as made:
             install(made)
+            yield made
+    except NoLab as error:
+        pytest.skip(str(error))
+
+
+@pytest.fixture(scope="session")
+def node(tmp_path_factory: pytest.TempPathFactory) -> "Iterator[RealNode]":
+    """A cluster of one real node, with our definitions."""
+    from cluster_tools import install
+    from lab_programs import NoLab
+    from node_configuration import NODE
+    from real_node import real_node
+
+    try:
+        with real_node(tmp_path_factory.mktemp("real")) as made:
+            install(made.plane, nodes=0)
+            # What else runs on this machine must not keep pods out.
+            unlimited = {"scheduling.koordinator.sh/usage-thresholds": '{"usageThresholds": {"cpu": 0, "memory": 0}}'}
+            patch = {"metadata": {"annotations": unlimited}}
+            made.plane.request("PATCH", f"/api/v1/nodes/{NODE}", patch, "application/merge-patch+json")
+            yield made
+        assert made.left_behind() == []
+    except NoLab as error:
+        pytest.skip(str(error))
+
+
+@pytest.fixture(scope="module")
+def bare_plane(tmp_path_factory: pytest.TempPathFactory) -> "Iterator[ControlPlane]":
+    """A control plane with three nodes, as it is before anything is installed."""
+    from control_plane import control_plane, node
+    from lab_programs import NoLab
+
+    try:
+        with control_plane(tmp_path_factory.mktemp("plane")) as made:
+            for number in range(3):
+                made.request("POST", "/api/v1/nodes", node(f"n{number}", gpus=8))
+            yield made
+    except NoLab as error:
+        pytest.skip(str(error))
+
+
+@pytest.fixture(scope="module")
+def empty_plane(tmp_path_factory: pytest.TempPathFactory) -> "Iterator[ControlPlane]":
+    """A control plane with our definitions, without nodes and without anybody who plays them."""
+    from cluster_tools import install
+    from control_plane import control_plane
+    from lab_programs import NoLab
+
+    try:
+        with control_plane(tmp_path_factory.mktemp("plane"), kwok=False, controllers=True) as made:
+            install(made, nodes=0)
             yield made
     except NoLab as error:
         pytest.skip(str(error))

@@ -6,7 +6,7 @@ import signal
 import subprocess
 import time
 import urllib.request
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -99,31 +99,41 @@ class ControlPlane:
 
 
 @contextmanager
-def control_plane(folder: Path, *, kwok: bool = True) -> Iterator[ControlPlane]:
-    """A control plane with its state below ``folder``. Raises NoLab where its programs are not there."""
-    names = ("etcd", "kube-apiserver", *(("kube-controller-manager", "kwok") if kwok else ()))
+def control_plane(
+    folder: Path, *, kwok: bool = True, controllers: bool = False, api_flags: Sequence[str] = ()
+) -> Iterator[ControlPlane]:
+    """A control plane with its state below ``folder``, its API server started with ``api_flags`` besides the usual ones.
+
+    With ``kwok`` its nodes are played by kwok; the ``controllers`` of Kubernetes run with it, or without.
+    Raises NoLab where its programs are not there.
+    """
+    controllers = controllers or kwok
+    more = (*(("kube-controller-manager",) if controllers else ()), *(("kwok",) if kwok else ()))
+    names = ("etcd", "kube-apiserver", *more)
     found = programs(*names)
     folder.mkdir(parents=True, exist_ok=True)
     client, peer, port = free_ports(3)
     plane = ControlPlane(folder, f"https://127.0.0.1:{port}", secrets.token_urlsafe(16))
-    _certificates(folder)
+    certificates(folder)
     (folder / "tokens.csv").write_text(f'{plane.token},admin,admin,"system:masters"\n')
-    _write_kubeconfig(plane)
+    write_kubeconfig(plane)
     etcd_url = f"http://127.0.0.1:{client}"
-    plane.start("etcd", _etcd(found["etcd"], folder, etcd_url, f"http://127.0.0.1:{peer}"))
+    plane.start("etcd", etcd_command(found["etcd"], folder, etcd_url, f"http://127.0.0.1:{peer}"))
     try:
-        plane.start("kube-apiserver", _api_server(found["kube-apiserver"], folder, etcd_url, port))
+        plane.start("kube-apiserver", [*_api_server(found["kube-apiserver"], folder, etcd_url, port), *api_flags])
         plane.wait_ready()
         if kwok:
             (folder / "kwok.yaml").write_text(yaml.safe_dump_all(STAGES))
             plane.start("kwok", _kwok(found["kwok"], folder))
+        if controllers:
             plane.start("kube-controller-manager", _controllers(found["kube-controller-manager"], folder))
         yield plane
     finally:
         plane.stop()
 
 
-def _etcd(program: Path, folder: Path, client: str, peer: str) -> list[str]:
+def etcd_command(program: Path, folder: Path, client: str, peer: str) -> list[str]:
+    """etcd with its URLs for clients and for peers."""
     return [
         str(program),
         f"--data-dir={folder / 'etcd'}",
@@ -175,10 +185,13 @@ CONTROLLERS = (
     "replicaset-controller",
     "deployment-controller",
     "statefulset-controller",
+    "daemonset-controller",
     "disruption-controller",
     "garbage-collector-controller",
     "namespace-controller",
     "resourcequota-controller",
+    "persistentvolume-binder-controller",
+    "resourceclaim-controller",
 )
 
 
@@ -193,7 +206,8 @@ def _controllers(program: Path, folder: Path) -> list[str]:
     ]
 
 
-def _write_kubeconfig(plane: ControlPlane) -> None:
+def write_kubeconfig(plane: ControlPlane) -> None:
+    """Write the file ``plane.kubeconfig``."""
     cluster = {"server": plane.address, "certificate-authority": str(plane.folder / "ca.crt")}
     content = {
         "apiVersion": "v1",
@@ -207,8 +221,8 @@ def _write_kubeconfig(plane: ControlPlane) -> None:
     plane.kubeconfig.chmod(0o600)
 
 
-def _certificates(folder: Path) -> None:
-    """A certificate authority of our own, and the API server's certificate."""
+def certificates(folder: Path, hosts: Sequence[str] = ()) -> None:
+    """A certificate authority of our own, and the API server's certificate, for this machine and for ``hosts``."""
     import datetime
     import ipaddress
 
@@ -231,7 +245,10 @@ def _certificates(folder: Path) -> None:
         .add_extension(x509.BasicConstraints(ca=True, path_length=None), critical=True)
         .sign(authority_key, hashes.SHA256())
     )
-    names = [x509.DNSName("localhost"), x509.IPAddress(ipaddress.ip_address("127.0.0.1"))]
+    names = [
+        x509.IPAddress(ipaddress.ip_address(host)) if host[0].isdigit() else x509.DNSName(host)
+        for host in ("localhost", "127.0.0.1", *hosts)
+    ]
     server = (
         builder("kube-apiserver")
         .public_key(key.public_key())

@@ -3,7 +3,7 @@
 import time
 
 import pytest
-from tidegate_system_gangs import clean, fail_one, is_empty, is_whole, ring
+from tidegate_system_gangs import MEMBERS, clean, fail_one, is_empty, is_whole, ring
 
 from kube import Manifest
 
@@ -85,6 +85,22 @@ def test_a_system_that_is_stopped_and_started_has_everything(system) -> None:
         assert identities(system) == before
     system.audit()
     clean(system, ["lasting", "waiting"])
+
+
+def test_a_pause_of_scheduling_outlasts_a_restart(system) -> None:
+    told = system.patiently(lambda: system.client.set_scheduling(paused=True, reason="repairs"))
+    system.apply(ring("held"))
+    system.stop()
+    system.start()
+    system.kill("gang_scheduler")
+    status = system.patiently(lambda: system.client.status())
+    assert told in [one.message for one in status.services]
+    system.finally_right(lambda: [] if len(system.all_of("pods")) == MEMBERS else ["the job has no pods"])
+    time.sleep(1.0)
+    assert not any(pod["spec"].get("nodeName") for pod in system.all_of("pods"))
+    system.patiently(lambda: system.client.set_scheduling(paused=False))
+    system.finally_right(lambda: is_whole(system, ["held"]))
+    clean(system, ["held"])
 
 
 def _wrong_but(system, running: str, waiting: str, restarts: int) -> list[str]:

@@ -2,6 +2,7 @@
 
 import asyncio
 import random
+import shutil
 from collections.abc import AsyncIterator
 from pathlib import Path
 
@@ -9,6 +10,7 @@ import pytest
 
 from bus import Entry, RequestFailed, StaleWriter, jetstream_reader
 from bus.jetstream import JetStreamBus
+from bus.ports import LogLost
 from bus.server import ServerSettings, command, free_port, wait_until_open
 
 
@@ -69,6 +71,26 @@ async def test_an_append_waits_for_a_server_that_is_away_and_is_stored_once(serv
     assert await asyncio.wait_for(appending, 5) == 2
     assert await log.append(b"after", expected=2, message_id="c") == 3
     assert await take(reader, 3) == [b"before", b"meanwhile", b"after"]
+    await reader.aclose()
+
+
+async def test_a_server_that_lost_everything_ends_its_readers_and_refuses_its_writer(
+    server: Server, bus: JetStreamBus
+) -> None:
+    """Who went on would pass over whatever comes next, since its sequences were seen already."""
+    log = bus.log("fact")
+    for number in range(3):
+        await log.append(b"before", expected=number, message_id=str(number))
+    reader = log.read(0)
+    await take(reader, 3)
+    await server.kill()
+    shutil.rmtree(server.settings.folder / "jetstream")
+    await server.start()
+    with pytest.raises(LogLost, match="read to 3, and ends at 0"):
+        await asyncio.wait_for(anext(reader), 10)
+    with pytest.raises(StaleWriter):
+        await asyncio.wait_for(log.append(b"after", expected=3, message_id="3"), 10)
+    assert await log.append(b"anew", expected=0, message_id="anew") == 1
     await reader.aclose()
 
 
@@ -163,7 +185,8 @@ async def test_a_reader_with_nothing_to_read_stays_subscribed(
     bus: JetStreamBus, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(jetstream_reader, "HEARTBEAT_SECONDS", 0.3)
-    reader = bus.log("fact").read(0)
+    await bus.log("fact").append(b"first", expected=0, message_id="first")
+    reader = bus.log("fact").read(1)
     waiting = asyncio.ensure_future(anext(reader))
     await asyncio.sleep(0.2)
     (stream_reader,) = bus._readers

@@ -142,6 +142,10 @@ class ServerDouble(api_pb2_grpc.TidegateServiceServicer):
         self._find(request.name, context)
         return api_pb2.ScaleResponse(message=f"{request.name.name} scaled to {request.replicas}")
 
+    def SetScheduling(self, request: Any, context: Any) -> Any:
+        self._begin("SetScheduling", request, context)
+        return api_pb2.SetSchedulingResponse(message="paused" if request.paused else "goes on")
+
     def Get(self, request: Any, context: Any) -> Any:
         self._begin("Get", request, context)
         manifest = self._find(request.name, context)

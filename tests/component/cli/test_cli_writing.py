@@ -203,6 +203,13 @@ def test_suspend_resume_and_scale_say_what_was_done(tidegate: Any, server: Any, 
     assert (request.name.kind, request.name.namespace, request.task) == ("Job.batch.volcano.sh", "default", "worker")
 
 
+def test_scheduling_is_paused_with_a_reason_and_resumed(tidegate: Any, server: Any) -> None:
+    assert tidegate("pause", "scheduling", "--reason", "repairs").out == "paused\n"
+    assert tidegate("resume", "scheduling").out == "goes on\n"
+    assert [(one.paused, one.reason) for one in server.asked["SetScheduling"]] == [(True, "repairs"), (False, "")]
+    assert tidegate("pause", "job/ring").code == 2
+
+
 def test_one_that_cannot_be_suspended_does_not_keep_the_others_from_it(
     tidegate: Any, server: Any, job: Manifest
 ) -> None:

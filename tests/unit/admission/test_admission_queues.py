@@ -142,6 +142,14 @@ def test_hierarchy_annotations_start_at_the_root_and_have_a_weight_for_each_step
     assert len(gate.wrong(inside)) == 2
 
 
+def test_a_path_beside_a_parent_is_told_to_have_no_effect(gate: Any) -> None:
+    gate.apply(queue("dept"))
+    below = queue("team", "dept")
+    below["metadata"]["annotations"] = {"volcano.sh/hierarchy": "root/team", "volcano.sh/hierarchy-weights": "1/1"}
+    gate.apply(below)
+    assert "no effect: the queue hangs from its spec.parent, dept" in str(gate.warnings)
+
+
 @pytest.mark.parametrize(
     ("name", "why"),
     [("nowhere", "does not exist"), ("root", "root queue"), ("dept", "leaf"), ("shut", "Closing")],

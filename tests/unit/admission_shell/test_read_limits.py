@@ -8,6 +8,7 @@ import orjson
 import pytest
 
 from admission.applier import Change
+from admission.door import Door
 from admission.happening import Happening
 from admission.history import History
 from admission.rpc import Servicer
@@ -56,7 +57,7 @@ def servicer(desk: Any) -> Servicer:
         return orjson.dumps({"trouble": "", "aside": aside})
 
     desk.do(desk.bus.serve(subjects.question("gang_scheduler", "status"), status))
-    return Servicer(desk.bus, desk.view, desk.applier, Users([ADA, BOB]), history)
+    return Servicer(desk.bus, desk.view, desk.applier, Door(Users([ADA, BOB])), history)
 
 
 def seen(desk: Any, work: Any) -> Any:
@@ -159,7 +160,7 @@ def test_who_asks_a_server_that_has_just_started_is_answered_when_it_has_read_ev
 ) -> None:
     """Until then it would say that there is nothing."""
     fresh = View(desk.bus)
-    young = Servicer(desk.bus, fresh, desk.applier, Users([BOB]), History(desk.bus, ()))
+    young = Servicer(desk.bus, fresh, desk.applier, Door(Users([BOB])), History(desk.bus, ()))
     name = api_pb2.ObjectName(kind="cm", namespace="research", name="x")
     asked = desk.begin(young.Get(api_pb2.GetRequest(name=name), Call("tb")))
     assert not asked.done()

@@ -18,7 +18,7 @@ class Service:
     def __init__(self) -> None:
         self.under_way: list[asyncio.Future[Results]] = []
 
-    def begin(self, request: api_pb2.ApplyRequest) -> "asyncio.Future[Results]":
+    async def begin(self, request: api_pb2.ApplyRequest) -> "asyncio.Future[Results]":
         if request.create_only:
             raise ValueError("not this one")
         self.under_way.append(asyncio.get_running_loop().create_future())

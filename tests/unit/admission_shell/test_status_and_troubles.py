@@ -9,12 +9,16 @@ from admission.answer_lines import readable
 from admission.answers import MyStatus
 from admission.applier import Change
 from admission.questions import Questions
-from admission.users import User
+from admission.switch import SchedulingSwitch
+from admission.users import Denied, User
+from chassis import LoopClock
 from kube import Key, Manifest, Object
+from kube.scheduling_pause import NAMESPACE
+from tidegate import subjects
 
 
 def states(desk: Any) -> dict[str, tuple[bool, str]]:
-    answer = desk.do(MyStatus(desk.bus, desk.view, ("gang_scheduler",), "1", User("ann", "t")).answer())
+    answer = desk.do(MyStatus(desk.bus, desk.view, ("gang_scheduler",), "1", None).answer())
     return {one.name: (one.ready, one.message) for one in answer.services}
 
 
@@ -23,6 +27,28 @@ def test_the_writer_of_facts_is_a_service_like_any_other(desk: Any) -> None:
     desk.kill_gateway()
     ready, message = states(desk)["cluster_gateway"]
     assert not ready and message.startswith("nothing can change: ")
+
+
+def test_who_paused_scheduling_is_told_until_it_goes_on(desk: Any) -> None:
+    async def fine(payload: bytes) -> bytes:
+        return b"{}"
+
+    desk.do(desk.bus.serve(subjects.question("gang_scheduler", "status"), fine))
+    switch = SchedulingSwitch(desk.view, desk.applier, LoopClock())
+    ops = User("ops", "t", (NAMESPACE,))
+    results, revision, told = desk.do(switch.set(ops, paused=True, reason="repairs"))
+    assert [result.outcome for result in results] == ["created", "created"] and revision == desk.view.revision
+    assert told.startswith("scheduling is paused since ") and told.endswith(" by ops: repairs")
+    assert states(desk)["gang_scheduler"] == (True, told)
+    assert desk.do(switch.set(ops, paused=False, reason=""))[2] == "scheduling goes on"
+    assert states(desk)["gang_scheduler"] == (True, "")
+
+
+def test_who_may_not_write_in_the_systems_namespace_pauses_nothing(desk: Any) -> None:
+    with pytest.raises(Denied, match="may not write in namespace tidegate-system"):
+        desk.do(
+            SchedulingSwitch(desk.view, desk.applier, LoopClock()).set(User("ann", "t", ("a",)), paused=True, reason="")
+        )
 
 
 def test_a_node_whose_agent_is_silent_is_named(desk: Any) -> None:

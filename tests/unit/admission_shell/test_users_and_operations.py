@@ -1,14 +1,29 @@
 """Who may write where, and what suspend, resume and scale mean for each kind."""
 
+import asyncio
 import stat
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from admission.callers import Ask, Denied, apply_asks
+from admission.door import Door
 from admission.operations import NotPossible, key_of_name, scale, suspend
-from admission.users import Denied, User, Users, places
+from admission.users import User, Users
 from kube import Key, Manifest, Object, UnknownKind, from_manifest
+
+
+def known(users: Users, token: str) -> User:
+    found = users.find(token)
+    assert found is not None
+    return found
+
+
+def asks(manifest: Manifest) -> Iterator[Ask]:
+    return apply_asks(manifest, lambda key: False)
+
 
 # --- users ----------------------------------------------------------------------------------------------------------------
 
@@ -18,8 +33,21 @@ def test_a_missing_file_is_made_with_an_admin_that_only_its_owner_can_read(tmp_p
     users = Users.load(file)
     assert stat.S_IMODE(file.stat().st_mode) == 0o600
     token = file.read_text().split("token: ")[1].splitlines()[0]
-    assert users.authenticate(f"Bearer {token}").name == "admin"
-    assert Users.load(file).authenticate(f"Bearer {token}").may_write("anywhere")
+    assert known(users, token).name == "admin"
+    assert known(Users.load(file), token).may_write("anywhere")
+
+
+def test_an_admin_whose_token_is_given_needs_no_file(tmp_path: Path) -> None:
+    """And none is made; a file is of the others then."""
+    file = tmp_path / "users.yaml"
+    assert known(Users.load(file, "given"), "given").may_write("anywhere")
+    assert not file.exists()
+    file.write_text("- {name: ann, token: t1, namespaces: [team-a]}\n")
+    users = Users.load(file, "given")
+    assert [known(users, token).name for token in ("given", "t1")] == ["admin", "ann"]
+    file.write_text("- {name: admin, token: t1, namespaces: ['*']}\n")
+    with pytest.raises(ValueError, match="admin has the token of the setting admin_token"):
+        Users.load(file, "given")
 
 
 def test_a_user_writes_only_in_the_namespaces_named(tmp_path: Path) -> None:
@@ -27,7 +55,7 @@ def test_a_user_writes_only_in_the_namespaces_named(tmp_path: Path) -> None:
     file.write_text(
         "- {name: ann, token: t1, namespaces: [team-a, team-b]}\n- {name: bob, token: t2, namespaces: ['*']}\n"
     )
-    ann, bob = (Users.load(file).authenticate(f"Bearer {token}") for token in ("t1", "t2"))
+    ann, bob = (known(Users.load(file), token) for token in ("t1", "t2"))
     assert [ann.may_write(space) for space in ("team-a", "team-b", "other", "")] == [True, True, False, False]
     assert bob.may_write("other") and bob.may_write("")
 
@@ -37,7 +65,7 @@ def test_a_user_without_namespaces_writes_nowhere_and_reads_everything(tmp_path:
     file = tmp_path / "users.yaml"
     file.write_text("- {name: eve, token: t1}\n- {name: bob, token: t2, namespaces: []}\n")
     for token in ("t1", "t2"):
-        user = Users.load(file).authenticate(f"Bearer {token}")
+        user = known(Users.load(file), token)
         assert not user.may_write("default") and not user.may_write("") and user.reads_all
         with pytest.raises(
             Denied, match=r"may not write in namespace default; allowed: nothing, .* \[\"\*\"\] stands for all"
@@ -55,16 +83,31 @@ def test_no_user_goes_by_the_name_of_a_part_of_the_system(tmp_path: Path, name: 
 
 def test_a_command_needs_the_right_to_write_what_it_is_meant_for() -> None:
     """Closing a queue is no matter of one namespace, though the command lies in one."""
-    command = {"kind": "Command", "metadata": {"namespace": "team-a"}, "action": "CloseQueue"}
-    assert list(places({**command, "target": {"kind": "Queue", "name": "default"}})) == ["team-a", ""]
-    assert list(places({**command, "target": {"kind": "Job", "name": "j"}})) == ["team-a", "team-a"]
-    assert list(places({"kind": "Queue"})) == [""] and list(places({"kind": "Pod", "metadata": 5})) == ["default"]
+    command = {
+        "apiVersion": "bus.volcano.sh/v1alpha1",
+        "kind": "Command",
+        "metadata": {"namespace": "team-a", "name": "c"},
+        "action": "CloseQueue",
+    }
+    written = Ask("create", "Command.bus.volcano.sh", "team-a", "c")
+    queue = Ask("update", "Queue.scheduling.volcano.sh", "", "default")
+    assert [*asks({**command, "target": {"kind": "Queue", "name": "default"}})] == [written, queue]
+    job = Ask("update", "Job.batch.volcano.sh", "team-a", "j")
+    assert [*asks({**command, "target": {"kind": "Job", "name": "j"}})] == [written, job]
+
+
+def test_what_is_there_is_updated_and_what_is_of_no_kind_takes_no_right() -> None:
+    pod = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "p"}}
+    assert [*apply_asks(pod, lambda key: True)] == [Ask("update", "Pod", "default", "p")]
+    assert [*apply_asks(pod, lambda key: key.name == "q", "q")] == [Ask("update", "Pod", "default", "q")]
+    assert [*asks({**pod, "metadata": 5})] == [Ask("create", "Pod", "default")]
+    assert [*asks({"kind": "Nothing"})] == []
 
 
 @pytest.mark.parametrize("header", ["", "Bearer ", "Bearer wrong", "Bearer T1", "Basic t1"])
 def test_an_unknown_token_is_denied(header: str) -> None:
     with pytest.raises(Denied):
-        Users([User("ann", "t1"), User("empty", "")]).authenticate(header)
+        asyncio.run(Door(Users([User("ann", "t1"), User("empty", "")])).caller(header))
 
 
 @pytest.mark.parametrize(

@@ -2,9 +2,11 @@
 
 from pathlib import Path
 
+import click
 import pytest
 
 from tidegate_cli.supervisor.plan import Ports, UpSettings, service_program
+from tidegate_cli.supervisor.service_settings import ServiceSetting, ServiceSettingOption
 
 
 def flags(name: str, **asked: object) -> dict[str, str]:
@@ -32,3 +34,26 @@ def test_with_a_kubeconfig_the_services_drive_that_cluster_and_take_their_own_po
     assert scheduler["scheduler-names"] == "tidegate"
     assert "load-aware" not in scheduler
     assert (admission["webhook-url"], admission["webhook-port"]) == ("https://10.0.0.5:9443", "9443")
+    assert admission["access"] == "users,cluster"
+    assert "access" not in flags("admission")
+
+
+def test_a_setting_of_a_service_reaches_that_service_alone_and_wins_over_what_it_is_told_otherwise() -> None:
+    given = (ServiceSetting("gang_scheduler", "load_aware", "{}"), ServiceSetting("queue_manager", "overcommit", "1.2"))
+
+    assert flags("gang_scheduler", service_settings=given)["load-aware"] == "{}"
+    assert flags("queue_manager", service_settings=given)["overcommit"] == "1.2"
+    assert "overcommit" not in flags("job_controller", service_settings=given)
+
+
+def test_a_setting_that_there_is_not_is_refused_with_those_that_there_are() -> None:
+    option = ServiceSettingOption()
+
+    assert str(option("gang_scheduler.placement=spread")) == "gang_scheduler.placement=spread"
+    for text, told in (
+        ("placement=spread", "is not SERVICE.SETTING=VALUE"),
+        ("scheduler.placement=spread", "one of admission"),
+        ("gang_scheduler.placment=spread", "placement, preemption"),
+    ):
+        with pytest.raises(click.BadParameter, match=told):
+            option(text)

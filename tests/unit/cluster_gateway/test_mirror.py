@@ -116,7 +116,7 @@ def test_a_list_takes_away_what_it_leaves_out_but_nothing_that_came_later(mirror
     mirror.seen("Pod", other)
     turn(mirror)
 
-    mirror.listed("Pod", [], 10)
+    mirror.listed("Pod", frozenset(), 10)
 
     assert [(edit.key.name, edit.removed) for edit in turn(mirror)] == [("a", True)]
     assert Key("Pod", "default", "b") in mirror.store.objects
@@ -128,9 +128,63 @@ def test_what_a_restart_finds_in_the_log_is_compared_with_the_list(mirror: Mirro
     successor = Mirror(mirror.store)
     successor.begin(2_000, 7)
 
-    successor.listed("Pod", [pod(6)], 6)
+    successor.seen("Pod", pod(6))
+    successor.listed("Pod", frozenset({POD}), 6)
 
     assert list(successor.take()) == []
+
+
+def test_what_is_gone_is_not_brought_back_by_an_answer_that_comes_late(mirror: Mirror) -> None:
+    mirror.seen("Pod", pod(5))
+    mirror.gone("Pod", pod(8))
+
+    mirror.seen("Pod", pod(7), "gang_scheduler")
+
+    assert POD not in mirror.store.objects
+    mirror.seen("Pod", pod(9, uid="u2"))
+    assert mirror.store.objects[POD].uid == "u2"
+
+
+def test_objects_of_a_kind_that_was_not_ours_to_see_come_back(mirror: Mirror) -> None:
+    mirror.seen("Pod", pod(5))
+    mirror.without_kind("Pod")
+
+    mirror.seen("Pod", pod(5))
+
+    assert mirror.store.objects[POD].uid == "u1"
+
+
+def test_a_cluster_that_was_put_back_has_its_pods_as_they_were_then(mirror: Mirror) -> None:
+    mirror.seen("Pod", pod(5))
+    mirror.bound(POD, "u1", "n1", {}, "gang_scheduler")
+    turn(mirror)
+
+    mirror.began_anew("Pod")
+    mirror.seen("Pod", pod(4))
+    mirror.listed("Pod", frozenset({POD}), 4)
+
+    gone, new = turn(mirror)
+    assert (gone.removed, new.fresh, new.node) == (True, True, "")
+    assert "nodeName" not in mirror.store.objects[POD].spec
+
+
+def test_room_that_somebody_else_took_on_a_node_is_noted_and_our_own_is_not(mirror: Mirror) -> None:
+    mirror.binding("u1", "n1")
+    mirror.seen("Pod", pod(5, node="n1"))
+    assert "n1" not in mirror.cluster.node_revisions
+
+    other = pod(6, uid="u2", node="n2")
+    other["metadata"]["name"] = "b"
+    mirror.seen("Pod", other)
+
+    assert mirror.cluster.node_revisions == {"n2": 1}
+
+
+def test_only_what_differs_in_more_than_its_status_is_unknown(mirror: Mirror) -> None:
+    mirror.seen("Pod", pod(5))
+
+    assert mirror.is_known("Pod", pod(6, phase="Running"))
+    assert not mirror.is_known("Pod", pod(7, labels={"new": "yes"}))
 
 
 def test_values_of_secrets_never_become_facts(mirror: Mirror) -> None:
@@ -160,3 +214,22 @@ def test_pods_of_one_template_share_their_body(mirror: Mirror) -> None:
 
     first, second = turn(mirror)
     assert first.body is second.body
+
+
+def test_who_made_a_change_is_known_though_the_watch_told_of_it_first(mirror: Mirror) -> None:
+    mirror.seen("Pod", pod(5))
+    mirror.seen("Pod", pod(6, labels={"a": "b"}))
+    assert mirror.cluster.authors[POD] == "somebody"
+
+    mirror.seen("Pod", pod(6, labels={"a": "b"}), "job_controller")
+
+    assert mirror.cluster.authors[POD] == "job_controller"
+
+
+def test_what_is_deleted_at_once_is_gone_whether_the_answer_or_the_watch_tells_first(mirror: Mirror) -> None:
+    mirror.seen("Pod", pod(5))
+
+    mirror.seen("Pod", pod(6), "user")
+    mirror.gone("Pod", pod(6))
+
+    assert POD not in mirror.store.objects

@@ -10,8 +10,8 @@ import pytest
 from apiserver import Answer, Refused, Unreachable
 from cluster_gateway.kubernetes import reflector
 from cluster_gateway.kubernetes.discovery import Served
-from cluster_gateway.kubernetes.reflector import KindIsGone, Listed, Reflector, Watched
-from kube import KINDS, Manifest
+from cluster_gateway.kubernetes.reflector import BeganAnew, KindIsGone, Listed, Reflector, Seen, Watched
+from kube import KINDS, Key, Manifest
 
 
 def pod(name: str, version: int) -> Manifest:
@@ -24,16 +24,23 @@ def event(what: str, item: Manifest) -> bytes:
 
 FORGOTTEN = event("ERROR", {"code": 410, "message": "too old"})
 Chunks = Sequence[list[bytes] | Exception]
+LATEST = 1_000
+
+
+def keys(*names: str) -> frozenset[Key]:
+    return frozenset(Key("Pod", "default", name) for name in names)
 
 
 class Server:
-    """Lists and watches as they were recorded, one after the other; the last watch stays open."""
+    """Lists and watches as they were recorded, one after the other; the last watch stays open. ``version`` is its newest."""
 
-    def __init__(self, lists: list[Answer], watches: list[Chunks]) -> None:
-        self._lists, self._watches = lists, watches
+    def __init__(self, lists: list[Answer], watches: list[Chunks], version: int = LATEST) -> None:
+        self._lists, self._watches, self._version = lists, watches, version
         self.asked: list[str] = []
 
     async def get(self, path: str, parameters: Mapping[str, str] | None = None) -> Answer:
+        if (parameters or {}).get("limit") == "1":
+            return listing(self._version)
         self.asked.append("list " + (parameters or {}).get("continue", ""))
         return self._lists.pop(0)
 
@@ -59,10 +66,10 @@ def follow(monkeypatch: pytest.MonkeyPatch) -> Callable[..., Any]:
     """Runs a reflector until it waits at the server's open watch; what it handed on."""
     monkeypatch.setattr(reflector, "FIRST_PAUSE", 0.0)
 
-    async def run(server: Server, version: int = 0) -> list[Listed | Watched]:
-        seen: list[Listed | Watched] = []
+    async def run(server: Server, version: int = 0) -> list[Seen]:
+        seen: list[Seen] = []
 
-        async def hand_on(one: Listed | Watched) -> None:
+        async def hand_on(one: Seen) -> None:
             seen.append(one)
 
         task = asyncio.create_task(Reflector(server, SERVED, hand_on, version).run())
@@ -77,12 +84,17 @@ def follow(monkeypatch: pytest.MonkeyPatch) -> Callable[..., Any]:
     return run
 
 
-async def test_a_list_in_pages_is_handed_on_whole_and_watched_from_its_version(follow: Any) -> None:
+async def test_a_list_in_pages_is_handed_on_page_by_page_and_watched_from_its_version(follow: Any) -> None:
     server = Server([listing(7, pod("a", 3), more="next"), listing(7, pod("b", 5))], [[[event("ADDED", pod("c", 9))]]])
 
     seen = await follow(server)
 
-    assert seen == [Listed("Pod", 7, [pod("a", 3), pod("b", 5)]), Watched("Pod", 9, [(False, pod("c", 9))])]
+    assert seen == [
+        Watched("Pod", 0, [(False, pod("a", 3))]),
+        Watched("Pod", 0, [(False, pod("b", 5))]),
+        Listed("Pod", 7, keys("a", "b")),
+        Watched("Pod", 9, [(False, pod("c", 9))]),
+    ]
     assert server.asked == ["list ", "list next", "watch 7", "watch 9"]
 
 
@@ -105,7 +117,7 @@ async def test_a_watch_that_breaks_goes_on_where_it_was(follow: Any) -> None:
 async def test_a_version_that_is_forgotten_leads_to_a_new_list(follow: Any, how: Any) -> None:
     server = Server([listing(30, pod("b", 25))], [[how]])
 
-    assert await follow(server, 11) == [Listed("Pod", 30, [pod("b", 25)])]
+    assert await follow(server, 11) == [Watched("Pod", 0, [(False, pod("b", 25))]), Listed("Pod", 30, keys("b"))]
     assert server.asked == ["watch 11", "list ", "watch 30"]
 
 
@@ -121,3 +133,31 @@ async def test_changes_before_an_error_in_one_chunk_are_seen_again(follow: Any) 
 async def test_a_kind_that_is_not_served_to_us_ends_the_watch_and_says_why(follow: Any, code: int) -> None:
     with pytest.raises(KindIsGone, match="no pods for you"):
         await follow(Server([Answer(code, {"message": "no pods for you"})], []))
+
+
+async def test_a_kind_that_may_not_be_seen_any_more_is_followed_again_from_where_it_was(follow: Any) -> None:
+    refused = Refused(Answer(403, {"message": "no pods for you"}))
+
+    server = Server([], [[refused], [[event("ADDED", pod("a", 12))]]])
+
+    assert await follow(server, 11) == [Watched("Pod", 12, [(False, pod("a", 12))])]
+
+
+async def test_a_server_that_was_put_back_to_an_older_state_is_listed_anew(follow: Any) -> None:
+    server = Server([listing(5, pod("a", 3))], [], version=5)
+
+    assert await follow(server, 90) == [
+        BeganAnew("Pod"),
+        Watched("Pod", 0, [(False, pod("a", 3))]),
+        Listed("Pod", 5, keys("a")),
+    ]
+    assert server.asked == ["list ", "watch 5"]
+
+
+async def test_a_line_that_is_no_object_breaks_the_watch_and_nothing_else(follow: Any) -> None:
+    server = Server(
+        [], [[[event("ADDED", pod("a", 12))], [b'{"type": "ADDED", "obj']], [[event("ADDED", pod("b", 13))]]]
+    )
+
+    assert [seen.version for seen in await follow(server, 11)] == [12, 13]
+    assert server.asked == ["watch 11", "watch 12", "watch 13"]

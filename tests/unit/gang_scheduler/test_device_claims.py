@@ -125,6 +125,22 @@ def test_a_pod_waits_for_a_claim_that_is_not_there(two_nodes: Any) -> None:
     assert two_nodes.where("p") == "n2"
 
 
+def test_a_pod_is_tried_again_when_it_is_told_the_name_of_the_claim_that_was_made_for_it(two_nodes: Any) -> None:
+    """An API server's controller makes the claim first, and tells the pod later."""
+    listed = [{"name": "gpu", "resourceClaimTemplateName": "template"}]
+    two_nodes.pods("p", requests={"cpu": 1}, resourceClaims=listed)
+    two_nodes.settle()
+    claim(two_nodes, "p-gpu", ask(), owner="p")
+    two_nodes.settle()
+    assert two_nodes.where("p") == ""
+    waiting = two_nodes.pod("p")
+    made = [{"name": "gpu", "resourceClaimName": "p-gpu"}]
+    told = waiting.changed(status={**waiting.status, "resourceClaimStatuses": made})
+    two_nodes.fold([two_nodes.store.put(told)])
+    two_nodes.settle()
+    assert (two_nodes.where("p"), given_to(two_nodes, "p-gpu")) == ("n2", ["g0"])
+
+
 def test_pods_of_one_template_are_of_one_shape(two_nodes: Any) -> None:
     """Their claims are their own, and ask for the same."""
     for at in range(2):

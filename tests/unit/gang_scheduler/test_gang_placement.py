@@ -263,3 +263,11 @@ def test_the_pods_of_a_job_with_quota_are_told_about_the_job_by_its_name(toy: An
     toy.settle()
     assert "1 of the 4 pods that j needs at once is there" in toy.message("j-0")
     assert toy.explain("Job", "j")["verdict"] == "Waiting"
+
+
+def test_a_group_without_a_minimum_starts_with_whoever_fits(toy: Any) -> None:
+    toy.node("n", cpu=2)
+    toy.group("g", 0)
+    toy.pods("p", 3, group="g", cpu=1)
+    toy.settle()
+    assert len(toy.bound("p")) == 2

@@ -13,6 +13,7 @@ from node_agent.domain.volumes import VolumeFile
 from node_agent.inventory import nvml
 from node_agent.inventory.declared import InventoryError, read
 from node_agent.inventory.machine import Reserve, find_inventory, links
+from node_agent.inventory.parts import MigInstance
 from node_agent.inventory.processors import find_cpus, find_memory_bytes, find_numa
 from node_agent.runtime.cgroups import find_cgroups
 from node_agent.runtime.logs import older_end, prune, rotate, tail_of
@@ -147,7 +148,7 @@ def machine(tmp_path: Path) -> Path:
 def test_cpus_memory_and_numa_nodes_are_what_the_kernel_shows(machine: Path) -> None:
     assert find_cpus(machine) == [0, 1, 2, 4, 5, 6]
     assert find_memory_bytes(machine) == 4096 << 10
-    assert [(node.index, node.cpus, node.memory_bytes) for node in find_numa(machine)] == [
+    assert [(node.index, node.cpus, node.memory_bytes) for node in find_numa(find_cpus(machine), machine)] == [
         (0, "0-2", 1 << 20),
         (1, "4-6", 2 << 20),
     ]
@@ -161,7 +162,7 @@ def test_an_agent_in_a_limited_group_reports_its_limits(machine: Path) -> None:
 
 
 class Nvml:
-    """A library that shows two cards, connected by NVLink; ``broken`` is a machine without a driver."""
+    """A library that shows two cards, connected by NVLink, of which the second may be split; ``broken``: there is no driver."""
 
     class NVMLError(Exception):
         pass
@@ -169,8 +170,8 @@ class Nvml:
     NVML_NVLINK_MAX_LINKS = 2
     _BUS = ("00000000:1B:00.0", b"00000000:1C:00.0")
 
-    def __init__(self, broken: bool = False) -> None:
-        self.broken, self.open = broken, 0
+    def __init__(self, broken: bool = False, split: bool = False) -> None:
+        self.broken, self.split, self.open = broken, split, 0
 
     def nvmlInit(self) -> None:
         if self.broken:
@@ -187,10 +188,23 @@ class Nvml:
         return index
 
     def nvmlDeviceGetUUID(self, handle: int) -> str:
-        return f"GPU-{handle}"
+        return f"GPU-{handle}" if handle < 10 else f"MIG-{handle}"
 
     def nvmlDeviceGetName(self, handle: int) -> bytes:
-        return b"NVIDIA H200"
+        return b"NVIDIA H200" if handle < 10 else b"NVIDIA H200 MIG 1g.18gb+me"
+
+    def nvmlDeviceGetMigMode(self, handle: int) -> tuple[int, int]:
+        if handle == 0:
+            raise self.NVMLError
+        return int(self.split), 1
+
+    def nvmlDeviceGetMaxMigDeviceCount(self, handle: int) -> int:
+        return 7
+
+    def nvmlDeviceGetMigDeviceHandleByIndex(self, handle: int, place: int) -> int:
+        if place > 1:
+            raise self.NVMLError
+        return 10 * handle + place
 
     def nvmlDeviceGetMemoryInfo(self, handle: int) -> Any:
         return type("Memory", (), {"total": 80 << 30})
@@ -218,6 +232,21 @@ def test_gpus_are_found_with_their_node_and_their_links(machine: Path) -> None:
     assert nvml.find_gpus(machine, Nvml(broken=True)) == ()
 
 
+def test_gpus_in_mig_mode_are_found_with_their_instances(machine: Path) -> None:
+    whole, split = nvml.find_gpus(machine, Nvml(split=True))
+    assert whole.mig is None
+    assert split.mig == (MigInstance("1g.18gb.me", "MIG-10"), MigInstance("1g.18gb.me", "MIG-11"))
+
+
+def test_instances_are_reported_instead_of_their_gpu(machine: Path) -> None:
+    file = machine / "node.yaml"
+    file.write_text("gpus: [{memory: 80Gi}, {memory: 80Gi, mig: [{profile: 3g.40gb}, {profile: 3g.40gb, uuid: x}]}]")
+    found = find_inventory(Reserve(), machine, file, machine)
+    assert (found.capacity["nvidia.com/gpu"], found.capacity["nvidia.com/mig-3g.40gb"]) == (1, 2)
+    told = [gpu.get("mig") for gpu in found.devices.topology()["gpus"]]
+    assert told == [None, [{"profile": "3g.40gb", "uuid": "MIG-1-0"}, {"profile": "3g.40gb", "uuid": "x"}]]
+
+
 def test_a_declared_inventory_stands_in_for_the_machine(machine: Path) -> None:
     file = machine / "node.yaml"
     file.write_text(
@@ -234,8 +263,8 @@ def test_a_declared_inventory_stands_in_for_the_machine(machine: Path) -> None:
     assert found.capacity["cpu"] == 8000 and found.allocatable["cpu"] == 7500
     assert found.allocatable["memory"] == 63 << 30 and found.capacity["pods"] == 50
     assert (found.capacity["nvidia.com/gpu"], found.capacity["example.com/fpga"]) == (2, 2)
-    assert [(node.cpus, node.gpus) for node in found.numa] == [("0-3", (0,)), ("4-7", (1,))]
-    assert found.topology()["nvlink"] == [[0, 1]]
+    assert [(node.cpus, node.gpus) for node in found.devices.numa] == [("0-3", (0,)), ("4-7", (1,))]
+    assert found.devices.topology()["nvlink"] == [[0, 1]]
     assert found.labels["nvidia.com/gpu.product"] == "NVIDIA-A100"
     status = found.node_status()
     assert (status["capacity"]["cpu"], status["allocatable"]["cpu"], status["capacity"]["memory"]) == (

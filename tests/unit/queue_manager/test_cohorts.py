@@ -113,11 +113,10 @@ def test_who_waits_is_told_what_is_missing(cluster: Any) -> None:
     assert told(cluster, "lost") == ("Misconfigured", "LocalQueue default/nowhere does not exist")
 
 
-def test_a_strict_queue_waits_for_its_head_unless_that_can_never_fit(cluster: Any) -> None:
+def test_a_strict_queue_waits_for_its_head(cluster: Any) -> None:
     flavor(cluster)
     queue(cluster, "q", 4, queueingStrategy="StrictFIFO")
     pod(cluster, "a", 3, "q", 9)
-    pod(cluster, "giant", 5, "q", 8)
     cluster.settle()
     pod(cluster, "b-head", 2, "q", 5)
     pod(cluster, "small", 1, "q")
@@ -127,6 +126,26 @@ def test_a_strict_queue_waits_for_its_head_unless_that_can_never_fit(cluster: An
     cluster.remove("Pod", "b-head")
     cluster.settle()
     assert admitted(cluster) == {"a", "small"}
+
+
+def test_a_head_that_can_never_have_quota_stops_a_strict_queue_and_no_other(cluster: Any) -> None:
+    flavor(cluster)
+    queue(cluster, "q", 4, queueingStrategy="StrictFIFO")
+    queue(cluster, "easy", 4)
+    for name in ("q", "easy"):
+        pod(cluster, f"giant-{name}", 5, name, 8)
+        pod(cluster, f"small-{name}", 1, name)
+    cluster.settle()
+    assert admitted(cluster) == {"small-easy"}
+    assert told(cluster, "giant-q")[0] == "ExceedsMaxQuota"
+    reason, message = told(cluster, "small-q")
+    assert reason == "BehindHeadOfQueue"
+    assert message.startswith(
+        "ClusterQueue q is strict and giant-q is before it, which can never have quota as it is: insufficient quota"
+    )
+    queue(cluster, "q", 6, queueingStrategy="StrictFIFO")
+    cluster.settle()
+    assert admitted(cluster) == {"small-easy", "giant-q", "small-q"}
 
 
 @pytest.mark.parametrize("strategy", ["BestEffortFIFO", "StrictFIFO"])

@@ -1,13 +1,16 @@
-"""Requests to an API server: JSON over one pool of connections, errors as what they mean, streams as bytes of lines."""
+"""Requests to an API server: JSON over kept connections, errors as what they mean, streams as bytes of lines."""
 
-from collections.abc import AsyncIterator, Mapping
+import asyncio
+from collections.abc import AsyncIterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
+from urllib.parse import quote, urlencode, urlsplit
 
 import aiohttp
 import orjson
 
 from apiserver.access import Access
+from apiserver.connections import Connections
 from kube import Manifest
 
 CONNECTIONS = 64
@@ -17,6 +20,8 @@ SECONDS = 30
 UNAUTHORIZED = 401
 JSON = "application/json"
 MERGE_PATCH = "application/merge-patch+json"
+_PATH = "/:@!$&'()*+,;=~%"
+"""What stands in paths as it is."""
 STRATEGIC_PATCH = "application/strategic-merge-patch+json"
 
 
@@ -26,13 +31,17 @@ class Unreachable(Exception):
 
 @dataclass(frozen=True, slots=True)
 class ApiRequest:
-    """One request. ``path`` begins with a slash; ``content`` is the media type of ``body``."""
+    """One request. ``path`` begins with a slash; ``content`` is the media type of ``body``.
+
+    ``headers`` are sent besides those that every request has.
+    """
 
     method: str
     path: str
     body: Manifest | None = None
     parameters: Mapping[str, str] | None = None
     content: str = JSON
+    headers: Sequence[tuple[str, str]] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,21 +72,34 @@ class Answer:
 
 
 class Api:
-    """An API server. Open it with ``async with``."""
+    """An API server. Open it with ``async with``, or by ``open`` and ``close``."""
 
     def __init__(self, access: Access) -> None:
         self._access = access
         self._session: aiohttp.ClientSession | None = None
+        self._connections: Connections | None = None
 
     async def __aenter__(self) -> "Api":
-        context = self._access.ssl_context()
-        connector = aiohttp.TCPConnector(limit=0, ssl=True if context is None else context)
-        self._session = aiohttp.ClientSession(connector=connector, auto_decompress=True)
+        self.open()
         return self
 
     async def __aexit__(self, *_: object) -> None:
-        assert self._session is not None
+        await self.close()
+
+    def open(self) -> None:
+        """Make the pools of connections, one for requests and one for streams; none is opened before the first request."""
+        context = self._access.ssl_context()
+        address = urlsplit(self._access.host)
+        port = address.port or (80 if context is None else 443)
+        self._connections = Connections(address.hostname or "", port, address.netloc, context)
+        connector = aiohttp.TCPConnector(limit=0, ssl=True if context is None else context)
+        self._session = aiohttp.ClientSession(connector=connector, auto_decompress=True)
+
+    async def close(self) -> None:
+        """Close its connections."""
+        assert self._session is not None and self._connections is not None
         await self._session.close()
+        await self._connections.close()
 
     async def send(self, request: ApiRequest) -> Answer:
         """The answer to ``request``, whatever it is. Raises Unreachable when there is none."""
@@ -92,31 +114,29 @@ class Api:
         return await self.send(ApiRequest("GET", path, parameters=parameters))
 
     async def _send(self, request: ApiRequest) -> Answer:
-        assert self._session is not None, "the session is opened by async with"
+        assert self._connections is not None, "it is opened before the first request"
         headers = await self._access.headers()
-        data = None if request.body is None else orjson.dumps(request.body)
-        if data is not None:
+        data = b"" if request.body is None else orjson.dumps(request.body)
+        if data:
             headers["Content-Type"] = request.content
+        lines = "".join(f"{name}: {value}\r\n" for name, value in [*headers.items(), *request.headers])
         try:
-            async with self._session.request(
-                request.method,
-                self._access.host + request.path,
-                data=data,
-                params=request.parameters,
-                headers=headers,
-                timeout=aiohttp.ClientTimeout(total=SECONDS),
-            ) as response:
-                body = _parsed(await response.read())
-                return Answer(response.status, body, _seconds(response.headers.get("Retry-After")))
-        except (aiohttp.ClientError, TimeoutError, OSError) as error:
+            async with asyncio.timeout(SECONDS):
+                reply = await self._connections.ask(request.method, self._target(request), lines, data)
+            return Answer(reply.code, _parsed(reply.body), _seconds(reply.headers.get(b"retry-after")))
+        except (TimeoutError, OSError, EOFError) as error:
             raise Unreachable(f"{request.method} {request.path}: {type(error).__name__}: {error}") from error
+
+    def _target(self, request: ApiRequest) -> str:
+        path = urlsplit(self._access.host).path + quote(request.path, safe=_PATH)
+        return f"{path}?{urlencode(request.parameters)}" if request.parameters else path
 
     async def lines(self, path: str, parameters: Mapping[str, str], silence: float) -> AsyncIterator[list[bytes]]:
         """The lines of a stream, as many at a time as have come; nothing is read ahead of who takes them.
 
         Ends when the server ends it. Raises Unreachable, also after ``silence`` seconds without a byte; Refused for an error.
         """
-        assert self._session is not None, "the session is opened by async with"
+        assert self._session is not None, "it is opened before the first request"
         timeout = aiohttp.ClientTimeout(total=None, sock_connect=SECONDS, sock_read=silence)
         headers = await self._access.headers()
         try:
@@ -152,5 +172,5 @@ def _parsed(data: bytes) -> dict[str, Any]:
     return found if isinstance(found, dict) else {"message": str(found)[:500]}
 
 
-def _seconds(header: str | None) -> float:
+def _seconds(header: bytes | None) -> float:
     return float(header) if header and header.isdigit() else 0.0

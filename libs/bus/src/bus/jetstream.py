@@ -4,6 +4,8 @@ import asyncio
 import time
 from collections.abc import AsyncIterator, Callable
 from contextlib import suppress
+from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import orjson
@@ -13,17 +15,18 @@ from nats.aio.subscription import Subscription as NatsSubscription
 from nats.errors import ConnectionReconnectingError, NoRespondersError
 from nats.errors import Error as NatsError
 from nats.js import JetStreamContext
-from nats.js.api import KeyValueConfig
+from nats.js.api import KeyValueConfig, ObjectStoreConfig
 from nats.js.errors import BucketNotFoundError, NotFoundError
 from nats.js.kv import KeyValue
 from nats.js.object_store import ObjectStore
 
 from bus.jetstream_lease import JetStreamLease
-from bus.jetstream_log import JetStreamLog, ensure_stream
+from bus.jetstream_log import JetStreamLog, ensure_replicas, ensure_stream, until_made
 from bus.jetstream_reader import StreamReader
+from bus.login import login
 from bus.patience import Reconnecting, patiently
 from bus.ports import Handler, NoResponder, Parked, Ping, RequestFailed
-from bus.topology import DEAD, LEASES, SHARED_STREAMS, SNAPSHOTS, VALUES
+from bus.topology import DEAD, DEAD_MESSAGES, LAST_VALUES, LEASES, SNAPSHOTS, VALUES, StreamSpec
 
 FAILED = "Tidegate-Error"
 
@@ -44,19 +47,29 @@ class HonestClient(Client):
 
 
 class JetStreamBus:
-    """A connection to a NATS server. It reconnects for ever; while it is away, requests fail and appends wait."""
+    """A connection to a NATS server. It reconnects for ever; while it is away, requests fail and appends wait.
 
-    def __init__(self, client: Client) -> None:
-        self._client = client
+    Streams and buckets are made by whoever writes to them first, on ``replicas`` servers; to readers what is not there is empty.
+    """
+
+    def __init__(self, client: Client, replicas: int = 1) -> None:
+        self._client, self._replicas = client, replicas
         self._js: JetStreamContext = client.jetstream(timeout=5)
         self._logs: dict[str, JetStreamLog] = {}
         self._readers: set[Reconnecting] = set()
         self._tasks: set[asyncio.Task[None]] = set()
         self._snapshot_store: ObjectStore | None = None
+        self._declared: set[str] = set()
 
     @classmethod
-    async def connect(cls, url: str, name: str, *, token: str | None = None) -> "JetStreamBus":
-        """Connect and declare what all services share; waits for a server that is not there yet."""
+    async def connect(
+        cls, url: str, name: str, *, token: str | None = None, credentials: Path | None = None, replicas: int = 1
+    ) -> "JetStreamBus":
+        """Connect as ``name``, with a token or what is in the folder ``credentials``, to one of the servers that ``url`` lists (with
+        commas); waits for one that is not there yet.
+
+        Answers come to subjects below ``_INBOX.<name>``, so that a server can keep them from everybody else.
+        """
         bus: JetStreamBus | None = None
 
         async def reconnected() -> None:
@@ -68,9 +81,10 @@ class JetStreamBus:
 
         client = HonestClient()
         await client.connect(
-            url,
+            url.split(","),
             name=name,
-            token=token,
+            inbox_prefix=f"_INBOX.{name}",
+            **login(token, credentials),
             max_reconnect_attempts=-1,
             reconnect_time_wait=0.2,  # type: ignore[arg-type]  # declared as a whole number, used in a sleep
             ping_interval=20,
@@ -78,9 +92,7 @@ class JetStreamBus:
             reconnected_cb=reconnected,
             error_cb=quiet,
         )
-        bus = cls(client)
-        for stream in SHARED_STREAMS:
-            await ensure_stream(bus._js, stream.config())
+        bus = cls(client, replicas)
         return bus
 
     def _reconnected(self) -> None:
@@ -93,15 +105,23 @@ class JetStreamBus:
 
     def log(self, name: str) -> JetStreamLog:
         if name not in self._logs:
-            self._logs[name] = JetStreamLog(self._client, self._js, name, self._snapshots, self._readers)  # type: ignore[arg-type]
+            self._logs[name] = JetStreamLog(
+                self._client, self._js, name, self._snapshots, self._readers, self._replicas
+            )
         return self._logs[name]
 
-    async def _snapshots(self) -> ObjectStore:
-        if self._snapshot_store is None:
-            try:
+    async def _snapshots(self, *, make: bool) -> ObjectStore | None:
+        """The store of snapshots. Where there is none yet it is made, or None is returned."""
+        try:
+            if self._snapshot_store is None:
                 self._snapshot_store = await self._js.object_store(SNAPSHOTS)
-            except NotFoundError:
-                self._snapshot_store = await self._js.create_object_store(SNAPSHOTS)
+            if make:
+                await ensure_replicas(self._js, f"OBJ_{SNAPSHOTS}", self._replicas)
+        except NotFoundError:
+            if not make:
+                return None
+            config = ObjectStoreConfig(bucket=SNAPSHOTS, replicas=self._replicas)
+            self._snapshot_store = await self._js.create_object_store(SNAPSHOTS, config)
         return self._snapshot_store
 
     async def request(self, subject: str, payload: bytes, *, timeout: float = 5.0) -> bytes:
@@ -135,7 +155,13 @@ class JetStreamBus:
 
         return _Serving(await self._client.subscribe(subject, cb=take))
 
+    async def _declare(self, spec: StreamSpec) -> None:
+        if spec.name not in self._declared:
+            await ensure_stream(self._js, replace(spec, replicas=self._replicas).config())
+            self._declared.add(spec.name)
+
     async def set_value(self, subject: str, payload: bytes) -> None:
+        await self._declare(LAST_VALUES)
         if not payload:
             await patiently(lambda: self._js.purge_stream(VALUES, subject=subject))
             return
@@ -147,7 +173,7 @@ class JetStreamBus:
                 await asyncio.sleep(0.1)
 
     async def values(self, subject: str) -> AsyncIterator[bytes]:
-        await ensure_stream(self._js, SHARED_STREAMS[0].config())
+        await until_made(self._js, VALUES)
         reader = StreamReader(self._client, self._js, VALUES, subject, 0, filtered=True)
         self._readers.add(reader)
         try:
@@ -173,22 +199,28 @@ class JetStreamBus:
     async def _lease_bucket(self) -> KeyValue:
         while True:
             try:
-                return await self._js.key_value(LEASES)
+                bucket = await self._js.key_value(LEASES)
+                await ensure_replicas(self._js, f"KV_{LEASES}", self._replicas)
+                return bucket
             except BucketNotFoundError:
                 with suppress(NatsError):
-                    config = KeyValueConfig(bucket=LEASES, history=1, limit_marker_ttl=60)
+                    config = KeyValueConfig(bucket=LEASES, history=1, limit_marker_ttl=60, replicas=self._replicas)
                     return await self._js.create_key_value(config)
             except (TimeoutError, NatsError):
                 await asyncio.sleep(0.1)
 
     async def park(self, parked: Parked) -> None:
+        await self._declare(DEAD_MESSAGES)
         record = {"at": parked.at_ms, "service": parked.service, "source": parked.source, "error": parked.error}
         head = orjson.dumps(record)
         payload = len(head).to_bytes(4) + head + parked.payload
         await patiently(lambda: self._js.publish(f"tidegate.dead.{parked.service}", payload, timeout=5.0))
 
     async def parked(self, limit: int = 100) -> list[Parked]:
-        state = (await self._js.stream_info(DEAD)).state
+        try:
+            state = (await self._js.stream_info(DEAD)).state
+        except NotFoundError:
+            return []
         found: list[Parked] = []
         for sequence in range(max(1, state.first_seq, state.last_seq - limit + 1), state.last_seq + 1):
             with suppress(NotFoundError):

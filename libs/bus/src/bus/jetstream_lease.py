@@ -25,6 +25,8 @@ class JetStreamLease:
         self._js, self._bucket, self._name, self._holder, self._ttl = js, bucket, name, holder, ttl_seconds
         self._subject = f"$KV.{LEASES}.{name}"
         self._revision = 0
+        self._until = 0.0
+        """By the loop's time: the server lets the lease expire no earlier, if both clocks run alike."""
         self._watched = (0, 0.0)
         """The revision of another holder, and since when (by the loop's time) it has been the newest."""
         self._lost = asyncio.Event()
@@ -34,6 +36,9 @@ class JetStreamLease:
         while not await self._try():
             await asyncio.sleep(self._ttl / 4)
         self._renewing = asyncio.create_task(self._renew(), name=f"lease {self._name}")
+
+    def is_held(self) -> bool:
+        return not self._lost.is_set() and asyncio.get_running_loop().time() < self._until
 
     async def lost(self) -> None:
         await self._lost.wait()
@@ -80,8 +85,11 @@ class JetStreamLease:
 
     async def _write(self, expected: int) -> int:
         headers = {"Nats-Expected-Last-Subject-Sequence": str(expected), "Nats-TTL": f"{self._ttl:g}s"}
+        asked = asyncio.get_running_loop().time()
         publish = self._js.publish(self._subject, self._holder.encode(), timeout=self._ttl / 3, headers=headers)
-        return (await publish).seq
+        written = await publish
+        self._until = asked + self._ttl
+        return written.seq
 
     async def _renew(self) -> None:
         missed = 0.0

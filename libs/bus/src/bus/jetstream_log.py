@@ -2,47 +2,68 @@
 
 import asyncio
 import io
+import logging
 import uuid
 import zlib
-from collections.abc import AsyncGenerator, Callable, Mapping
+from collections.abc import AsyncGenerator, Mapping
 from contextlib import suppress
+from dataclasses import replace
+from typing import Protocol
 
 from nats.aio.client import Client
 from nats.errors import Error as NatsError
-from nats.errors import NoRespondersError
 from nats.js import JetStreamContext
-from nats.js.api import ObjectMeta, ObjectMetaOptions
-from nats.js.errors import APIError, NotFoundError, ObjectNotFoundError, ServiceUnavailableError
+from nats.js.api import ObjectMeta, ObjectMetaOptions, StreamConfig, StreamInfo
+from nats.js.errors import (
+    APIError,
+    NoStreamResponseError,
+    NotFoundError,
+    ObjectNotFoundError,
+    ServiceUnavailableError,
+)
 from nats.js.object_store import ObjectStore
 
 from bus.jetstream_reader import PART, StreamReader
-from bus.patience import Interruptible, Reconnecting, patiently
+from bus.patience import PAUSE_SECONDS, Interruptible, Reconnecting, patiently
 from bus.ports import BusError, Entry, StaleWriter
 from bus.topology import MAX_PART_BYTES, stream_of_log
+
+log = logging.getLogger(__name__)
 
 MESSAGE_ID = "Nats-Msg-Id"
 EXPECTED = "Nats-Expected-Last-Sequence"
 SNAPSHOTS_KEPT = 5
 SNAPSHOT_CHUNK_BYTES = 1 << 20
 _STALE_CODES = {10071, 10164}
+_IN_USE = 10058
 _LOST_BATCH = 10176
 """The server was started again between the parts of a message: none of it was stored."""
 
 
+class Snapshots(Protocol):
+    """Gives the store of snapshots; where there is none yet it is made, or there is None."""
+
+    async def __call__(self, *, make: bool) -> ObjectStore | None: ...
+
+
 class JetStreamLog:
-    """One log. ``readers`` is told of every reader while it lives, so that a reconnect can wake it."""
+    """One log. Its stream is made by who writes to it; to others it is empty until then.
+
+    ``readers`` is told of every reader while it lives, so that a reconnect can wake it.
+    """
 
     def __init__(
         self,
         client: Client,
         js: JetStreamContext,
         name: str,
-        snapshots: Callable[[], "asyncio.Future[ObjectStore]"],
+        snapshots: Snapshots,
         readers: set[Reconnecting],
+        replicas: int = 1,
     ) -> None:
         self.name = name
         self._client, self._js, self._readers = client, js, readers
-        self._spec = stream_of_log(name)
+        self._spec = replace(stream_of_log(name), replicas=replicas)
         self._subject = self._spec.subjects[0]
         self._snapshots = snapshots
         self._declared = False
@@ -79,6 +100,11 @@ class JetStreamLog:
                 if error.err_code != _LOST_BATCH and not isinstance(error, ServiceUnavailableError):
                     raise BusError(f"log {self.name}: {error.description}") from error
                 await asyncio.sleep(0.1)
+            except NoStreamResponseError:
+                # The server is starting, or has lost the stream: then it is made anew, and the guard refuses the writer.
+                self._declared = False
+                await asyncio.sleep(0.1)
+                await self.declare()
             except (TimeoutError, NatsError):
                 # Unknown whether it was stored: the same message with the same id and guard cannot be stored twice.
                 await asyncio.sleep(0.1)
@@ -113,15 +139,20 @@ class JetStreamLog:
         raise BusError(f"log {self.name}: an empty batch")
 
     async def last(self) -> int:
-        await self.declare()
-        return (await patiently(lambda: self._js.stream_info(self._spec.name))).state.last_seq
+        found = await self._info()
+        return found.state.last_seq if found is not None else 0
 
     async def first(self) -> int:
-        await self.declare()
-        return max(1, (await patiently(lambda: self._js.stream_info(self._spec.name))).state.first_seq)
+        found = await self._info()
+        return max(1, found.state.first_seq) if found is not None else 1
+
+    async def _info(self) -> StreamInfo | None:
+        try:
+            return await patiently(lambda: self._js.stream_info(self._spec.name))
+        except NotFoundError:
+            return None
 
     async def last_of(self, topic: str) -> Entry | None:
-        await self.declare()
         try:
             subject = f"{self._subject}.topic.{topic}"
             message = await patiently(lambda: self._js.get_last_msg(self._spec.name, subject))
@@ -130,7 +161,7 @@ class JetStreamLog:
         return Entry(message.seq or 0, message.data or b"", message.headers or {})
 
     async def read(self, after: int) -> AsyncGenerator[list[Entry], None]:
-        await self.declare()
+        await until_made(self._js, self._spec.name)
         reader = StreamReader(self._client, self._js, self._spec.name, self._subject, after)
         self._readers.add(reader)
         try:
@@ -144,7 +175,8 @@ class JetStreamLog:
         await patiently(lambda: self._put_snapshot(sequence, content))
 
     async def _put_snapshot(self, sequence: int, content: bytes) -> None:
-        store = await self._snapshots()
+        store = await self._snapshots(make=True)
+        assert store is not None, "it was made"
         meta = ObjectMeta(options=ObjectMetaOptions(max_chunk_size=SNAPSHOT_CHUNK_BYTES))
         # Beside the event loop: it takes a tenth of a second for ten megabytes.
         packed = await asyncio.to_thread(zlib.compress, content, 1)
@@ -165,7 +197,9 @@ class JetStreamLog:
             self._readers.discard(reading)
 
     async def _snapshot(self, at_most: int | None) -> tuple[int, bytes] | None:
-        store = await self._snapshots()
+        store = await self._snapshots(make=False)
+        if store is None:
+            return None
         for sequence in reversed(await self._snapshot_sequences(store)):
             if at_most is None or sequence <= at_most:
                 with suppress(ObjectNotFoundError):
@@ -193,17 +227,48 @@ class JetStreamLog:
         return sorted(int(name[len(prefix) :]) for name in names)
 
 
-async def ensure_stream(js: JetStreamContext, config: object) -> None:
-    """Make the stream of ``config``, or bring the one that is there in line with it."""
-    from nats.js.api import StreamConfig
+async def ensure_replicas(js: JetStreamContext, stream: str, replicas: int) -> None:
+    """A stream that is there is kept on ``replicas`` servers. Raises NatsError."""
+    there = (await js.stream_info(stream)).config
+    if there.num_replicas != replicas:
+        await js.update_stream(there, num_replicas=replicas)
 
-    assert isinstance(config, StreamConfig)
+
+async def ensure_stream(js: JetStreamContext, config: StreamConfig) -> None:
+    """Make the stream of ``config``; one that is there gets the number of replicas that it says."""
     while True:
         try:
-            await js.stream_info(str(config.name))
+            await ensure_replicas(js, str(config.name), config.num_replicas or 1)
             return
         except NotFoundError:
-            with suppress(APIError):
-                await js.add_stream(config)
-        except (TimeoutError, NoRespondersError, NatsError):
-            await asyncio.sleep(0.1)
+            if await _made(js, config):
+                continue
+        except APIError as error:
+            log.warning("stream_not_changed", extra={"stream": config.name, "detail": error.description})
+        except (TimeoutError, NatsError):
+            pass
+        await asyncio.sleep(0.1)
+
+
+async def _made(js: JetStreamContext, config: StreamConfig) -> bool:
+    try:
+        await js.add_stream(config)
+    except ServiceUnavailableError:
+        return False
+    except APIError as error:
+        if error.err_code != _IN_USE:  # else somebody has made it in the same moment
+            log.warning("stream_not_made", extra={"stream": config.name, "detail": error.description})
+            return False
+    except (TimeoutError, NatsError):
+        return False
+    return True
+
+
+async def until_made(js: JetStreamContext, stream: str) -> None:
+    """Return once the stream is there."""
+    while True:
+        try:
+            await patiently(lambda: js.stream_info(stream))
+            return
+        except NotFoundError:
+            await asyncio.sleep(PAUSE_SECONDS)

@@ -11,8 +11,9 @@ from nats.aio.subscription import Subscription
 from nats.errors import Error as NatsError
 from nats.js import JetStreamContext
 from nats.js.api import AckPolicy, ConsumerConfig, DeliverPolicy
+from nats.js.errors import NotFoundError
 
-from bus.ports import Entry
+from bus.ports import Entry, LogLost
 
 HEARTBEAT_SECONDS = 5.0
 PART = "Tidegate-Part"
@@ -87,6 +88,8 @@ class StreamReader:
         self._heard_at = loop.time()
         self._watch = loop.call_later(HEARTBEAT_SECONDS, self._look)
         self._parts.clear()
+        if not await self._is_as_read():
+            return
         inbox = self._client.new_inbox()
         self._subscription = await self._client.subscribe(inbox, cb=self._take, pending_bytes_limit=1 << 30)
         config = ConsumerConfig(
@@ -107,6 +110,23 @@ class StreamReader:
         except (TimeoutError, NatsError):
             self._lost = True
             await asyncio.sleep(0.2)
+
+    async def _is_as_read(self) -> bool:
+        """Whether the stream can be read on. Raises LogLost where what was read of it is not there any more: what comes next
+        would have sequences that were seen already, and be passed over.
+        """
+        last = 0
+        try:
+            last = (await self._js.stream_info(self._stream)).state.last_seq
+        except NotFoundError:
+            pass
+        except (TimeoutError, NatsError):
+            self._lost = True
+            await asyncio.sleep(0.2)
+            return False
+        if last < self._position:
+            raise LogLost(self._stream, self._position, last)
+        return True
 
     async def _take(self, message: Msg) -> None:
         headers = message.headers

@@ -121,6 +121,9 @@ class MemoryLease:
             event = self.bus.released.setdefault(self.name, asyncio.Event())
             await event.wait()
 
+    def is_held(self) -> bool:
+        return self.bus.holders.get(self.name) == self.holder
+
     async def lost(self) -> None:
         await self._lost.wait()
 

@@ -19,6 +19,13 @@ class StaleWriter(BusError):
         self.last = last
 
 
+class LogLost(BusError):
+    """What was read of a log is gone: its server lost its end, or all of it. Whoever read it has to begin anew."""
+
+    def __init__(self, log: str, read: int, last: int) -> None:
+        super().__init__(f"log {log}: it was read to {read}, and ends at {last} now")
+
+
 class NoResponder(BusError):
     """Nobody serves the subject just now."""
 
@@ -100,6 +107,9 @@ class Lease(Protocol):
 
     async def wait(self) -> None:
         """Return once the lease is held. It is renewed by itself from then on."""
+
+    def is_held(self) -> bool:
+        """Whether nobody else can hold the lease at this moment: it was renewed lately enough, or nobody has taken it."""
 
     async def lost(self) -> None:
         """Return when the lease is held no longer."""

@@ -49,7 +49,5 @@ def stream_of_log(log: str) -> StreamSpec:
     return StreamSpec(name, (subject, f"{subject}.topic.*"))
 
 
-SHARED_STREAMS = (
-    StreamSpec(VALUES, ("tidegate.assignment.*",), per_subject=1),
-    StreamSpec(DEAD, ("tidegate.dead.*",), max_bytes=64 * 1024 * 1024, max_age_seconds=30 * DAY_SECONDS),
-)
+LAST_VALUES = StreamSpec(VALUES, ("tidegate.assignment.*",), per_subject=1)
+DEAD_MESSAGES = StreamSpec(DEAD, ("tidegate.dead.*",), max_bytes=64 * 1024 * 1024, max_age_seconds=30 * DAY_SECONDS)

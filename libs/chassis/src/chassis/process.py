@@ -5,13 +5,14 @@ import logging
 import os
 import signal
 import sys
-from collections.abc import Awaitable, Callable, Coroutine, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TypeVar
 
-from prometheus_client import start_http_server
+from prometheus_client import ProcessCollector, start_http_server
 
 from bus.jetstream import JetStreamBus
+from bus.login import NoCredentials
 from chassis import logs
 from chassis.allocator import keep_freed_memory
 from chassis.clock import Clock, SteadyClock
@@ -89,19 +90,38 @@ async def _serve(service: str, settings: S, build: Callable[[S, Context], Awaita
         loop.add_signal_handler(number, stop.set)
     measures = Measures(service)
     tracer = make_tracer(service, settings.trace, settings.data_dir)
-    bus = await _unless(stop, JetStreamBus.connect(settings.nats_url, service, token=settings.nats_token or None))
+    bus = await _unless(stop, _connect(service, settings))
     parts = await build(settings, Context(bus, SteadyClock(settings.clock_base_ms), measures, tracer))
-    server = RpcServer(f"127.0.0.1:{settings.health_port}", measures, parts.rpc_names, parts.rpc)
+    address = f"{settings.listen_host}:{settings.health_port}"
+    server = RpcServer(address, measures, parts.rpc_names, parts.rpc)
     await server.start()
     if settings.metrics_port:
-        start_http_server(settings.metrics_port, "127.0.0.1", measures.registry)
+        ProcessCollector(registry=measures.registry)
+        start_http_server(settings.metrics_port, settings.listen_host, measures.registry)
     log.info("started", extra={"pid": os.getpid(), "port": server.port})
     try:
-        await _work(stop, parts, _watch_readiness(parts.ready, bus, server))
+        watches = {
+            "readiness": _watch_readiness(parts.ready, bus, server),
+            "connection": _watch_connection(bus, server),
+        }
+        await _work(stop, parts, watches)
     finally:
         await server.stop()
         await bus.close()
         tracer.close()
+
+
+async def _connect(service: str, settings: ServiceSettings) -> JetStreamBus:
+    try:
+        return await JetStreamBus.connect(
+            settings.nats_url,
+            service,
+            token=settings.nats_token or None,
+            credentials=settings.nats_credentials,
+            replicas=settings.nats_replicas,
+        )
+    except NoCredentials as error:
+        raise _Failed(f"nats_credentials: {error}") from None
 
 
 async def _unless(stop: asyncio.Event, work: Coroutine[object, object, R]) -> R:
@@ -116,9 +136,9 @@ async def _unless(stop: asyncio.Event, work: Coroutine[object, object, R]) -> R:
         await end(working, stopping)
 
 
-async def _work(stop: asyncio.Event, parts: Parts, readiness: Coroutine[object, object, None]) -> None:
+async def _work(stop: asyncio.Event, parts: Parts, watches: Mapping[str, Coroutine[object, object, None]]) -> None:
     """Run every part until one of them fails, or the process is told to stop; then end them all."""
-    endless = {**parts.tasks, "readiness": readiness, "garbage": search_when_quiet()}
+    endless = {**parts.tasks, **watches, "garbage": search_when_quiet()}
     tasks = [asyncio.create_task(_endless(name, work), name=name) for name, work in endless.items()]
     stopping = asyncio.create_task(_until(stop, parts), name="signals")
     try:
@@ -156,4 +176,11 @@ async def _watch_readiness(ready: Sequence[asyncio.Event], bus: JetStreamBus, se
             await server.set_ready(now)
             log.info("ready" if now else "not_ready")
             shown = now
+        await asyncio.sleep(1.0)
+
+
+async def _watch_connection(bus: JetStreamBus, server: RpcServer) -> None:
+    """Who is connected to the bus can take over, whoever leads."""
+    while True:
+        await server.set_standby(bus.ping().connected)
         await asyncio.sleep(1.0)

@@ -12,11 +12,22 @@ from chassis.rpc_measures import RpcMeasures
 
 Add = Callable[[grpc.aio.Server], None]
 
+LIVE, STANDBY = "live", "standby"
+"""What health may be asked about besides the process as a whole (""), which serves while it leads or answers: whether its
+event loop turns, and whether it could take over at any moment."""
+
 
 class RpcServer:
-    """Listens on the loopback interface. Not serving until ``set_ready``."""
+    """Listens on ``address``. Not serving until ``set_ready``."""
 
-    def __init__(self, address: str, measures: Measures, services: Sequence[str] = (), add: Sequence[Add] = ()) -> None:
+    def __init__(
+        self,
+        address: str,
+        measures: Measures,
+        services: Sequence[str] = (),
+        add: Sequence[Add] = (),
+        credentials: grpc.ServerCredentials | None = None,
+    ) -> None:
         self._server = grpc.aio.server(
             interceptors=[RpcMeasures(measures)],
             options=[
@@ -32,18 +43,31 @@ class RpcServer:
         names = (*services, health_pb2.DESCRIPTOR.services_by_name["Health"].full_name, reflection.SERVICE_NAME)
         reflection.enable_server_reflection(names, self._server)
         self._services = ("", *services)
-        self.port = self._server.add_insecure_port(address)
+        if credentials is None:
+            self.port = self._server.add_insecure_port(address)
+        else:
+            self.port = self._server.add_secure_port(address, credentials)
 
     async def start(self) -> None:
         await self.set_ready(False)
+        await self.set_standby(False)
+        await self._health.set(LIVE, health_pb2.HealthCheckResponse.SERVING)
         await self._server.start()
 
     async def set_ready(self, ready: bool) -> None:
         """What the health service answers from now on, for the process and each of its services."""
-        status = health_pb2.HealthCheckResponse
         for name in self._services:
-            await self._health.set(name, status.SERVING if ready else status.NOT_SERVING)
+            await self._health.set(name, _status(ready))
+
+    async def set_standby(self, able: bool) -> None:
+        """Whether the process could take over."""
+        await self._health.set(STANDBY, _status(able))
 
     async def stop(self, grace_seconds: float = 1.0) -> None:
         """Refuse new calls, let running ones end, then stop."""
         await self._server.stop(grace_seconds)
+
+
+def _status(good: bool) -> "health_pb2.HealthCheckResponse.ServingStatus":
+    status = health_pb2.HealthCheckResponse
+    return status.SERVING if good else status.NOT_SERVING

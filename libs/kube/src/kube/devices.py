@@ -1,13 +1,15 @@
 """What a binding gives a pod besides its node: cards, CPUs and parts of NUMA nodes; and what a container sees of its cards.
 
 A binding names them in one mapping: the indexes of the cards under the resource that asks for them, ``cpuset`` (a list as
-the kernel writes it) and ``numaNodeResources`` (a list of {node, resources}), and ``reservation`` ({name, uid}) where the
+the kernel writes it), ``numaNodeResources`` (a list of {node, resources}), ``migSlices`` (a list of {card, start, profile}
+with the driver's name of the instance, where it is there already), and ``reservation`` ({name, uid}) where the
 pod uses the room of one. On the pod they are annotations: one of the product's own for the cards, and those of Koordinator
 for what was asked for in its names, for CPUs and NUMA nodes, and for the reservation.
 """
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from typing import TypeVar
 
 from kube.environment import containers
 from kube.keys import Manifest
@@ -19,10 +21,13 @@ KOORDINATOR_CARDS = "scheduling.koordinator.sh/device-allocated"
 _KOORDINATOR = "koordinator.sh/"
 CPU_SET = "cpuset"
 NUMA_NODES = "numaNodeResources"
+MIG_SLICES, MIG_RESOURCE = "migSlices", "nvidia.com/mig-"
 RDMA = "koordinator.sh/rdma"
 """RDMA devices have indexes of their own; they are no cards."""
 RESERVATION = "reservation"
 RESERVED = "scheduling.koordinator.sh/reservation-allocated"
+
+_T = TypeVar("_T")
 
 _OF_PLACE = (CPU_SET, NUMA_NODES)
 
@@ -51,7 +56,11 @@ def chosen_devices(pod: Manifest) -> dict[str, list[int]]:
     """The card indexes chosen for ``pod`` by resource name; empty when none were or the annotation cannot be read."""
     read = _read(((pod.get("metadata") or {}).get("annotations") or {}).get(CARDS) or "")
     try:
-        return {str(name): [int(index) for index in indexes] for name, indexes in read.items() if name != RDMA}
+        return {
+            str(name): [int(index) for index in indexes]
+            for name, indexes in read.items()
+            if name not in (RDMA, MIG_SLICES)
+        }
     except (ValueError, TypeError):
         return {}
 
@@ -63,23 +72,43 @@ def visible_devices(pod: Manifest, container: str) -> tuple[int, ...]:
     otherwise (shares of cards, cards of the pod as a whole) every container that asks sees all of them, and if none
     asks, all do.
     """
-    seen: set[int] = set()
-    for name, indexes in chosen_devices(pod).items():
-        asked = {str(item.get("name")): _count(item, name) for item in containers(pod)}
-        if sum(asked.values()) == len(indexes):
-            start = 0
-            for other, count in asked.items():
-                if other == container:
-                    seen.update(indexes[start : start + count])
-                start += count
-        elif asked.get(container) or not any(asked.values()):
-            seen.update(indexes)
+    seen = {index for name, part in chosen_devices(pod).items() for index in _part(pod, container, name, part)}
     return tuple(sorted(seen))
+
+
+def visible_instances(pod: Manifest, container: str) -> tuple[str, ...]:
+    """The MIG instances of one container, as the driver calls them; those that are yet to be made have no name."""
+    told = _read(((pod.get("metadata") or {}).get("annotations") or {}).get(CARDS) or "").get(MIG_SLICES) or ()
+    by_resource: dict[str, list[str]] = {}
+    try:
+        for one in told:
+            by_resource.setdefault(f"{MIG_RESOURCE}{one['profile']}", []).append(str(one.get("name") or ""))
+    except (AttributeError, KeyError, TypeError):
+        return ()
+    return tuple(
+        name
+        for resource, names in sorted(by_resource.items())
+        for name in _part(pod, container, resource, names)
+        if name
+    )
+
+
+def _part(pod: Manifest, container: str, resource: str, given: Sequence[_T]) -> Sequence[_T]:
+    """What one container has of what its pod was given."""
+    asked = {str(item.get("name")): _count(item, resource) for item in containers(pod)}
+    if sum(asked.values()) != len(given):
+        return given if asked.get(container) or not any(asked.values()) else ()
+    start = 0
+    for other, count in asked.items():
+        if other == container:
+            return given[start : start + count]
+        start += count
+    return ()
 
 
 def device_variables(pod: Manifest, container: str) -> dict[str, str]:
     """The variables that show a container its cards, and hide all others from one that has none."""
-    cards = ",".join(str(index) for index in visible_devices(pod, container))
+    cards = ",".join([*map(str, visible_devices(pod, container)), *visible_instances(pod, container)])
     return {
         "CUDA_VISIBLE_DEVICES": cards,
         "NVIDIA_VISIBLE_DEVICES": cards or "void",

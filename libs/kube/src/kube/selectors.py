@@ -41,24 +41,26 @@ _EQUAL = re.compile(r"([\w./-]+)\s*(==|!=|=)\s*([\w./-]*)")
 _KEY = re.compile(r"(!?)\s*([\w./-]+)")
 
 
-def parse_labels(text: str) -> Callable[[Labels], bool]:
-    """A test for a label selector as kubectl takes it: ``app=web,tier in (a,b),!canary``. Raises SelectorError."""
-    tests = [_label_test(part) for part in _split(text)]
-    return lambda labels: all(test(labels) for test in tests)
+def label_selector(text: str) -> Manifest:
+    """The LabelSelector object of a text as kubectl takes it: ``app=web,tier in (a,b),!canary``. Raises SelectorError."""
+    return {"matchExpressions": [_parsed(part) for part in _split(text)]}
 
 
-def _label_test(part: str) -> Callable[[Labels], bool]:
+def _parsed(part: str) -> Manifest:
     if found := _SET.fullmatch(part):
-        key, wanted = found[1], {value.strip() for value in found[3].split(",")}
-        inside = found[2] == "in"
-        return lambda labels: (labels.get(key) in wanted) is inside
+        values = sorted({value.strip() for value in found[3].split(",")})
+        return {"key": found[1], "operator": "In" if found[2] == "in" else "NotIn", "values": values}
     if found := _EQUAL.fullmatch(part):
-        key, value, equal = found[1], found[3], found[2] != "!="
-        return lambda labels: (labels.get(key) == value) is equal
+        return {"key": found[1], "operator": "NotIn" if found[2] == "!=" else "In", "values": [found[3]]}
     if found := _KEY.fullmatch(part):
-        key, there = found[2], not found[1]
-        return lambda labels: (key in labels) is there
+        return {"key": found[2], "operator": "DoesNotExist" if found[1] else "Exists"}
     raise SelectorError(f"{part!r} is no label selector; write it as app=web, tier in (a,b), canary or !canary")
+
+
+def parse_labels(text: str) -> Callable[[Labels], bool]:
+    """A test for a label selector as kubectl takes it. Raises SelectorError."""
+    selector = label_selector(text)
+    return lambda labels: matches(selector, labels)
 
 
 def parse_fields(text: str) -> Callable[[Manifest], bool]:

@@ -8,12 +8,13 @@ from dataclasses import dataclass
 import orjson
 
 from admission.applier import Result
+from admission.callers import Sight
 from admission.container_logs import SIMULATED
 from admission.happening import Happening
-from admission.users import User
 from admission.view import View
 from bus import Bus, BusError
 from kube import KINDS, Key, Manifest, rfc3339
+from kube.scheduling_pause import SWITCH, pause_of
 from tidegate import subjects
 from tidegate.api.v1 import api_pb2
 from tidegate.gateway.v1 import gateway_pb2
@@ -21,6 +22,7 @@ from tidegate.gateway.v1 import gateway_pb2
 MOST_TOLD = 3
 """So many of the objects that a service keeps aside are named; `explain` tells of each."""
 
+SCHEDULER = "gang_scheduler"
 ASK_SECONDS = 2.0
 """How long a service may take to answer that it is there."""
 
@@ -84,11 +86,11 @@ class MyStatus:
     view: View
     services: tuple[str, ...]
     version: str
-    user: User
-    """Who asks: what that user may not read is not told of."""
+    sees: Sight
+    """What whoever asks may see: the rest is not told of."""
 
     async def answer(self) -> api_pb2.StatusResponse:
-        counts = Counter(key.kind for key in self.view.store.objects if self.user.may_read(key))
+        counts = Counter(key.kind for key in self.view.store.objects if self.sees is None or self.sees(key))
         known = {KINDS[kind].id: count for kind, count in sorted(counts.items()) if kind in KINDS}
         states = await asyncio.gather(self._gateway(), *map(self._service, self.services))
         myself = api_pb2.ServiceStatus(name="admission", ready=True, position=self.view.revision)
@@ -101,9 +103,9 @@ class MyStatus:
 
     def _may_hear(self, about: str) -> bool:
         """Whether an object, given as ``str(key)``, may be told of."""
-        _, slash, rest = about.partition("/")
-        namespace, inside, _ = rest.partition("/")
-        return self.user.reads_all or bool(slash and inside and self.user.may_read_in(namespace))
+        kind, slash, rest = about.partition("/")
+        namespace, inside, name = rest.partition("/")
+        return self.sees is None or bool(slash and inside and self.sees(Key(kind, namespace, name)))
 
     async def _gateway(self) -> api_pb2.ServiceStatus:
         """The writer of facts, asked to write nothing."""
@@ -140,7 +142,10 @@ class MyStatus:
             return api_pb2.ServiceStatus(name=service, message=str(error), position=position)
         report = orjson.loads(answer)
         trouble, aside = report.get("trouble") or "", report.get("aside") or {}
-        words = [trouble if self.user.reads_all else trouble.partition(":")[0]] if trouble else []
-        words += [f"{about}: {aside[about]}" for about in aside if self._may_hear(about)][:MOST_TOLD]
-        words += [f"{len(aside)} set aside"] if len(aside) > MOST_TOLD or len(aside) > len(words) else []
+        words = [trouble if self.sees is None else trouble.partition(":")[0]] if trouble else []
+        if service == SCHEDULER and (pause := pause_of(self.view.store.get(SWITCH))) is not None:
+            words.append(str(pause))
+        told = [f"{about}: {aside[about]}" for about in aside if self._may_hear(about)][:MOST_TOLD]
+        words += told
+        words += [f"{len(aside)} set aside"] if len(aside) > min(MOST_TOLD, len(told)) else []
         return api_pb2.ServiceStatus(name=service, ready=not trouble, message="; ".join(words), position=position)

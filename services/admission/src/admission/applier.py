@@ -78,6 +78,7 @@ class Job:
     actor: str
     changes: Sequence[Change]
     done: "asyncio.Future[tuple[list[Result], int]]"
+    identity: gateway_pb2.Identity | None = None
     results: list[Result] = field(default_factory=list)
     meant: dict[Key, str] = field(default_factory=dict)
     """The uids of the objects to be deleted, as the first try found them."""
@@ -96,10 +97,12 @@ class Applier:
         """The results, in order, and a revision that holds all of it. Raises Unavailable."""
         return await self.begin(actor, changes)
 
-    def begin(self, actor: str, changes: Sequence[Change]) -> "asyncio.Future[tuple[list[Result], int]]":
-        """What apply will return, to be waited for."""
+    def begin(
+        self, actor: str, changes: Sequence[Change], identity: gateway_pb2.Identity | None = None
+    ) -> "asyncio.Future[tuple[list[Result], int]]":
+        """What apply will return, to be waited for. ``identity`` is as whom an API server is to take it."""
         done: asyncio.Future[tuple[list[Result], int]] = asyncio.get_running_loop().create_future()
-        self._waiting.append(Job(actor, changes, done))
+        self._waiting.append(Job(actor, changes, done, identity))
         self._wake.set()
         return done
 
@@ -123,7 +126,7 @@ class Applier:
         """Requests of one user that wait, oldest first."""
         jobs = [self._waiting.popleft()]
         count = len(jobs[0].changes)
-        while self._waiting and self._waiting[0].actor == jobs[0].actor and count < MOST_OBJECTS:
+        while self._waiting and _of_one(self._waiting[0], jobs[0]) and count < MOST_OBJECTS:
             jobs.append(self._waiting.popleft())
             count += len(jobs[-1].changes)
         return jobs
@@ -136,6 +139,8 @@ class Applier:
                 if not draft.request.writes:
                     return self._answer(jobs, self._view.revision)
                 draft.request.id, draft.request.actor = request_id, jobs[0].actor
+                if jobs[0].identity is not None:
+                    draft.request.identity.CopyFrom(jobs[0].identity)
                 with self._tracer.span("apply", objects=draft.objects):
                     draft.request.traceparent = self._tracer.carrier().get(TRACEPARENT, "")
                     reply = await self._send(draft.request)
@@ -188,6 +193,11 @@ class Applier:
         for job in jobs:
             job.results = [_prepare(change, draft, job.meant) for change in job.changes]
         return draft.written
+
+
+def _of_one(job: Job, other: Job) -> bool:
+    """Whether both are of one user, as far as anybody will know."""
+    return job.actor == other.actor and job.identity == other.identity
 
 
 class Draft(NamedTuple):

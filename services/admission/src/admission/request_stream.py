@@ -1,7 +1,7 @@
 """One stream of requests: each is begun as it comes and answered in its turn; what is ready together goes together."""
 
 import asyncio
-from collections.abc import AsyncIterable, AsyncIterator, Callable
+from collections.abc import AsyncIterable, AsyncIterator, Awaitable, Callable
 
 from admission.answers import fill_response
 from admission.applier import Result
@@ -13,7 +13,7 @@ MOST_TOGETHER = 256
 
 Results = tuple[list[Result], int]
 """What became of one request, and a revision that holds all of it."""
-Begin = Callable[[api_pb2.ApplyRequest], "asyncio.Future[Results]"]
+Begin = Callable[[api_pb2.ApplyRequest], Awaitable["asyncio.Future[Results]"]]
 
 
 async def answers(
@@ -51,16 +51,16 @@ class _Line:
             async for message in messages:
                 if message.answer_together:
                     self._most = MOST_TOGETHER
-                await self._under_way.put(self._begun(message.apply))
+                await self._under_way.put(await self._begun(message.apply))
                 for request in message.more:
-                    await self._under_way.put(self._begun(request))
+                    await self._under_way.put(await self._begun(request))
         finally:
             await self._under_way.put(None)
 
-    def _begun(self, request: api_pb2.ApplyRequest) -> "asyncio.Future[Results]":
+    async def _begun(self, request: api_pb2.ApplyRequest) -> "asyncio.Future[Results]":
         """The request under way; what is wrong with it is said in its turn."""
         try:
-            return self._begin(request)
+            return await self._begin(request)
         except Exception as error:
             failed: asyncio.Future[Results] = asyncio.get_running_loop().create_future()
             failed.set_exception(error)

@@ -9,7 +9,9 @@ import orjson
 
 from admission.answers import MyStatus, applied, departed, fill_response, happened, key_text
 from admission.applier import Applier, Change, NotStored, Result, Unavailable
+from admission.callers import EVERYTHING, Ask, Caller, Denied, apply_asks
 from admission.container_logs import ContainerLogs, NoLogs
+from admission.door import Door
 from admission.history import History
 from admission.manifests import BadManifest, ManifestReader
 from admission.operations import NotPossible, key_of_name, scale, suspend
@@ -17,7 +19,7 @@ from admission.questions import Questions
 from admission.reads import BadToken, Filter, Reads
 from admission.request_stream import Results, answers
 from admission.snapshots import SnapshotDesk
-from admission.users import Denied, User, Users, places
+from admission.switch import SchedulingSwitch
 from admission.view import GoneRevision, View
 from bus import Bus
 from chassis.clock import Clock, SystemClock
@@ -50,15 +52,17 @@ class Servicer(api_pb2_grpc.TidegateServiceServicer):
     """One address for users and programs."""
 
     def __init__(
-        self, bus: Bus, view: View, applier: Applier, users: Users, history: History, clock: Clock | None = None
+        self, bus: Bus, view: View, applier: Applier, door: Door, history: History, clock: Clock | None = None
     ) -> None:
-        self._bus, self._view, self._applier, self._users, self._history = bus, view, applier, users, history
+        self._bus, self._view, self._applier, self._door, self._history = bus, view, applier, door, history
         self._reads, self._manifests = Reads(view), ManifestReader()
-        self._allowed: tuple[User | None, Manifest | None] = None, None
+        self._allowed: tuple[Caller | None, Manifest | None] = None, None
         """Who was found to be allowed what last: many manifests are like the one before."""
 
         self._logs = ContainerLogs(bus, view)
-        self._snapshots = SnapshotDesk(bus, view, clock or SystemClock(), VERSION)
+        clock = clock or SystemClock()
+        self._snapshots = SnapshotDesk(bus, view, clock, VERSION)
+        self._switch = SchedulingSwitch(view, applier, clock)
 
     async def Apply(self, request: api_pb2.ApplyRequest, context: Any) -> api_pb2.ApplyResponse:
         return await self._guarded(context, lambda user: self._apply(user, request))
@@ -73,54 +77,54 @@ class Servicer(api_pb2_grpc.TidegateServiceServicer):
         except tuple(_CODES) as error:
             await context.abort(_code(error), _text(error))
 
-    async def _apply(self, user: User, request: api_pb2.ApplyRequest) -> api_pb2.ApplyResponse:
-        return fill_response(api_pb2.ApplyResponse(), *await self._begin(user, request))
+    async def _apply(self, user: Caller, request: api_pb2.ApplyRequest) -> api_pb2.ApplyResponse:
+        return fill_response(api_pb2.ApplyResponse(), *await (await self._begin(user, request)))
 
-    def _begin(self, user: User, request: api_pb2.ApplyRequest) -> "asyncio.Future[Results]":
+    async def _begin(self, user: Caller, request: api_pb2.ApplyRequest) -> "asyncio.Future[Results]":
         """The results of one request, to be waited for, and a revision that holds them; 0 for a dry run."""
         read, changes = self._manifests.read, []
         for content in request.manifests:
             manifest, name = read(content)
             if user is not self._allowed[0] or manifest is not self._allowed[1]:
-                _check_may_write(user, manifest)
-                self._allowed = user, manifest
+                await user.check(*apply_asks(manifest, self._exists, name))
+                # What a cluster allows may change from one moment to the next: it is asked again.
+                self._allowed = (user, manifest) if user.identity is None else (None, None)
             changes.append(Change(manifest, name, create_only=request.create_only))
         if not request.dry_run:
-            return self._applier.begin(user.name, changes)
+            return self._applier.begin(user.name, changes, user.identity)
         tried: asyncio.Future[Results] = asyncio.get_running_loop().create_future()
         tried.set_result((self._applier.dry_run(changes), 0))
         return tried
 
     async def Delete(self, request: api_pb2.DeleteRequest, context: Any) -> api_pb2.DeleteResponse:
-        async def delete(user: User) -> api_pb2.DeleteResponse:
+        async def delete(user: Caller) -> api_pb2.DeleteResponse:
             grace = request.grace_seconds if request.HasField("grace_seconds") else None
             keys = [key_of_name(name.kind, name.namespace, name.name) for name in request.names]
-            for key in keys:
-                user.check_write(key.namespace)
+            await user.check(*(Ask("delete", *key) for key in keys))
             changes = [Change(delete=key, grace_seconds=grace) for key in keys]
             if request.dry_run:
                 return api_pb2.DeleteResponse(results=map(applied, self._applier.dry_run(changes)))
-            results, revision = await self._applier.apply(user.name, changes)
+            results, revision = await self._applier.begin(user.name, changes, user.identity)
             return api_pb2.DeleteResponse(results=map(applied, results), revision=revision)
 
         return await self._guarded(context, delete)
 
     async def Suspend(self, request: api_pb2.SuspendRequest, context: Any) -> api_pb2.SuspendResponse:
-        async def change(user: User) -> api_pb2.SuspendResponse:
+        async def change(user: Caller) -> api_pb2.SuspendResponse:
             revision, message = await self._operate(user, request.name, lambda item: suspend(item, suspended=True))
             return api_pb2.SuspendResponse(revision=revision, message=f"{message} suspended")
 
         return await self._guarded(context, change)
 
     async def Resume(self, request: api_pb2.ResumeRequest, context: Any) -> api_pb2.ResumeResponse:
-        async def change(user: User) -> api_pb2.ResumeResponse:
+        async def change(user: Caller) -> api_pb2.ResumeResponse:
             revision, message = await self._operate(user, request.name, lambda item: suspend(item, suspended=False))
             return api_pb2.ResumeResponse(revision=revision, message=f"{message} resumed")
 
         return await self._guarded(context, change)
 
     async def Scale(self, request: api_pb2.ScaleRequest, context: Any) -> api_pb2.ScaleResponse:
-        async def change(user: User) -> api_pb2.ScaleResponse:
+        async def change(user: Caller) -> api_pb2.ScaleResponse:
             revision, message = await self._operate(
                 user, request.name, lambda item: scale(item, request.task, request.replicas)
             )
@@ -128,32 +132,40 @@ class Servicer(api_pb2_grpc.TidegateServiceServicer):
 
         return await self._guarded(context, change)
 
+    async def SetScheduling(self, request: api_pb2.SetSchedulingRequest, context: Any) -> api_pb2.SetSchedulingResponse:
+        async def switch(user: Caller) -> api_pb2.SetSchedulingResponse:
+            results, revision, message = await self._switch.set(user, paused=request.paused, reason=request.reason)
+            _raise_refused(results)
+            return api_pb2.SetSchedulingResponse(revision=revision, message=message)
+
+        return await self._guarded(context, switch)
+
     async def _operate(
-        self, user: User, name: api_pb2.ObjectName, make: Callable[[Object], Manifest]
+        self, user: Caller, name: api_pb2.ObjectName, make: Callable[[Object], Manifest]
     ) -> tuple[int, str]:
         key = key_of_name(name.kind, name.namespace, name.name)
-        user.check_write(key.namespace)
-        item = self._find(user, name)
-        results, revision = await self._applier.apply(user.name, [Change(make(item))])
+        await user.check(Ask("update", *key))
+        item = await self._find(user, name)
+        manifest = make(item)
+        await user.check(*apply_asks(manifest, self._exists))
+        results, revision = await self._applier.begin(user.name, [Change(manifest)], user.identity)
         _raise_refused(results)
         return revision, key_text(item.key)
 
     async def Get(self, request: api_pb2.GetRequest, context: Any) -> api_pb2.GetResponse:
-        async def get(user: User) -> api_pb2.GetResponse:
+        async def get(user: Caller) -> api_pb2.GetResponse:
             await self._view.reach(request.at_least_revision)
-            manifest = orjson.dumps(self._find(user, request.name).manifest())
+            manifest = orjson.dumps((await self._find(user, request.name)).manifest())
             return api_pb2.GetResponse(manifest=manifest, revision=self._view.revision)
 
         return await self._guarded(context, get)
 
     async def List(self, request: api_pb2.ListRequest, context: Any) -> api_pb2.ListResponse:
-        async def page(user: User) -> api_pb2.ListResponse:
+        async def page(user: Caller) -> api_pb2.ListResponse:
             kind = find_kind(request.kind).id
-            user.check_read(Key(kind, request.namespace, ""))
+            await user.check(Ask("list", kind, request.namespace))
             await self._view.reach(request.at_least_revision)
-            wanted = Filter(
-                kind, request.namespace, "", request.label_selector, request.field_selector, _sight_of(user)
-            )
+            wanted = Filter(kind, request.namespace, "", request.label_selector, request.field_selector, user.sight)
             found = self._reads.page(wanted, request.page_size, request.page_token)
             return api_pb2.ListResponse(manifests=found.manifests, next_page_token=found.token, revision=found.revision)
 
@@ -163,17 +175,17 @@ class Servicer(api_pb2_grpc.TidegateServiceServicer):
         user = await self._user(context)
         try:
             kind = find_kind(request.kind).id if request.kind else ""
-            user.check_read(Key(kind, request.namespace, ""))
-            wanted = Filter(kind, request.namespace, request.name, request.label_selector, sees=_sight_of(user))
+            await user.check(Ask("watch", kind or EVERYTHING, request.namespace))
+            wanted = Filter(kind, request.namespace, request.name, request.label_selector, sees=user.sight)
             async for change in self._reads.watch(wanted, request.from_revision):
                 yield api_pb2.WatchResponse(type=change.type, manifest=change.manifest, revision=change.revision)
         except tuple(_CODES) as error:
             await context.abort(_code(error), _text(error))
 
     async def Explain(self, request: api_pb2.ExplainRequest, context: Any) -> api_pb2.ExplainResponse:
-        async def explain(user: User) -> api_pb2.ExplainResponse:
+        async def explain(user: Caller) -> api_pb2.ExplainResponse:
             try:
-                item = self._find(user, request.name)
+                item = await self._find(user, request.name)
             except LookupError:
                 key = key_of_name(request.name.kind, request.name.namespace, request.name.name)
                 evicted = self._history.eviction_of(key) if key.kind == "Pod" else None
@@ -189,7 +201,7 @@ class Servicer(api_pb2_grpc.TidegateServiceServicer):
     async def Snapshot(self, request: api_pb2.SnapshotRequest, context: Any) -> AsyncIterator[api_pb2.SnapshotResponse]:
         user = await self._user(context)
         try:
-            if not user.reads_all:
+            if await user.overview() is not None:
                 raise Denied(
                     f"user {user.name} may not read everywhere: a snapshot holds everything, and so does what whatif and "
                     "replay are answered from"
@@ -204,16 +216,16 @@ class Servicer(api_pb2_grpc.TidegateServiceServicer):
         user = await self._user(context)
         try:
             key = Key("Pod", request.namespace or "default", request.pod)
-            user.check_read(key)
+            await user.check(Ask("get", *key, subresource="log"))
             async for data in self._logs.read(key, request.container, tail=request.tail, follow=request.follow):
                 yield api_pb2.LogsResponse(data=data)
         except tuple(_CODES) as error:
             await context.abort(_code(error), _text(error))
 
     async def Events(self, request: api_pb2.EventsRequest, context: Any) -> api_pb2.EventsResponse:
-        async def events(user: User) -> api_pb2.EventsResponse:
+        async def events(user: Caller) -> api_pb2.EventsResponse:
             limit = request.limit or 100
-            if request.dead and not user.reads_all:
+            if request.dead and await user.overview() is not None:
                 raise Denied(f"user {user.name} may not read everywhere, and what was put aside may be of anywhere")
             if request.dead:
                 parked = await self._bus.parked(limit)
@@ -228,36 +240,42 @@ class Servicer(api_pb2_grpc.TidegateServiceServicer):
             about = None
             if request.about.name:
                 about = key_of_name(request.about.kind, request.about.namespace, request.about.name)
-            user.check_read(about or Key("", request.namespace, ""))
+            await user.check(Ask("get", *about) if about else Ask("list", "Event", request.namespace))
             kept = self._history.writes if request.writes else self._history
-            found = kept.newest(request.namespace, about, limit, user.may_read)
+            found = kept.newest(request.namespace, about, limit, user.sight or (lambda _: True))
             return api_pb2.EventsResponse(events=map(happened, found))
 
         return await self._guarded(context, events)
 
     async def Status(self, request: api_pb2.StatusRequest, context: Any) -> api_pb2.StatusResponse:
-        async def status(user: User) -> api_pb2.StatusResponse:
-            return await MyStatus(self._bus, self._view, self._history.services, VERSION, user).answer()
+        async def status(user: Caller) -> api_pb2.StatusResponse:
+            return await MyStatus(
+                self._bus, self._view, self._history.services, VERSION, await user.overview()
+            ).answer()
 
         return await self._guarded(context, status)
 
     async def WhoAmI(self, request: api_pb2.WhoAmIRequest, context: Any) -> api_pb2.WhoAmIResponse:
-        async def who(user: User) -> api_pb2.WhoAmIResponse:
-            return api_pb2.WhoAmIResponse(user=user.name, namespaces=user.namespaces, reads=user.readable)
+        async def who(user: Caller) -> api_pb2.WhoAmIResponse:
+            namespaces, reads = user.places
+            return api_pb2.WhoAmIResponse(user=user.name, namespaces=namespaces, reads=reads)
 
         return await self._guarded(context, who)
 
-    async def _user(self, context: Any) -> User:
+    async def _user(self, context: Any) -> Caller:
         """Who calls; nobody is answered before all is read that there is."""
         await self._view.ready.wait()
         metadata = dict(context.invocation_metadata() or ())
         try:
-            return self._users.authenticate(str(metadata.get("authorization", "")))
+            return await self._door.caller(str(metadata.get("authorization", "")))
+        except Unavailable as error:
+            await context.abort(grpc.StatusCode.UNAVAILABLE, str(error))
+            raise
         except Denied as error:
             await context.abort(grpc.StatusCode.UNAUTHENTICATED, str(error))
             raise
 
-    async def _guarded(self, context: Any, answer: Callable[[User], Awaitable[R]]) -> R:
+    async def _guarded(self, context: Any, answer: Callable[[Caller], Awaitable[R]]) -> R:
         """Answer for the caller; what a user did wrong becomes a status with a text, never a stack trace."""
         user = await self._user(context)
         try:
@@ -266,9 +284,12 @@ class Servicer(api_pb2_grpc.TidegateServiceServicer):
             await context.abort(_code(error), _text(error))
             raise
 
-    def _find(self, user: User, name: api_pb2.ObjectName) -> Object:
+    def _exists(self, key: Key) -> bool:
+        return self._view.store.get(key) is not None
+
+    async def _find(self, user: Caller, name: api_pb2.ObjectName) -> Object:
         key = key_of_name(name.kind, name.namespace, name.name)
-        user.check_read(key)
+        await user.check(Ask("get", *key))
         found = self._view.store.get(key)
         if found is None:
             raise LookupError(f"{key} not found")
@@ -287,14 +308,3 @@ def _raise_refused(results: Iterable[Result]) -> None:
     for result in results:
         if result.outcome == "refused":
             raise NotPossible(result.message)
-
-
-def _check_may_write(user: User, manifest: Manifest) -> None:
-    """Denied unless the user may write the object itself and, of a Command, what it commands."""
-    for namespace in places(manifest):
-        user.check_write(namespace)
-
-
-def _sight_of(user: User) -> Callable[[Key], bool] | None:
-    """What the user may see of lists; None for everything."""
-    return None if user.reads_all else user.may_read

@@ -3,20 +3,20 @@
 import hmac
 import os
 import secrets
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
 import yaml
 
 from admission.authors import is_part
-from kube import Key, Manifest, UnknownKind, find_kind
+from admission.callers import READING, Ask, Denied, Sight
+from kube import Key
+from tidegate.gateway.v1 import gateway_pb2
 
 EVERYWHERE = "*"
-
-
-class Denied(Exception):
-    """The caller is unknown, or may not do that; the text names the user and the namespace."""
+ADMIN = "admin"
+"""The user that there is at first."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,6 +56,33 @@ class User:
             return self.may_read_in(key.name)
         return self.may_read_in(key.namespace) if key.namespace else key.kind not in _OF_ALL
 
+    @property
+    def identity(self) -> gateway_pb2.Identity | None:
+        """Nobody of a cluster: what is written is carried to it with the gateway's own rights."""
+        return None
+
+    @property
+    def sight(self) -> Sight:
+        """What the user sees of lists; None for everything."""
+        return None if self.reads_all else self.may_read
+
+    @property
+    def places(self) -> tuple[tuple[str, ...], tuple[str, ...]]:
+        """The namespaces that may be written, and those that may be read."""
+        return self.namespaces, self.readable
+
+    async def check(self, *asks: Ask) -> None:
+        """Raises Denied unless the user may do all of it."""
+        for ask in asks:
+            if ask.verb in READING:
+                self.check_read(ask.key)
+            else:
+                self.check_write(ask.namespace)
+
+    async def overview(self) -> Sight:
+        """What the user sees of what tells of the whole system."""
+        return self.sight
+
     def check_write(self, namespace: str) -> None:
         """Raises Denied unless the user may write in ``namespace``."""
         if not self.may_write(namespace):
@@ -81,18 +108,19 @@ _OF_ALL = frozenset(["NodeMetric.slo.koordinator.sh"])
 class Users:
     """The users of a file (YAML: a list of ``{name, token, namespaces, reads}``); a missing file is made with one ``admin``.
 
-    Who is given no ``namespaces`` writes nowhere; who is given no ``reads`` reads everything.
+    Who is given no ``namespaces`` writes nowhere; who is given no ``reads`` reads everything. Where the token of ``admin`` comes
+    from elsewhere, the file is of the others, and may be missing.
     """
 
     def __init__(self, users: Iterable[User]) -> None:
         self._users = tuple(users)
 
     @classmethod
-    def load(cls, file: Path) -> "Users":
+    def load(cls, file: Path, admin_token: str = "") -> "Users":
         """Raises ValueError naming the file and the entry that is wrong."""
-        if not file.exists():
+        if not file.exists() and not admin_token:
             _write_new(file)
-        entries = yaml.safe_load(file.read_text()) or []
+        entries = (yaml.safe_load(file.read_text()) or []) if file.exists() else []
         try:
             users = [
                 User(
@@ -110,18 +138,17 @@ class Users:
         for user in users:
             if is_part(user.name):
                 raise ValueError(f"{file}: no user may be called {user.name!r}: a part of the system is")
-        return cls(users)
+            if admin_token and user.name == ADMIN:
+                raise ValueError(f"{file}: {ADMIN} has the token of the setting admin_token; it takes no other one")
+        return cls([User(ADMIN, admin_token), *users] if admin_token else users)
 
-    def authenticate(self, header: str) -> User:
-        """The user of an ``authorization`` header (``Bearer TOKEN``). Raises Denied."""
-        token = header.removeprefix("Bearer ").strip()
-        for user in self._users:
-            if token and hmac.compare_digest(user.token.encode(), token.encode()):
-                return user
-        raise Denied(
-            "the token is missing or unknown; `tidegate` reads it from the data folder, or pass --token; programs send it as "
-            "`authorization: Bearer TOKEN`"
-        )
+    def find(self, token: str) -> User | None:
+        """The user of a token."""
+        return next((user for user in self._users if token and _equal(user.token, token)), None)
+
+
+def _equal(known: str, given: str) -> bool:
+    return hmac.compare_digest(known.encode(), given.encode())
 
 
 def _listed(field: str, namespaces: object) -> tuple[str, ...]:
@@ -131,25 +158,9 @@ def _listed(field: str, namespaces: object) -> tuple[str, ...]:
     return tuple(str(name) for name in namespaces)
 
 
-def places(manifest: Manifest) -> Iterator[str]:
-    """The namespaces that one has to be allowed to write for ``manifest``; "" for what has none.
-
-    A Command is carried out for whoever wrote it, so what it is meant for counts as well.
-    """
-    metadata = manifest.get("metadata")
-    given = metadata.get("namespace") if isinstance(metadata, dict) else None
-    own = str(given or "default")
-    target = manifest.get("target")
-    for meant in (manifest, target if isinstance(target, dict) else {}):
-        try:
-            yield own if find_kind(f"{meant.get('kind')}").namespaced else ""
-        except UnknownKind:
-            continue
-
-
 def _write_new(file: Path) -> None:
     file.parent.mkdir(parents=True, exist_ok=True)
-    content = yaml.safe_dump([{"name": "admin", "token": secrets.token_urlsafe(24), "namespaces": [EVERYWHERE]}])
+    content = yaml.safe_dump([{"name": ADMIN, "token": secrets.token_urlsafe(24), "namespaces": [EVERYWHERE]}])
     descriptor = os.open(file, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600)
     with os.fdopen(descriptor, "w") as stream:
         stream.write(content)

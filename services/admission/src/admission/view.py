@@ -70,6 +70,7 @@ class View:
         async for entries in self._log.read(self.revision):
             for entry in entries:
                 await self._take(entry)
+                await asyncio.sleep(0)  # Who waits for an answer does not wait for all that has come together.
             grown, self._grown = self._grown, asyncio.Event()
             grown.set()
             if self.revision >= goal:
@@ -93,6 +94,11 @@ class View:
     async def reach(self, revision: int) -> None:
         """Return once the state holds ``revision``."""
         while self.revision < revision:
+            await self._grown.wait()
+
+    async def until_changed(self, kind: str, since: int) -> None:
+        """Return once an object of ``kind`` has changed after revision ``since``."""
+        while self.changed_at(kind) <= since:
             await self._grown.wait()
 
     async def changes(self, after: int) -> AsyncIterator[tuple[int, list[Event]]]:

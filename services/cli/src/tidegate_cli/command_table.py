@@ -14,13 +14,15 @@ Write
   delete tidegate_cli.commands.delete Delete objects, and wait until they are gone.
   scale tidegate_cli.commands.steering Set how many replicas a job's task or a workload has.
   suspend tidegate_cli.commands.steering Take a job's pods away and keep the job.
-  resume tidegate_cli.commands.steering Let a suspended job go on.
+  resume tidegate_cli.commands.steering Let a suspended job, or scheduling, go on.
+  pause tidegate_cli.commands.steering Place nothing and evict nobody for a while.
 Read
   get tidegate_cli.commands.get List objects, or show some by name.
   describe tidegate_cli.commands.describe Tell all about an object and what happened to it.
   explain tidegate_cli.commands.explain Say why a job or pod waits, or where it went.
   logs tidegate_cli.commands.logs Print what the containers of a pod or job wrote.
   events tidegate_cli.commands.events List what was decided and done of late.
+  queue tidegate_cli.commands.queue Show how queues stand, and who waits in them.
   top tidegate_cli.commands.top Show what nodes and pods ask for, have and use.
   wait tidegate_cli.commands.wait Wait until objects are in a state.
 Try
@@ -31,6 +33,7 @@ Try
 Help
   api-resources tidegate_cli.commands.api_resources List the kinds that Tidegate serves.
   crds tidegate_cli.commands.crds Print the definitions that a Kubernetes cluster needs.
+  check-cluster tidegate_cli.commands.check_cluster List what would differ if Tidegate took a Kubernetes cluster over.
   whoami tidegate_cli.commands.status Show who you are and where you may write.
   version tidegate_cli.commands.status Show the versions of client and server.
   completion tidegate_cli.commands.completion Print the completion script of a shell.

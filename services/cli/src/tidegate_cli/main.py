@@ -29,6 +29,8 @@ def cli(
     data_dir: Path | None,
     user: str | None,
     namespace: str | None,
+    ca: Path | None,
+    kubeconfig: Path | None,
 ) -> None:
     """Training jobs, inference services and batch work on one cluster.
 
@@ -40,18 +42,23 @@ def cli(
       tidegate explain job/ring            ask why it waits
       tidegate logs job/ring -f            read what it writes
     """
-    context.obj = Session(server, token, data_dir, user, namespace)
+    context.obj = Session(server, token, data_dir, user, namespace, ca, kubeconfig)
     if data_dir is not None:
         # The commands that start and stop a system have an option of that name themselves.
         context.default_map = {name: {"data_dir": data_dir} for name in ("up", "down")}
 
 
 def run(arguments: Sequence[str] | None = None) -> int:
-    """Run one command; the result is the exit code. What a user did wrong is a sentence, never a stack trace."""
+    """Run one command; the result is the exit code."""
+    return run_program(cli, arguments, "tidegate")
+
+
+def run_program(program: click.Command, arguments: Sequence[str] | None, name: str) -> int:
+    """Run ``program`` as ``name``; the result is the exit code. What a user did wrong is a sentence, never a stack trace."""
     try:
         words = None if arguments is None else list(arguments)
         with interruptible():
-            result = cli.main(args=words, prog_name="tidegate", standalone_mode=False)
+            result = program.main(args=words, prog_name=name, standalone_mode=False)
         sys.stdout.flush()
         return result if isinstance(result, int) else 0
     except click.ClickException as error:

@@ -27,6 +27,9 @@ class Session:
     data_dir: Path | None = None
     user: str | None = None
     given_namespace: str | None = None
+    ca: Path | None = None
+    kubeconfig: Path | None = None
+    context: str = ""
 
     @property
     def namespace(self) -> str:
@@ -41,13 +44,21 @@ class Session:
         from tidegate.client import NoServer, SyncClient, TimedOut, Unavailable, find_endpoint
 
         try:
-            endpoint = find_endpoint(self.server, self.token, self.data_dir, self.user)
+            endpoint = find_endpoint(self.server, self._token(), self.data_dir, self.user, ca=self.ca)
             with SyncClient(endpoint) as client:
                 yield client
         except NoServer as error:
             raise Unreachable(str(error)) from None
         except (Unavailable, TimedOut) as error:
             raise Unreachable(f"{error}{_advice(str(error))}") from None
+
+    def _token(self) -> str | None:
+        """What was said, or the token by which the kubeconfig's user is known to the cluster."""
+        if self.kubeconfig is None or self.token:
+            return self.token
+        from tidegate_cli.kubeconfig_token import token_of
+
+        return token_of(self.kubeconfig, self.context)
 
 
 def _advice(text: str) -> str:
@@ -64,6 +75,18 @@ _OPTIONS = (
         help="The data folder of a running Tidegate.  [env: TIDEGATE_DATA_DIR; else ./.tidegate or a parent's]",
     ),
     click.option("--as", "user", metavar="NAME", help="Ask as this user of the data folder's users.yaml."),
+    click.option(
+        "--ca",
+        metavar="FILE",
+        type=click.Path(path_type=Path, exists=True, dir_okay=False),
+        help="Talk over TLS to a server that this certificate vouches for.  [env: TIDEGATE_CA]",
+    ),
+    click.option(
+        "--kubeconfig",
+        metavar="FILE",
+        type=click.Path(path_type=Path, exists=True, dir_okay=False),
+        help="Ask as the user of this kubeconfig's current context, whom the cluster knows by a token.",
+    ),
 )
 
 
@@ -77,6 +100,9 @@ def connection_options(namespace_help: str) -> Callable[[F], F]:
         return decorated  # type: ignore[no-any-return]
 
     return decorate
+
+
+_FILES = (("--ca", Path), ("--kubeconfig", Path))
 
 
 def with_session(function: Callable[..., None]) -> Callable[..., None]:
@@ -93,6 +119,8 @@ def with_session(function: Callable[..., None]) -> Callable[..., None]:
         data_dir: Path | None,
         user: str | None,
         namespace: str | None,
+        ca: Path | None,
+        kubeconfig: Path | None,
         **options: Any,
     ) -> None:
         outer = context.find_object(Session) or Session()
@@ -102,13 +130,16 @@ def with_session(function: Callable[..., None]) -> Callable[..., None]:
             data_dir or outer.data_dir,
             user or outer.user,
             namespace or outer.given_namespace,
+            ca or outer.ca,
+            kubeconfig or outer.kubeconfig,
+            outer.context,
         )
         function(session, *arguments, **options)
 
     decorated: Callable[..., None] = click.option("--namespace", "-n", metavar="NAME", help="The namespace meant.")(
         wrapped
     )
-    for name, kind in (("--server", str), ("--token", str), ("--data-dir", Path), ("--as", str)):
+    for name, kind in (("--server", str), ("--token", str), ("--data-dir", Path), ("--as", str), *_FILES):
         decorated = _hidden(name, kind)(decorated)
     return decorated
 

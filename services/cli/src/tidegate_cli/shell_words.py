@@ -30,7 +30,8 @@ def _names(context: click.Context, word: str) -> list[str]:
     given: dict[str, Any] = {**(context.parent.params if context.parent else {}), **_present(context.params)}
     try:
         info = find_kind(word)
-        endpoint = find_endpoint(given.get("server"), given.get("token"), given.get("data_dir"), given.get("user"))
+        known = (given.get("server"), given.get("token"), given.get("data_dir"), given.get("user"))
+        endpoint = find_endpoint(*known, ca=given.get("ca"))
         with SyncClient(endpoint, timeout_seconds=2.0) as client:
             namespace = given.get("namespace") or "default"
             listed = client.list(info.id, namespace if info.namespaced else "")

@@ -37,6 +37,13 @@ class Batch:
             if not enacted.done():
                 enacted.set_result(None)
 
+    def taken_in(self) -> None:
+        """What was seen is part of a change set that is not whole yet: those who brought it may bring more."""
+        enacted, self.enacted = self.enacted, []
+        for one in enacted:
+            if not one.done():
+                one.set_result(None)
+
     def fail(self, error: Exception) -> None:
         """Nobody will know whether it was stored: let those who wait ask again."""
         waiting: list[asyncio.Future[Any]] = [reply for reply, _ in self.replies]

@@ -28,15 +28,21 @@ class FactWriter:
         # Two processes may have one name: what either of them appends must never pass for the other's.
         self._writer = f"fact/{holder}/{uuid.uuid4().hex}"
         self.last = self._snapshot_at = 0
+        self._told: dict[str, int] = {}
 
     def begin(self, last: int, snapshot_at: int) -> None:
         """Go on behind ``last``; the newest snapshot stands for ``snapshot_at``."""
+        self._told = {}
         self.last, self._snapshot_at = last, snapshot_at
 
     async def append(self, edits: Sequence[Edit], batch: Batch, positions: Mapping[str, int]) -> None:
-        """Store one change set with what came of decisions; raises StaleWriter when somebody else has written."""
+        """Store one change set with what came of decisions; raises StaleWriter when somebody else has written.
+
+        Of ``positions`` only those that moved go into it: readers lay them over what they know.
+        """
         outcomes = tuple(batch.outcomes)
-        payload = facts.encode(facts.FactSet(self._clock.now(), tuple(edits), outcomes, dict(positions)))
+        moved = {name: position for name, position in positions.items() if self._told.get(name) != position}
+        payload = facts.encode(facts.FactSet(self._clock.now(), tuple(edits), outcomes, moved))
         headers = {REQUESTS: ",".join(batch.requests)} if batch.requests else {}
         message_id = f"{self._writer}/{self.last + 1}"
         started = time.perf_counter()
@@ -44,6 +50,7 @@ class FactWriter:
             self.last = await self._log.append(
                 payload, expected=self.last, message_id=message_id, headers=headers | self._tracer.carrier()
             )
+        self._told |= moved
         self._measures.commit_seconds.observe(time.perf_counter() - started)
         self._measures.facts.inc()
         self._measures.revision.set(self.last)

@@ -15,6 +15,7 @@ from cluster_gateway.domain.carrying_out import carry_out, perform
 from cluster_gateway.domain.cluster import Cluster
 from cluster_gateway.domain.controllers import Controllers
 from cluster_gateway.domain.node_life import NodeLife
+from cluster_gateway.domain.pod_uids import PodUids
 from cluster_gateway.domain.reports import node_state, node_usage, pod_gone, pod_status
 from cluster_gateway.domain.simulated_nodes import SimulatedNodes
 from cluster_gateway.domain.writing import Conflict, check, store
@@ -60,7 +61,7 @@ class LocalCluster:
         self._addresses = Addresses()
         self._assignments = Assignments(loaded)
         self._nodes = NodeLife(self._settings.node_silence_seconds * 1000, self._simulated.is_simulated)
-        self._uids: dict[str, Key] = {}
+        self._uids = PodUids()
         self._fresh: list[str] = []
         self._done: dict[str, None] = {}
         self.begin(now, revision)
@@ -215,14 +216,10 @@ class LocalCluster:
         self._controllers.fold(events, self.cluster.now)
         self._addresses.fold(events)
         self._assignments.fold(events)
+        self._uids.fold(events)
         for run in runs(events):
-            kind, old, new = run[0].key.kind, run[0].old, run[0].new
-            if kind == "Node" and old is None:
+            if run[0].key.kind == "Node" and run[0].old is None:
                 self._fresh += [event.key.name for event in run]
-            if kind == "Pod" and (old is None or new is None or old.uid != new.uid):
-                for event in run if old is not None else ():
-                    self._uids.pop(event.old.uid if event.old is not None else "", None)
-                self._uids.update((event.new.uid, event.key) for event in run if event.new is not None)
 
     def _give_addresses(self, events: Sequence[Event]) -> None:
         for run in runs(events):

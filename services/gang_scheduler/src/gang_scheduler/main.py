@@ -24,6 +24,7 @@ async def build(settings: Settings, context: Context) -> Parts:
             strict_fifo=settings.strict_fifo,
             fifo=settings.fifo,
             load=LoadPolicy.of(settings.load_arguments()),
+            revocable_zones=settings.revocable_zones,
             kernels=kernels,
         ),
         context.workplace(settings.holder),

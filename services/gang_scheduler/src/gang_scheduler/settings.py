@@ -21,6 +21,8 @@ class Settings(ServiceSettings):
     scheduler_names: str = ""
     """Whose pods are placed, by their ``schedulerName``, as ``tidegate,volcano``; empty for all names that manifests of the
     field have."""
+    revocable_zones: str = ""
+    """The hours (UTC) of nodes that are lent, by the zone in their label ``volcano.sh/revocable-zone``: ``day=08:00-20:00``."""
     load_aware: str = "true"
     """``false``, or as JSON the arguments of Koordinator's load-aware scheduling that are not the usual ones."""
 

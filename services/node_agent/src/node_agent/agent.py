@@ -14,11 +14,12 @@ from kube import Manifest
 from node_agent.domain import archive
 from node_agent.domain.identity import free_user_id
 from node_agent.domain.records import PodRecord, Stage
+from node_agent.domain.usage import UsageSample
 from node_agent.inventory.machine import Inventory, Reserve, find_inventory
 from node_agent.measuring import UsageMeter
 from node_agent.node import Node
 from node_agent.pod_worker import PodWorker
-from node_agent.ports import Assignment, Clock, PodReport, Report, Upstream, UsageSample
+from node_agent.ports import Assignment, Clock, PodReport, Report, Upstream
 from node_agent.reporter import Reporter
 from node_agent.runtime.folders import DataFolder
 from node_agent.runtime.isolation import Isolation, find_isolation

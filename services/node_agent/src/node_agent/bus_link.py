@@ -11,7 +11,7 @@ import orjson
 from bus import Bus, BusError
 from kube import Manifest
 from node_agent.agent import Agent
-from node_agent.inventory.machine import Inventory
+from node_agent.inventory.machine import Devices, Inventory
 from node_agent.ports import Assignment, HostNames, Report
 from node_agent.runtime.logs import older_end, piece, tail_of
 from tidegate import subjects
@@ -35,12 +35,14 @@ class BusUpstream:
         message = node_pb2.Report(node=report.node, gone=report.gone)
         for pod in report.pods:
             message.pods.add(uid=pod.uid, namespace=pod.namespace, name=pod.name, status=orjson.dumps(pod.status))
-        if report.inventory is not None:
+        if isinstance(report.inventory, Devices):
+            message.devices = orjson.dumps(report.inventory.topology())
+        elif report.inventory is not None:
             message.node_status = orjson.dumps(_node_status(report.inventory))
             message.node_metadata = orjson.dumps(_node_metadata(report.inventory))
         if report.usage:
             message.usage = orjson.dumps([asdict(sample) for sample in report.usage])
-        if message.pods or message.gone or message.node_status or message.usage:
+        if message.pods or message.gone or message.node_status or message.usage or message.devices:
             answer = await self._bus.request(
                 subjects.report(self._node), message.SerializeToString(), timeout=ANSWER_SECONDS
             )
@@ -130,6 +132,6 @@ def _node_status(inventory: Inventory) -> Manifest:
 
 
 def _node_metadata(inventory: Inventory) -> Manifest:
-    topology = orjson.dumps(inventory.topology()).decode()
+    topology = orjson.dumps(inventory.devices.topology()).decode()
     annotations = {**inventory.annotations, "tidegate.dev/inventory": topology}
     return {"labels": dict(inventory.labels), "annotations": annotations}

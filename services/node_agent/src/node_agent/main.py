@@ -6,8 +6,14 @@ from pathlib import Path
 
 from chassis.process import Context, Parts, run
 from chassis.settings import ServiceSettings
+from kube import parse_duration
 from node_agent.agent import Agent
 from node_agent.bus_link import BusUpstream, beat, follow_assignments, serve_logs
+from node_agent.inventory.declared import InventoryError
+from node_agent.inventory.machine import find_devices
+from node_agent.kubelet.agent import KubeletAgent
+from node_agent.kubelet.kept_look import KeptLook
+from node_agent.kubelet.pod_groups import NoGroups, find_groups
 from node_agent.settings import AgentSettings
 
 
@@ -16,6 +22,10 @@ class Settings(ServiceSettings):
     """``node`` is the name of the node, this machine's if it is empty. ``inventory`` is a file that declares what it has.
 
     With ``drain_on_stop`` the pods end with the agent; without it they go on, and the next agent takes them up.
+
+    With ``kubelet`` a kubelet runs the pods of the node, which then has to be named, and this measures them: every
+    ``usage_interval`` it reads the control groups of the machine, which are mounted at ``cgroup_mount``, those of pods below
+    ``cgroup_root`` (the kubelet's ``--cgroup-root``).
     """
 
     node: str = ""
@@ -24,10 +34,16 @@ class Settings(ServiceSettings):
     enforce: bool = True
     isolate: bool = True
     drain_on_stop: bool = False
+    kubelet: bool = False
+    usage_interval: str = ""
+    cgroup_mount: Path = Path("/sys/fs/cgroup")
+    cgroup_root: str = "/"
 
 
 async def build(settings: Settings, context: Context) -> Parts:
     """The parts of the service."""
+    if settings.kubelet:
+        return _beside_kubelet(settings, context)
     node = settings.node or socket.gethostname().lower()
     agent_settings = AgentSettings(
         node=node,
@@ -36,6 +52,7 @@ async def build(settings: Settings, context: Context) -> Parts:
         allow_root=settings.allow_root,
         enforce=settings.enforce,
         isolate=settings.isolate,
+        usage_interval_ms=parse_duration(settings.usage_interval or "15s"),
     )
     agent = Agent(agent_settings, BusUpstream(context.bus, node), context.clock.now)
     context.measures.watch("pods", "Pods of which something runs, or is to run yet.", lambda: len(agent.alive()))
@@ -48,6 +65,29 @@ async def build(settings: Settings, context: Context) -> Parts:
         },
         stopping=(agent.drain,) if settings.drain_on_stop else (),
     )
+
+
+def _beside_kubelet(settings: Settings, context: Context) -> Parts:
+    if not settings.node:
+        raise SystemExit(
+            "node: not given; beside a kubelet it is the name of the kubelet's Node (spec.nodeName of this pod)"
+        )
+    interval_ms = parse_duration(settings.usage_interval or "60s")
+    agent_settings = AgentSettings(settings.node, settings.data_dir / "node", usage_interval_ms=interval_ms)
+    try:
+        groups = find_groups(settings.cgroup_mount, settings.cgroup_root)
+        devices = find_devices(settings.inventory)
+    except (NoGroups, InventoryError) as error:
+        raise SystemExit(str(error)) from None
+    kept = KeptLook(agent_settings.data_dir / "usage.json")
+    upstream = BusUpstream(context.bus, settings.node)
+    agent = KubeletAgent(agent_settings, groups, devices, kept, upstream, context.clock.now)
+    context.measures.watch("pods", "Pods that have a control group.", lambda: len(agent.pods))
+    context.measures.watch(
+        "containers", "Containers that have a control group, sandboxes included.",
+        lambda: sum(len(pod.containers) for pod in agent.pods.values()),
+    )  # fmt: skip
+    return Parts(tasks={"agent": agent.run()})
 
 
 def main() -> None:

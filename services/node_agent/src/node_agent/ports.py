@@ -5,7 +5,8 @@ from dataclasses import dataclass, field
 from typing import Protocol
 
 from kube import Manifest
-from node_agent.inventory.machine import Inventory
+from node_agent.domain.usage import UsageSample
+from node_agent.inventory.machine import Devices, Inventory
 
 HostNames = tuple[tuple[str, tuple[str, ...]], ...]
 
@@ -36,23 +37,16 @@ class PodReport:
 
 
 @dataclass(frozen=True, slots=True)
-class UsageSample:
-    """What one pod (or the node, when ``uid`` is "") used: CPU over the interval until ``at``, memory at ``at``."""
-
-    uid: str
-    at: int
-    cpu_milli: int
-    memory_bytes: int
-
-
-@dataclass(frozen=True, slots=True)
 class Report:
-    """What is new on ``node``. ``gone`` are pods whose processes have all ended after they were told to stop."""
+    """What is new on ``node``. ``gone`` are pods whose processes have all ended after they were told to stop.
+
+    Where a kubelet runs the pods, and says what the node has, the inventory is of devices alone.
+    """
 
     node: str
     pods: tuple[PodReport, ...] = ()
     gone: tuple[str, ...] = ()
-    inventory: Inventory | None = None
+    inventory: Inventory | Devices | None = None
     usage: tuple[UsageSample, ...] = ()
 
 

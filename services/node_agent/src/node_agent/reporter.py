@@ -4,8 +4,9 @@ import asyncio
 import logging
 from collections.abc import Callable
 
-from node_agent.inventory.machine import Inventory
-from node_agent.ports import PodReport, Report, Upstream, UsageSample
+from node_agent.domain.usage import UsageSample
+from node_agent.inventory.machine import Devices, Inventory
+from node_agent.ports import PodReport, Report, Upstream
 from node_agent.settings import AgentSettings
 
 _log = logging.getLogger(__name__)
@@ -25,7 +26,7 @@ class Reporter:
         self._settings, self._upstream = settings, upstream
         self._look_up, self._stored = look_up, stored
         self._pods: dict[str, None] = {}
-        self._inventory: Inventory | None = None
+        self._inventory: Inventory | Devices | None = None
         self._usage: tuple[UsageSample, ...] = ()
         self._news = asyncio.Event()
 
@@ -34,7 +35,7 @@ class Reporter:
         self._pods[uid] = None
         self._news.set()
 
-    def inventory_changed(self, inventory: Inventory) -> None:
+    def inventory_changed(self, inventory: Inventory | Devices) -> None:
         """The node's inventory is to be said."""
         self._inventory = inventory
         self._news.set()
@@ -75,7 +76,7 @@ class Reporter:
             inventory, self._inventory = self._inventory or inventory, None
             usage, self._usage = self._usage or usage, ()
 
-    def _report(self, uids: list[str], inventory: Inventory | None, usage: tuple[UsageSample, ...]) -> Report:
+    def _report(self, uids: list[str], inventory: Inventory | Devices | None, usage: tuple[UsageSample, ...]) -> Report:
         found = [(uid, *self._look_up(uid)) for uid in uids]
         pods = tuple(report for _, report, _ in found if report is not None)
         gone = tuple(uid for uid, _, is_gone in found if is_gone)

@@ -36,6 +36,7 @@ class AgentSettings:
     """How long the logs of a pod that is gone are kept."""
     log_check_ms: int = 2_000
     usage_interval_ms: int = 15_000
+    """How often pods and the node are measured, and a report says what they used since the last time."""
     backoff_ms: int = 10_000
     backoff_limit_ms: int = 300_000
     report_retry_ms: int = 200

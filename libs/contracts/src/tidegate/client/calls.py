@@ -92,6 +92,13 @@ def scale(kind: str, name: str, replicas: int, *, task: str = "", namespace: str
     return answer.message
 
 
+def set_scheduling(*, paused: bool, reason: str = "") -> Call[str]:
+    """Keep anything from being placed and anybody from being evicted, or let scheduling go on; says what is so now."""
+    request = api_pb2.SetSchedulingRequest(paused=paused, reason=reason)
+    answer: api_pb2.SetSchedulingResponse = yield Question("SetScheduling", request)
+    return answer.message
+
+
 def get(kind: str, name: str, namespace: str = "", *, at_least_revision: int = 0) -> Call[Manifest]:
     """One object. Raises NotFound."""
     named = requests.object_name(kind, name, namespace)

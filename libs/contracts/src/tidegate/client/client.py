@@ -48,7 +48,12 @@ class Client:
         self.endpoint = endpoint
         self._timeout, self._patience = timeout_seconds, patience_seconds
         self._metadata = requests.metadata(endpoint)
-        self._channel = grpc.aio.insecure_channel(endpoint.server, options=requests.CHANNEL_OPTIONS)
+        secure, options = requests.credentials(endpoint), requests.CHANNEL_OPTIONS
+        self._channel = (
+            grpc.aio.insecure_channel(endpoint.server, options=options)
+            if secure is None
+            else grpc.aio.secure_channel(endpoint.server, secure, options=options)
+        )
         self._stub = api_pb2_grpc.TidegateServiceStub(self._channel)
 
     async def __aenter__(self) -> Self:
@@ -66,6 +71,7 @@ class Client:
     suspend = _awaited(calls.suspend)
     resume = _awaited(calls.resume)
     scale = _awaited(calls.scale)
+    set_scheduling = _awaited(calls.set_scheduling)
     get = _awaited(calls.get)
     page = _awaited(calls.page)
     list = _awaited(calls.all_of)

@@ -20,10 +20,14 @@ class NoServer(Unavailable):
 
 @dataclass(frozen=True, slots=True)
 class Endpoint:
-    """An address (``HOST:PORT``) and the token to show there."""
+    """An address (``HOST:PORT``) and the token to show there.
+
+    With ``authority`` (certificates in PEM) the server is talked to over TLS, and has to be vouched for by one of them.
+    """
 
     server: str
     token: str = ""
+    authority: bytes = b""
 
     def __post_init__(self) -> None:
         # gRPC headers are ASCII; its own error does not say which one was wrong.
@@ -37,23 +41,36 @@ def find_endpoint(
     data_dir: Path | None = None,
     user: str | None = None,
     environment: Mapping[str, str] = os.environ,
+    *,
+    ca: Path | None = None,
 ) -> Endpoint:
     """The server to ask, as user ``user`` of the data folder's ``users.yaml`` (the first one if None).
 
     What is given here wins over TIDEGATE_SERVER, TIDEGATE_TOKEN and TIDEGATE_DATA_DIR, and those over the data folder
-    ``.tidegate`` here or in a parent folder. Raises NoServer where none is found, and Denied when the user is unknown.
+    ``.tidegate`` here or in a parent folder. ``ca`` (else TIDEGATE_CA) is a file with who vouches for the server; without it
+    the server is talked to in the clear. Raises NoServer where none is found, and Denied when the user is unknown.
     """
+    authority = _authority(ca or Path(environment.get("TIDEGATE_CA") or ""))
     server = server or environment.get("TIDEGATE_SERVER")
     token = token or environment.get("TIDEGATE_TOKEN")
     if server and data_dir is None and user is None:
         # A token from a data folder is for the server that wrote it, not for just any address.
-        return Endpoint(_checked(server), token or "")
+        return Endpoint(_checked(server), token or "", authority)
     folder = data_dir or _folder(environment)
     described = {} if server else _described(folder)
     server = server or str(described.get("server", ""))
     if not token or user is not None:
         token = _token(folder / str(described.get("token_file", "users.yaml")), user)
-    return Endpoint(_checked(server), token)
+    return Endpoint(_checked(server), token, authority)
+
+
+def _authority(file: Path) -> bytes:
+    if not file.name:
+        return b""
+    try:
+        return file.read_bytes()
+    except OSError as error:
+        raise NoServer(f"{file}: {error.strerror}; --ca names the certificate of who vouches for the server") from None
 
 
 def _folder(environment: Mapping[str, str]) -> Path:

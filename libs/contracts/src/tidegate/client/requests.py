@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Iterator, Sequence
 
+import grpc
 import orjson
 
 from kube import Key, Manifest
@@ -24,6 +25,11 @@ CHANNEL_OPTIONS = [
     ("grpc.min_reconnect_backoff_ms", 1_000),
     ("grpc.max_reconnect_backoff_ms", 1_000),
 ]
+
+
+def credentials(endpoint: Endpoint) -> grpc.ChannelCredentials | None:
+    """What a channel checks the server with; None for one in the clear."""
+    return grpc.ssl_channel_credentials(endpoint.authority) if endpoint.authority else None
 
 
 def metadata(endpoint: Endpoint) -> tuple[tuple[str, str], ...]:

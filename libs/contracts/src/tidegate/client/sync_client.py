@@ -47,7 +47,12 @@ class SyncClient:
         self.endpoint = endpoint
         self._timeout, self._patience = timeout_seconds, patience_seconds
         self._metadata = requests.metadata(endpoint)
-        self._channel = grpc.insecure_channel(endpoint.server, options=requests.CHANNEL_OPTIONS)
+        secure, options = requests.credentials(endpoint), requests.CHANNEL_OPTIONS
+        self._channel = (
+            grpc.insecure_channel(endpoint.server, options=options)
+            if secure is None
+            else grpc.secure_channel(endpoint.server, secure, options=options)
+        )
         self._stub = api_pb2_grpc.TidegateServiceStub(self._channel)
 
     def __enter__(self) -> Self:
@@ -65,6 +70,7 @@ class SyncClient:
     suspend = _waiting(calls.suspend)
     resume = _waiting(calls.resume)
     scale = _waiting(calls.scale)
+    set_scheduling = _waiting(calls.set_scheduling)
     get = _waiting(calls.get)
     page = _waiting(calls.page)
     list = _waiting(calls.all_of)

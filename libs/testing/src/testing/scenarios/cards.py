@@ -2,12 +2,15 @@
 
 from collections import Counter
 from collections.abc import Iterator
+from typing import TypeVar
 
-from kube import Object, Store
-from kube.devices import CPU_SET, chosen_devices, devices_of
+from kube import Manifest, Object, Store
+from kube.devices import CPU_SET, MIG_SLICES, chosen_devices, devices_of
 from resources import Amounts
 from testing.scenarios.footprint import footprint
 from testing.scenarios.membership import is_finished, node_of, pods_of
+
+_Place = TypeVar("_Place", tuple[str, int], tuple[str, str])
 
 WHOLE = 100
 """Percent of a card."""
@@ -24,19 +27,28 @@ def given_twice(store: Store) -> list[str]:
     """Cards of which more than all, and CPUs that more than one pod was given, in words."""
     cards: Counter[tuple[str, int]] = Counter()
     cpus: Counter[tuple[str, int]] = Counter()
+    instances: Counter[tuple[str, str]] = Counter()
     for pod in pods_of(store):
         if node_of(pod) and not is_finished(pod):
             for index, percent in _cards(pod):
                 cards[node_of(pod), index] += percent
             cpus.update((node_of(pod), cpu) for cpu in _cpus(pod))
+            instances.update((node_of(pod), f"{one['card']}:{one['start']}") for one in _instances(pod))
     return [
         *(f"card {index} of node {node} is given out to {used} %" for (node, index), used in _over(cards, WHOLE)),
         *(f"CPU {cpu} of node {node} belongs to {pods} pods" for (node, cpu), pods in _over(cpus, 1)),
+        *(f"MIG instance {name} of node {node} belongs to {pods} pods" for (node, name), pods in _over(instances, 1)),
     ]
 
 
-def _over(counts: Counter[tuple[str, int]], most: int) -> list[tuple[tuple[str, int], int]]:
+def _over(counts: Counter[_Place], most: int) -> list[tuple[_Place, int]]:
     return sorted((place, count) for place, count in counts.items() if count > most)
+
+
+def _instances(pod: Object) -> list[Manifest]:
+    """The MIG instances of a pod. Two that begin at the same memory slice of a card overlap."""
+    found: list[Manifest] = devices_of(pod.annotations).get(MIG_SLICES) or []
+    return found
 
 
 def _cards(pod: Object) -> Iterator[tuple[int, int]]:

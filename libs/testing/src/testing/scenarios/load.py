@@ -42,7 +42,17 @@ PHASES = ("Pending", "Running", "Succeeded", "Failed")
 _TOP_KEYS = ("scenario", "area", "title", "origin", "why", "policy", "simulate", "steps")
 _POLICY_KEYS = (
     *("placement", "preemption", "reclaim", "queueing", "ordering", "overcommit", "loadAware", "colocation"),
-    *("descheduler", "autoscaler", "backfill", "gangEviction", "nodeAgent", "topology", "tuning", "kueue"),
+    *(
+        "descheduler",
+        "autoscaler",
+        "backfill",
+        "gangEviction",
+        "nodeAgent",
+        "topology",
+        "tuning",
+        "kueue",
+        "revocableZones",
+    ),
 )
 _REPORT_KEYS = ("phase", "exitCode", "reason", "restarts")
 

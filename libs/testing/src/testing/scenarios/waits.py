@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Iterator
 
 from kube import Object, Store
+from kube.scheduling_pause import SWITCH, pause_of
 from testing.scenarios.membership import group_object, group_of, node_of, phase_of
 
 UNSCHEDULED = "PodScheduled"
@@ -11,8 +12,11 @@ UNSCHEDULED = "PodScheduled"
 def unexplained(pods: Iterable[Object], store: Store, schedulers: Iterable[str]) -> list[str]:
     """Those of the pods that wait for a node of one of these schedulers, and were not told why, in words.
 
-    Who is gated waits for the owner of the gate. A member of a group is told with its group.
+    Who is gated waits for the owner of the gate. A member of a group is told with its group. While scheduling is paused
+    all wait for that, which is said in one place.
     """
+    if pause_of(store.get(SWITCH)) is not None:
+        return []
     served = frozenset(schedulers)
     return [
         f"pod {pod.name} waits, and nothing says why"

@@ -52,7 +52,7 @@ def admit(manifest: Manifest, old: Object | None, world: World) -> Admitted:
         fill_in(review)
     _refuse(key, [*check_metadata(review, rules.name), *(error for check in rules.checks for error in check(review))])
     _refuse(key, list(check_quota_room(review)))
-    warnings = [*_unknown(reading.unknown), *_version(manifest, key), *unattended(key.kind)]
+    warnings = [*_unknown(reading.unknown), *_idle(reading.idle), *_version(manifest, key), *unattended(key.kind)]
     for warn in (*rules.warnings, warn_unrunnable):
         warnings += warn(review)
     return Admitted(review.manifest, tuple(warnings))
@@ -118,6 +118,10 @@ def _refuse(key: Key, errors: Iterable[FieldError]) -> None:
 
 def _unknown(paths: Iterable[str]) -> list[str]:
     return [f"{path}: unknown field; it is kept and has no effect" for path in paths]
+
+
+def _idle(paths: Iterable[str]) -> list[str]:
+    return [f"{path}: it is kept, and nobody acts on it" for path in paths]
 
 
 def _version(manifest: Manifest, key: Key) -> list[str]:

@@ -36,7 +36,8 @@ KEEPS_RESOURCES = "config.koordinator.sh/skip-update-resources"
 def apply_profiles(review: Review) -> None:
     """Every profile that selects the new pod changes it, in the order of the profiles' names.
 
-    A pod that exists keeps the form that it got then, so that its own manifest, applied again, is no change.
+    A pod that exists keeps the form that it got then, so that its own manifest, applied again, is no change. A new pod may come
+    twice, when others have changed it in between: what a profile has done already is not done again.
     """
     if review.old is not None:
         _keep_form(review, review.old)
@@ -68,8 +69,11 @@ def _selects(profile: Object, review: Review) -> bool:
 
 
 def _drawn(profile: str, review: Review, percent: int) -> bool:
-    """Whether this pod is among ``percent`` of all: always the same answer for the same pod and profile."""
-    name = review.metadata.get("name") or review.metadata.get("generateName") or ""
+    """Whether this pod is among ``percent`` of all: always the same answer for the same pod and profile.
+
+    An API server asks before it has made a name of ``generateName``; what tells the pods of a Deployment apart is their uid.
+    """
+    name = review.metadata.get("name") or review.metadata.get("uid") or review.metadata.get("generateName") or ""
     text = f"{profile}/{review.key.namespace}/{name}"
     draw = int.from_bytes(hashlib.sha256(text.encode()).digest()[:4], "big") % 100
     return draw < percent
@@ -91,7 +95,7 @@ def _apply(spec: Manifest, review: Review) -> None:
             if source in held:
                 held[target] = held[source]
     for key, suffix in (spec.get("labelSuffixes") or {}).items():
-        if key in labels:
+        if key in labels and not labels[key].endswith(suffix):
             labels[key] += suffix
     if spec.get("schedulerName"):
         review.spec["schedulerName"] = spec["schedulerName"]

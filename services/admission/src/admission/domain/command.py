@@ -4,7 +4,7 @@ from collections.abc import Iterable
 
 from admission.domain.errors import FieldError
 from admission.domain.queue_choice import ROOT, find_queue, state_of
-from admission.domain.shapes import TEXT, TRUTH, closed, fields, one_of
+from admission.domain.shapes import TEXT, TRUTH, closed, one_of
 from admission.domain.world import Review
 from kube import Key, kind_id
 
@@ -15,7 +15,7 @@ COMMAND = closed(
     apiVersion=TEXT,
     kind=TEXT,
     action=TEXT,
-    target=fields(apiVersion=TEXT, kind=TEXT, name=TEXT, uid=TEXT, controller=TRUTH),
+    target=closed("blockOwnerDeletion", apiVersion=TEXT, kind=TEXT, name=TEXT, uid=TEXT, controller=TRUTH),
     reason=TEXT,
     message=TEXT,
 )

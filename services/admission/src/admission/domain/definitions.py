@@ -8,7 +8,7 @@ need more than one field are admission's, which knows the defaults too.
 from typing import Any
 
 from admission.domain.rules import RULES
-from admission.domain.shapes import Fields, ListOf, MapOf, Scalar, Shape
+from admission.domain.shapes import Fields, Idle, ListOf, MapOf, Scalar, Shape
 from kube import KINDS, Manifest
 from kube.kinds import KindInfo
 
@@ -169,6 +169,8 @@ def _top(info: KindInfo) -> Manifest:
 def _schema(shape: Shape) -> Any:
     if isinstance(shape, Scalar):
         return _SCALARS[shape]
+    if isinstance(shape, Idle):
+        return {**_schema(shape.shape), "description": "It is kept, and nobody acts on it."}
     if isinstance(shape, ListOf):
         return {"type": "array", "items": _schema(shape.item)}
     if isinstance(shape, MapOf):

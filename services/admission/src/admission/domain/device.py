@@ -4,7 +4,7 @@ from collections.abc import Iterable
 
 from admission.domain.errors import FieldError
 from admission.domain.quantities import MOST_CARDS, check_amounts
-from admission.domain.shapes import AMOUNTS, TEXT, TEXT_MAP, TRUTH, WHOLE, ListOf, fields, within
+from admission.domain.shapes import AMOUNTS, TEXT, TEXT_MAP, TRUTH, WHOLE, Idle, ListOf, fields, within
 from admission.domain.world import Review
 
 DEVICE_SPEC = fields(
@@ -14,10 +14,10 @@ DEVICE_SPEC = fields(
             minor=WHOLE,
             health=TRUTH,
             id=TEXT,
-            moduleID=WHOLE,
+            moduleID=Idle(WHOLE),
             labels=TEXT_MAP,
             resources=AMOUNTS,
-            topology=fields(socketID=WHOLE, nodeID=WHOLE, pcieID=TEXT, busID=TEXT),
+            topology=fields(socketID=Idle(WHOLE), nodeID=WHOLE, pcieID=TEXT, busID=Idle(TEXT)),
         )
     )
 )

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from admission.domain.errors import FieldError
-from admission.domain.shapes import ANYTHING, TEXT, TRUTH, WHOLE, ListOf, closed, fields, one_of, within
+from admission.domain.shapes import ANYTHING, TEXT, TRUTH, WHOLE, ListOf, closed, one_of, within
 from admission.domain.world import Review
 from kube import Manifest
 
@@ -15,7 +15,7 @@ ELASTIC_POLICY = closed(
     rdzvPort=WHOLE,
     rdzvHost=TEXT,
     rdzvId=TEXT,
-    rdzvConf=ListOf(fields(key=TEXT, value=TEXT)),
+    rdzvConf=ListOf(closed(key=TEXT, value=TEXT)),
     standalone=TRUTH,
     nProcPerNode=WHOLE,
     maxRestarts=WHOLE,

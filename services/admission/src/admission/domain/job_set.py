@@ -14,10 +14,10 @@ from admission.domain.shapes import (
     TEXTS,
     TRUTH,
     WHOLE,
+    Idle,
     ListOf,
     closed,
     copied,
-    fields,
     one_of,
     pod_count,
     within,
@@ -32,7 +32,7 @@ JOB_SET_SPEC = closed(
             name=TEXT,
             groupName=TEXT,
             replicas=WHOLE,
-            template=fields(metadata=TEMPLATE_METADATA, spec=BATCH_JOB_SPEC),
+            template=closed(metadata=TEMPLATE_METADATA, spec=BATCH_JOB_SPEC),
             dependsOn=ListOf(closed(name=TEXT, status=TEXT)),
         )
     ),
@@ -56,7 +56,7 @@ JOB_SET_SPEC = closed(
     coordinator=closed(replicatedJob=TEXT, jobIndex=WHOLE, podIndex=WHOLE),
     managedBy=TEXT,
     ttlSecondsAfterFinished=WHOLE,
-    volumeClaimPolicies=ANYTHING,
+    volumeClaimPolicies=Idle(ANYTHING),
 )
 ACTIONS = (
     "FailJobSet", "RestartJobSet", "RestartJobSetAndIgnoreMaxRestarts", "RestartJob", "RestartJobAndIgnoreMaxRestarts",

@@ -7,11 +7,13 @@ from admission.domain.errors import FieldError
 from admission.domain.frameworks import FRAMEWORKS, Framework
 from admission.domain.pod_template import POD_TEMPLATE, check_template, default_template
 from admission.domain.run_policy import RUN_POLICY, TRAINING_OPERATOR, check_run_policy, default_run_policy
-from admission.domain.shapes import EITHER, TEXT, TRUTH, WHOLE, Fields, MapOf, Shape, fields, one_of, pod_count
+from admission.domain.shapes import EITHER, TEXT, TRUTH, WHOLE, Fields, Idle, MapOf, Shape, fields, one_of, pod_count
 from admission.domain.world import Review
 from kube import Manifest
 
-REPLICA = Fields({"replicas": WHOLE, "template": POD_TEMPLATE, "restartPolicy": TEXT, "scale": WHOLE}, closed=True)
+REPLICA = Fields(
+    {"replicas": WHOLE, "template": POD_TEMPLATE, "restartPolicy": TEXT, "scale": Idle(WHOLE)}, closed=True
+)
 RESTART_POLICIES = ("Always", "OnFailure", "Never", "ExitCode")
 TEMPLATE_RESTART_POLICIES = ("Always", "OnFailure", "Never", "")
 NAME_MAX = 63

@@ -16,7 +16,9 @@ from admission.domain.shapes import (
     TEXT,
     TRUTH,
     WHOLE,
+    Idle,
     ListOf,
+    closed,
     fields,
     pod_count,
     within,
@@ -25,14 +27,17 @@ from admission.domain.world import Review
 from kube import Manifest
 
 CONDITIONS = ListOf(fields(type=TEXT, status=TEXT, reason=TEXT, message=TEXT, lastTransitionTime=TEXT))
-WORKLOAD_SPEC = fields(
+WORKLOAD_SPEC = closed(
     queueName=TEXT,
     active=TRUTH,
     priority=WHOLE,
     priorityClassName=TEXT,
-    priorityClassRef=fields(group=TEXT, kind=TEXT, name=TEXT),
+    priorityClassRef=closed(group=TEXT, kind=TEXT, name=TEXT),
     maximumExecutionTimeSeconds=WHOLE,
-    podSets=ListOf(fields(name=TEXT, count=WHOLE, minCount=WHOLE, template=POD_TEMPLATE, topologyRequest=ANYTHING)),
+    preemptionGates=Idle(ANYTHING),
+    podSets=ListOf(
+        closed(name=TEXT, count=WHOLE, minCount=WHOLE, template=POD_TEMPLATE, topologyRequest=Idle(ANYTHING))
+    ),
 )
 WORKLOAD_STATUS = fields(
     conditions=CONDITIONS,
@@ -43,7 +48,7 @@ WORKLOAD_STATUS = fields(
     accumulatedPastExecutionTimeSeconds=WHOLE,
 )
 PRIORITY_CLASS = fields(value=WHOLE, description=TEXT)
-CHECK_SPEC = fields(controllerName=TEXT, parameters=fields(apiGroup=TEXT, kind=TEXT, name=TEXT))
+CHECK_SPEC = closed(controllerName=TEXT, parameters=closed(apiGroup=TEXT, kind=TEXT, name=TEXT))
 CHECK_STATUS = fields(conditions=CONDITIONS)
 
 SETS_MAX = 8

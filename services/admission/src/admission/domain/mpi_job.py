@@ -6,7 +6,7 @@ from admission.domain.errors import FieldError
 from admission.domain.kubeflow_job import REPLICA
 from admission.domain.pod_template import check_template, default_template
 from admission.domain.run_policy import MPI_OPERATOR, RUN_POLICY, check_run_policy, default_run_policy
-from admission.domain.shapes import TEXT, TRUTH, WHOLE, MapOf, closed, one_of, pod_count, within
+from admission.domain.shapes import TEXT, TRUTH, WHOLE, Idle, MapOf, closed, one_of, pod_count, within
 from admission.domain.world import Review
 from kube import Manifest
 
@@ -19,7 +19,7 @@ MPI_JOB_SPEC = closed(
     mpiReplicaSpecs=MapOf(REPLICA),
     runPolicy=RUN_POLICY,
     cleanPodPolicy=TEXT,
-    mainContainer=TEXT,
+    mainContainer=Idle(TEXT),
 )
 RESTART_POLICIES = {"Launcher": "OnFailure", "Worker": "Never"}
 NAME_MAX = 63

@@ -38,11 +38,12 @@ def check_pod(review: Review) -> Iterable[FieldError]:
     yield from check_pod_spec("spec", spec)
     if review.creating:
         yield from check_priority_class_name("spec.priorityClassName", review.world, spec.get("priorityClassName"))
-    yield from _check_disruption(review)
+    yield from check_disruption(review)
     yield from check_podset("metadata.annotations", review.metadata.get("annotations") or {})
 
 
-def _check_disruption(review: Review) -> Iterable[FieldError]:
+def check_disruption(review: Review) -> Iterable[FieldError]:
+    """The bounds that a pod gives for its disruption are numbers or percentages, and one of them only."""
     annotations = review.metadata.get("annotations") or {}
     given = {key: annotations[key] for key in DISRUPTION_KEYS if key in annotations}
     for key, value in given.items():

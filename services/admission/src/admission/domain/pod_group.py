@@ -9,7 +9,7 @@ from admission.domain.priority import warn_missing_class
 from admission.domain.quantities import check_amounts
 from admission.domain.queue_choice import DEFAULT, NAMESPACE_QUEUE, check_queue, choose_queue
 from admission.domain.selectors import SELECTOR, check_selector
-from admission.domain.shapes import AMOUNTS, TEXT, TEXTS, WHOLE, ListOf, MapOf, closed, fields, within
+from admission.domain.shapes import AMOUNTS, TEXT, TEXTS, WHOLE, Idle, ListOf, MapOf, closed, within
 from admission.domain.world import Review
 
 POD_GROUP_SPEC = closed(
@@ -30,7 +30,7 @@ POD_GROUP_SPEC = closed(
         )
     ),
 )
-COSCHEDULING_SPEC = fields(minMember=WHOLE, scheduleTimeoutSeconds=WHOLE, minResources=AMOUNTS)
+COSCHEDULING_SPEC = closed(minMember=WHOLE, scheduleTimeoutSeconds=WHOLE, minResources=Idle(AMOUNTS))
 
 
 def default_pod_group(review: Review) -> None:

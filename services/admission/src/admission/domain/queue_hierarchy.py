@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 
 from admission.domain.errors import FieldError
-from admission.domain.queue_choice import KIND
+from admission.domain.queue_choice import KIND, ROOT
 from admission.domain.world import Review
 
 PATH, WEIGHTS = "volcano.sh/hierarchy", "volcano.sh/hierarchy-weights"
@@ -36,6 +36,13 @@ def check_hierarchy(review: Review) -> Iterable[FieldError]:
         if key != review.key and other and (other.startswith(path + "/") or path.startswith(other + "/")):
             rule = f"queue {key.name} is at {other}; one path may not lead through another queue"
             yield FieldError(f'metadata.annotations["{PATH}"]', path, rule)
+
+
+def warn_hierarchy(review: Review) -> Iterable[str]:
+    """A queue that names its parent hangs there, whatever its path says."""
+    path, parent = (review.metadata.get("annotations") or {}).get(PATH), review.spec.get("parent") or ROOT
+    if path and parent != ROOT:
+        yield f"annotation {PATH} has no effect: the queue hangs from its spec.parent, {parent}"
 
 
 def _is_positive(text: str) -> bool:

@@ -6,11 +6,15 @@ from admission.domain.changes import fixed
 from admission.domain.errors import FieldError
 from admission.domain.quantities import at_most, check_amounts, sound_amounts
 from admission.domain.queue_choice import DEFAULT, ROOT, children_of, find_queue
-from admission.domain.shapes import AMOUNTS, ANYTHING, TEXT, TRUTH, WHOLE, ListOf, closed, fields, one_of, within
+from admission.domain.shapes import AMOUNTS, ANYTHING, TEXT, TRUTH, WHOLE, Idle, ListOf, closed, fields, one_of, within
 from admission.domain.world import Review, World
 from kube import Manifest, Object
 from resources import Amounts, add
 
+_NODE_GROUPS = fields(
+    requiredDuringSchedulingIgnoredDuringExecution=ListOf(TEXT),
+    preferredDuringSchedulingIgnoredDuringExecution=ListOf(TEXT),
+)
 QUEUE_SPEC = closed(
     weight=WHOLE,
     capability=AMOUNTS,
@@ -20,9 +24,9 @@ QUEUE_SPEC = closed(
     parent=TEXT,
     priority=WHOLE,
     dequeueStrategy=TEXT,
-    type=TEXT,
-    affinity=fields(nodeGroupAffinity=ANYTHING, nodeGroupAntiAffinity=ANYTHING),
-    extendClusters=ListOf(ANYTHING),
+    type=Idle(TEXT),
+    affinity=fields(nodeGroupAffinity=_NODE_GROUPS, nodeGroupAntiAffinity=_NODE_GROUPS),
+    extendClusters=Idle(ListOf(ANYTHING)),
 )
 WEIGHT_MAX = 65_535
 DEPTH_MAX = 5

@@ -11,17 +11,17 @@ from admission.domain.pod_placement import EFFECTS, check_placement
 from admission.domain.pod_template import POD_TEMPLATE, default_template
 from admission.domain.priority import resolve_priority
 from admission.domain.selectors import SELECTOR, check_selector
-from admission.domain.shapes import TEXT, TRUTH, ListOf, fields, one_of
+from admission.domain.shapes import TEXT, TRUTH, ListOf, closed, one_of
 from admission.domain.world import Review
 from kube import parse_time
 
-_OBJECT = fields(apiVersion=TEXT, kind=TEXT, namespace=TEXT, name=TEXT, uid=TEXT)
-RESERVATION_SPEC = fields(
+_OBJECT = closed(apiVersion=TEXT, kind=TEXT, namespace=TEXT, name=TEXT, uid=TEXT)
+RESERVATION_SPEC = closed(
     template=POD_TEMPLATE,
     owners=ListOf(
-        fields(
+        closed(
             object=_OBJECT,
-            controller=fields(
+            controller=closed(
                 apiVersion=TEXT,
                 kind=TEXT,
                 namespace=TEXT,
@@ -36,11 +36,11 @@ RESERVATION_SPEC = fields(
     ttl=TEXT,
     expires=TEXT,
     preAllocation=TRUTH,
-    preAllocationPolicy=fields(mode=TEXT, enableMultiple=TRUTH),
+    preAllocationPolicy=closed(mode=TEXT, enableMultiple=TRUTH),
     allocateOnce=TRUTH,
     allocatePolicy=TEXT,
     unschedulable=TRUTH,
-    taints=ListOf(fields(key=TEXT, value=TEXT, effect=TEXT)),
+    taints=ListOf(closed(key=TEXT, value=TEXT, effect=TEXT)),
 )
 POLICIES = ("Default", "Aligned", "Restricted")
 MODES = ("Default", "Cluster")

@@ -113,6 +113,7 @@ VOLCANO = {
             queue_tree.check_queue_share,
             queue_hierarchy.check_hierarchy,
         ),
+        (queue_hierarchy.warn_hierarchy,),
         deletes=(queue_tree.check_queue_delete,),
     ),
     "Command.bus.volcano.sh": Rules(_flat(command.COMMAND), (command.default_command,), (command.check_command,)),

@@ -45,7 +45,14 @@ class MapOf:
     without: frozenset[str] = frozenset()
 
 
-Shape = Scalar | Fields | ListOf | MapOf
+@dataclass(frozen=True, slots=True)
+class Idle:
+    """A field that is taken and that nobody acts on: whoever gives it is told so."""
+
+    shape: "Shape"
+
+
+Shape = Scalar | Fields | ListOf | MapOf | Idle
 
 TEXT, WHOLE, TRUTH, AMOUNT = Scalar.TEXT, Scalar.WHOLE, Scalar.TRUTH, Scalar.AMOUNT
 EITHER, NUMBER, ANYTHING = Scalar.EITHER, Scalar.NUMBER, Scalar.ANYTHING
@@ -74,16 +81,21 @@ _TYPES: dict[Scalar, tuple[type, ...]] = {
 
 
 class Reading:
-    """A walk over one manifest: gives a deep copy without nulls, and collects what is wrong and what is unknown."""
+    """A walk over one manifest: gives a deep copy without nulls, and collects what is wrong, unknown, or without effect."""
 
     def __init__(self) -> None:
         self.errors: list[FieldError] = []
         self.unknown: list[str] = []
+        self.idle: list[str] = []
 
     def read(self, path: str, shape: Shape, value: Any) -> Any:
         """A private copy of ``value``; where it has not the ``shape``, an error is noted."""
         if isinstance(shape, Scalar):
             return self._scalar(path, shape, value)
+        if isinstance(shape, Idle):
+            if value not in ({}, [], ""):
+                self.idle.append(path)
+            return self.read(path, shape.shape, value)
         if isinstance(shape, ListOf):
             return self._list(path, shape, value)
         if not isinstance(value, dict):

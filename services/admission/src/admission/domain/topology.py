@@ -26,6 +26,7 @@ HOSTNAME = "kubernetes.io/hostname"
 PODSET = "kueue.x-k8s.io/podset-"
 NEARNESS = tuple(f"{PODSET}{word}-topology" for word in ("required", "preferred", "unconstrained"))
 SLICE_LEVEL, SLICE_SIZE, GROUP = PODSET + "slice-required-topology", PODSET + "slice-size", PODSET + "group-name"
+PODSET_ANNOTATIONS = (*NEARNESS, SLICE_LEVEL, SLICE_SIZE, GROUP)
 
 
 def check_network_layers(review: Review) -> Iterable[FieldError]:

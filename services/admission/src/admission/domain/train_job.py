@@ -13,9 +13,9 @@ from admission.domain.shapes import (
     TEXTS,
     TRUTH,
     WHOLE,
+    Idle,
     ListOf,
     closed,
-    fields,
     one_of,
     pod_count,
     within,
@@ -23,8 +23,8 @@ from admission.domain.shapes import (
 from admission.domain.world import Review
 from kube import Key, Object
 
-_ENV = ListOf(fields(name=TEXT, value=TEXT, valueFrom=ANYTHING))
-_INITIALIZER = closed(storageUri=TEXT, env=_ENV, secretRef=fields(name=TEXT))
+_ENV = ListOf(closed(name=TEXT, value=TEXT, valueFrom=ANYTHING))
+_INITIALIZER = closed(storageUri=TEXT, env=_ENV, secretRef=closed(name=TEXT))
 TRAIN_JOB_SPEC = closed(
     runtimeRef=closed(name=TEXT, apiGroup=TEXT, kind=TEXT),
     initializer=closed(dataset=_INITIALIZER, model=_INITIALIZER),
@@ -38,7 +38,7 @@ TRAIN_JOB_SPEC = closed(
         numProcPerNode=EITHER,
     ),
     runtimePatches=ListOf(ANYTHING),
-    podTemplateOverrides=ListOf(ANYTHING),
+    podTemplateOverrides=Idle(ListOf(ANYTHING)),
     labels=ANYTHING,
     annotations=ANYTHING,
     suspend=TRUTH,

@@ -6,15 +6,16 @@ from typing import Any
 from admission.domain.errors import FieldError
 from admission.domain.job_set import JOB_SET_SPEC, check_job_set_spec, default_job_set_spec
 from admission.domain.object_meta import TEMPLATE_METADATA
-from admission.domain.shapes import ANYTHING, WHOLE, Fields, closed, fields, one_of, pod_count
+from admission.domain.shapes import ANYTHING, WHOLE, Fields, Idle, closed, fields, one_of, pod_count
 from admission.domain.world import Review
 from kube import Manifest
 
-FRAMEWORKS = ("torch", "mpi", "jax", "xgboost", "flux")
+RUN = ("torch", "mpi", "jax", "xgboost")
+FRAMEWORKS = (*RUN, "flux")
 RUNTIME_SPEC = closed(
-    mlPolicy=Fields({"numNodes": WHOLE, **dict.fromkeys(FRAMEWORKS, ANYTHING)}, closed=True),
-    podGroupPolicy=closed(coscheduling=fields(scheduleTimeoutSeconds=WHOLE), volcano=ANYTHING),
-    template=fields(metadata=TEMPLATE_METADATA, spec=JOB_SET_SPEC),
+    mlPolicy=Fields({"numNodes": WHOLE, **dict.fromkeys(RUN, ANYTHING), "flux": Idle(ANYTHING)}, closed=True),
+    podGroupPolicy=closed(coscheduling=Idle(fields(scheduleTimeoutSeconds=WHOLE)), volcano=ANYTHING),
+    template=closed(metadata=TEMPLATE_METADATA, spec=JOB_SET_SPEC),
 )
 STEP_LABEL = "trainer.kubeflow.org/trainjob-ancestor-step"
 STEPS = ("dataset-initializer", "model-initializer", "trainer")

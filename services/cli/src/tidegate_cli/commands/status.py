@@ -62,6 +62,9 @@ def whoami(session: Session) -> None:
     """Show who the server takes you for, and in which namespaces you may write and read."""
     with session.client() as client:
         user = client.whoami()
+    if not user.namespaces and not user.reads:
+        say(f"{user.name}, who may do what the cluster allows")
+        return
     where = "everywhere" if "*" in user.namespaces else f"in {', '.join(user.namespaces) or 'no namespace'}"
     reads = "" if "*" in user.reads else f", and read in {', '.join(user.reads)}"
     say(f"{user.name}, who may write {where}{reads}")

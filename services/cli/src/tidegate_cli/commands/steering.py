@@ -1,4 +1,4 @@
-"""``tidegate suspend``, ``resume`` and ``scale``: a word to a running job or workload."""
+"""``tidegate suspend``, ``resume``, ``scale`` and ``pause``: a word to a running job or workload, or to the scheduler."""
 
 from collections.abc import Callable
 
@@ -10,6 +10,8 @@ from tidegate_cli.failures import complain, failed
 from tidegate_cli.object_words import named_objects
 from tidegate_cli.session import Session, with_session
 from tidegate_cli.terminal import say
+
+SCHEDULING = "scheduling"
 
 
 @click.command()
@@ -31,14 +33,35 @@ def suspend(session: Session, words: tuple[str, ...]) -> None:
 @options.words
 @with_session
 def resume(session: Session, words: tuple[str, ...]) -> None:
-    """Let suspended jobs go on.
+    """Let suspended jobs, or scheduling, go on.
 
     \b
     Examples:
       tidegate resume job/ring
+      tidegate resume scheduling
     """
     with session.client() as client:
+        if words == (SCHEDULING,):
+            say(client.set_scheduling(paused=False))
+            return
         _each(words, lambda kind, name: client.resume(kind.id, name, session.namespace))
+
+
+@click.command()
+@click.argument("what", type=click.Choice((SCHEDULING,)))
+@click.option("--reason", default="", metavar="TEXT", help="Why, for all who ask what they wait for.")
+@with_session
+def pause(session: Session, what: str, reason: str) -> None:
+    """Place nothing and evict nobody until `tidegate resume scheduling`, also over restarts.
+
+    What runs goes on, and what is handed in waits.
+
+    \b
+    Examples:
+      tidegate pause scheduling --reason "the network is being mended"
+    """
+    with session.client() as client:
+        say(client.set_scheduling(paused=True, reason=reason))
 
 
 @click.command()

@@ -65,6 +65,7 @@ class Policy:
             "strict_fifo": queues.strict_fifo,
             "fifo": queues.fifo,
             "load": LoadPolicy.of(policy.get("loadAware")),
+            "revocable_zones": str(policy.get("revocableZones", "")),
             **{name: bool(policy.get(name, True)) for name in ("preemption", "reclaim", "backfill")},
         }
         return cls(queues, scheduling)

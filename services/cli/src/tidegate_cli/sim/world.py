@@ -12,18 +12,18 @@ from chassis import Clock, Decider, LoopClock
 from chassis.virtual_time import EPOCH_MS, VirtualLoop
 from cluster_gateway.domain.cluster import Cluster
 from cluster_gateway.domain.reports import node_state, node_usage, pod_status
-from cluster_gateway.domain.simulated_nodes import SimulationSettings, ended_status, running_status
+from cluster_gateway.domain.simulated_nodes import SimulationSettings
 from cluster_gateway.gateway import Gateway
 from cluster_gateway.secrets import MemorySecrets
 from cluster_gateway.settings import GatewaySettings
 from gang_scheduler.domain.core import SERVED
-from kube import Key, Manifest, Object, Store, from_manifest, merge, parse_duration, rfc3339
-from kube.pods import asked_probes
+from kube import Key, Manifest, Object, Store, from_manifest, merge, parse_duration
 from resources import Amounts
 from testing.scenarios.target import MetricSample, NodeUsage, PodReport
 from testing.scenarios.waits import unexplained
 from tidegate_cli.sim.evictions import Evictions
 from tidegate_cli.sim.explanations import environment_of, message_of
+from tidegate_cli.sim.pod_reports import reported_status
 from tidegate_cli.sim.services import ROLES, Policy, decider
 from tidegate_cli.sim.successors import undone
 
@@ -99,7 +99,7 @@ class World:
         node = pod.spec.get("nodeName") if pod is not None else None
         if pod is None or not node:
             raise LookupError(f"pod {namespace}/{name} is {'not bound' if pod else 'not there'}: no node reports of it")
-        status = _reported(pod, report, self.now())
+        status = reported_status(pod, report, self.now())
         self._enact(lambda cluster: pod_status(cluster, node, key, pod.uid, status))
 
     def sample_usage(self, node: str, usage: NodeUsage) -> None:
@@ -303,23 +303,3 @@ def _put(cluster: Cluster, manifest: Manifest) -> None:
 
 def _sample(uid: str, amounts: Amounts, now: int) -> Manifest:
     return {"uid": uid, "at": now, "cpu_milli": amounts.get("cpu", 0), "memory_bytes": amounts.get("memory", 0)}
-
-
-def _reported(pod: Object, report: PodReport, now: int) -> Manifest:
-    """The status that a node gives when it says this of a pod."""
-    if report.phase in ("Succeeded", "Failed"):
-        code = report.exit_code if report.exit_code is not None else (0 if report.phase == "Succeeded" else 1)
-        reason = report.reason or ("Completed" if report.phase == "Succeeded" else "Error")
-        status = ended_status(pod, report.phase, code, reason, now)
-        return {**status, "reason": report.reason} if report.reason else status
-    names = [container.get("name", "") for container in pod.spec.get("containers") or ()]
-    before = pod.status.get("containerStatuses") or [{}]
-    ready = bool(before[0].get("ready")) if report.ready is None else report.ready
-    restarts = before[0].get("restartCount", 0) if report.restarts is None else report.restarts
-    since = str(pod.status.get("startTime") or rfc3339(now))
-    status = running_status(names, ready, since, restarts, asked_probes(pod.annotations))
-    for condition in status["conditions"]:
-        condition["lastTransitionTime"] = rfc3339(now)
-    if report.phase is None:
-        status["phase"] = pod.status.get("phase", "Pending")
-    return status

@@ -12,6 +12,7 @@ import click
 
 from tidegate_cli.supervisor import endpoint
 from tidegate_cli.supervisor.plan import UpSettings
+from tidegate_cli.supervisor.service_settings import ServiceSettingOption
 from tidegate_cli.supervisor.supervisor import CannotStart, Supervisor
 
 START_SECONDS = 90.0
@@ -58,6 +59,13 @@ _FOLDER = click.option(
     metavar="https://HOST:PORT",
     help="Where the API server of --kubeconfig reaches this machine, to have manifests admitted here.",
 )
+@click.option(
+    "--set",
+    "service_settings",
+    multiple=True,
+    type=ServiceSettingOption(),
+    help="A setting of one service, such as gang_scheduler.preemption=false. May be given more than once.",
+)
 def up(detach: bool, **options: object) -> None:
     """Start the whole system on this machine: the message bus, every service, and this machine as a node.
 
@@ -66,6 +74,7 @@ def up(detach: bool, **options: object) -> None:
     tidegate up --detach             in the background
     tidegate up -d --sim-nodes 100   with a hundred simulated nodes beside this machine
     tidegate up --kubeconfig FILE    driving a Kubernetes cluster
+    tidegate up --set gang_scheduler.placement=spread
     """
     settings = UpSettings(**options)  # type: ignore[arg-type]
     settings = UpSettings(**{**_fields(settings), "data_dir": settings.data_dir.resolve()})  # type: ignore[arg-type]
@@ -128,6 +137,8 @@ def _detach(settings: UpSettings) -> None:
 
 
 def _flag(name: str, value: object) -> list[str]:
+    if isinstance(value, tuple):
+        return [word for setting in value for word in ("--set", str(setting))]
     flag = f"--{name.replace('_', '-')}"
     if value in (None, ""):
         return []

@@ -9,6 +9,7 @@ from typing import NamedTuple
 from urllib.parse import urlsplit
 
 from bus.server import ServerSettings, command
+from tidegate_cli.supervisor.service_settings import ServiceSetting
 
 CONTROL = ("admission", "job_controller", "queue_manager", "gang_scheduler")
 START_ORDER = ("cluster_gateway", *CONTROL, "node_agent")
@@ -39,6 +40,7 @@ class UpSettings:
     context: str = ""
     scheduler_names: str = ""
     webhook_url: str = ""
+    service_settings: tuple[ServiceSetting, ...] = ()
 
     @property
     def local(self) -> bool:
@@ -83,6 +85,7 @@ def service_program(name: str, settings: UpSettings, nats_port: int, token: str,
         "trace": settings.trace,
         "log-level": settings.log_level,
         **_own_flags(name, settings),
+        **{one.name.replace("_", "-"): one.value for one in settings.service_settings if one.service == name},
     }
     words = [word for flag, value in flags.items() for word in (f"--{flag}", value)]
     kept = {key: value for key, value in os.environ.items() if not key.startswith("TIDEGATE_")}
@@ -95,14 +98,9 @@ def service_program(name: str, settings: UpSettings, nats_port: int, token: str,
 def _own_flags(name: str, settings: UpSettings) -> dict[str, str]:
     if name == "cluster_gateway" and settings.kubeconfig is not None:
         return {"driver": "kubernetes", "kubeconfig": str(settings.kubeconfig), "kube-context": settings.context}
-    if name == "admission" and settings.webhook_url:
-        return {
-            "kubeconfig": str(settings.kubeconfig),
-            "kube-context": settings.context,
-            "webhook-url": settings.webhook_url,
-            "webhook-host": "0.0.0.0",
-            "webhook-port": str(urlsplit(settings.webhook_url).port or 443),
-        }
+    if name == "admission" and settings.kubeconfig is not None:
+        cluster = {"kubeconfig": str(settings.kubeconfig), "kube-context": settings.context, "access": "users,cluster"}
+        return {**cluster, **(_webhook_flags(settings.webhook_url) if settings.webhook_url else {})}
     if name == "gang_scheduler":
         names = settings.scheduler_names or ("" if settings.local else "tidegate")
         # Where this machine is the only node nothing is gained by waiting until it is less busy with other things.
@@ -119,3 +117,7 @@ def _own_flags(name: str, settings: UpSettings) -> dict[str, str]:
         declared = {"inventory": str(settings.inventory)} if settings.inventory else {}
         return {"drain-on-stop": "true", **declared}
     return {}
+
+
+def _webhook_flags(url: str) -> dict[str, str]:
+    return {"webhook-url": url, "webhook-host": "0.0.0.0", "webhook-port": str(urlsplit(url).port or 443)}

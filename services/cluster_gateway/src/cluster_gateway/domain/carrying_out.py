@@ -59,6 +59,13 @@ def objections(cluster: Cluster, service: str, decision: Decision, decided_on: i
     return reasons
 
 
+def is_begun(cluster: Cluster, decision: Decision) -> bool:
+    """Whether some of the pods that a decision binds are bound so: a predecessor began it, and it is to be completed."""
+    bindings = (mutation for mutation in decision.mutations if mutation.verb is Verb.BIND)
+    pods = ((mutation, _present(cluster, mutation)) for mutation in bindings)
+    return any(pod is not None and pod.spec.get("nodeName") == mutation.node for mutation, pod in pods)
+
+
 _VERB = attrgetter("verb")
 _BY_FIELD = (Verb.PATCH, Verb.STATUS)
 
@@ -94,9 +101,15 @@ def _check_patch(cluster: Cluster, mutation: Mutation, decided_on: int) -> str:
     if item is None:
         return "is gone"
     author = cluster.authors.get(mutation.key, "somebody")
-    if item.spec_revision <= decided_on or author == cluster.actor:
+    if item.spec_revision <= decided_on or author == cluster.actor or _is_so(item, mutation.patch or {}):
         return ""
     return f"was changed by {author} at revision {item.spec_revision}, decided on {decided_on}"
+
+
+def _is_so(item: Object, patch: Manifest) -> bool:
+    """Whether all that a patch wants is so already: somebody who was killed before he could tell may have done it."""
+    metadata, body = patch.get("metadata") or {}, body_of(patch)
+    return merge(item.metadata, metadata) == item.metadata and merge(item.body, body) == item.body
 
 
 def _check_nothing(cluster: Cluster, mutation: Mutation, decided_on: int) -> str:

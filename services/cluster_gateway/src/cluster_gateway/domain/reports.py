@@ -3,8 +3,9 @@
 from collections.abc import Mapping, Sequence
 
 from cluster_gateway.domain.cluster import ENDED, Cluster
-from kube import Key, Manifest, Object, merge, rfc3339
-from resources import Amounts, format_amounts
+from cluster_gateway.domain.node_objects import METRIC, metric_status, owner
+from kube import Key, Manifest, Object, merge
+from resources import Amounts
 
 ORDER = {"": 0, "Pending": 0, "Running": 1, "Succeeded": 2, "Failed": 2}
 
@@ -32,43 +33,24 @@ def pod_gone(cluster: Cluster, node: str, pod: Object) -> None:
         cluster.gone(pod)
 
 
-METRIC = "NodeMetric.slo.koordinator.sh"
-
-
 def node_usage(
     cluster: Cluster, name: str, samples: Sequence[Manifest], pods: Mapping[str, Key], system: Amounts | None = None
 ) -> None:
     """Take one usage summary of a node and its pods: a fact that decisions may rest on, and that people look at.
 
-    A sample is ``{uid, at, cpu_milli, memory_bytes}``; the one with an empty uid is of the whole node. ``system`` is what
-    belongs to no pod.
+    ``samples`` and ``system`` are as in ``node_objects.metric_status``.
     """
     node = cluster.store.get(Key("Node", "", name))
-    whole = next((sample for sample in samples if not sample["uid"]), None)
-    if node is None or whole is None:
+    status = metric_status(samples, pods, system)
+    if node is None or status is None:
         return
     cluster.actor = f"node/{name}"
-    of_pods = [
-        {"namespace": pods[sample["uid"]].namespace, "name": pods[sample["uid"]].name, "podUsage": _usage(sample)}
-        for sample in samples
-        if sample["uid"] in pods
-    ]
-    metric = {"nodeUsage": _usage(whole)}
-    if system is not None:
-        metric["systemUsage"] = {"resources": format_amounts({"cpu": 0, "memory": 0, **system})}
-    status: Manifest = {"updateTime": rfc3339(int(whole["at"])), "nodeMetric": metric, "podsMetric": of_pods}
     key = Key(METRIC, "", name)
     known = cluster.store.get(key)
     if known is None:
-        owner = {"apiVersion": "v1", "kind": "Node", "name": name, "uid": node.uid}
-        cluster.create(key, {"ownerReferences": [owner]}, {"spec": {}}, status)
+        cluster.create(key, {"ownerReferences": [owner(node)]}, {"spec": {}}, status)
     else:
         cluster.set_status(known, status)
-
-
-def _usage(sample: Manifest) -> Manifest:
-    amounts = {"cpu": int(sample["cpu_milli"]), "memory": int(sample["memory_bytes"])}
-    return {"resources": format_amounts(amounts)}
 
 
 def node_state(cluster: Cluster, name: str, metadata: Manifest, status: Manifest) -> None:

@@ -16,6 +16,7 @@ class Served:
     prefix: str
     plural: str
     has_status: bool
+    has_scale: bool = False
 
     @property
     def collection(self) -> str:
@@ -70,5 +71,5 @@ def _read(prefix: str, listing: Manifest) -> Mapping[str, Served]:
         kind = f"{item['kind']}.{group}" if group else str(item["kind"])
         if "/" not in str(item["name"]) and kind in KINDS:
             plural = str(item["name"])
-            found[kind] = Served(KINDS[kind], prefix, plural, f"{plural}/status" in names)
+            found[kind] = Served(KINDS[kind], prefix, plural, f"{plural}/status" in names, f"{plural}/scale" in names)
     return found

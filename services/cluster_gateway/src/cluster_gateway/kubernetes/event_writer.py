@@ -8,10 +8,10 @@ import asyncio
 import hashlib
 import logging
 from collections import deque
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from apiserver.api import MERGE_PATCH, Api, ApiRequest, Unreachable
-from kube import Decision, Manifest, rfc3339
+from kube import Decision, Manifest, Outcome, rfc3339
 from kube.kinds import api_version_of
 
 log = logging.getLogger(__name__)
@@ -36,6 +36,8 @@ WARNINGS = (
     "Preempted",
     "Reclaimed",
 )
+FAILED = "CarryingOutFailed"
+MOST_REASONS = 3
 CONFLICT = 409
 
 
@@ -58,10 +60,13 @@ class EventWriter:
     _told: dict[str, _Told] = field(default_factory=dict)
     _wake: asyncio.Event = field(default_factory=asyncio.Event)
 
-    def tell(self, service: str, decision: Decision, now: int) -> None:
-        """Tell what was decided, at ``now`` (ms), if it is worth telling."""
+    def tell(self, service: str, decision: Decision, outcome: Outcome, now: int) -> None:
+        """Tell what was decided and done, or was begun and could not be done, at ``now`` (ms), if it is worth telling."""
         if not decision.reason or not decision.message or decision.name.endswith(SILENT):
             return
+        if not outcome.applied:
+            decision = _not_done(decision, outcome)
+            log.warning("decision_not_done", extra={"decision": outcome.decision_id, "detail": decision.message})
         namespace = decision.subject.namespace or "default"
         content = f"{decision.subject}/{decision.subject_uid}/{decision.reason}/{service}"
         name = f"{decision.subject.name}.{hashlib.sha1(content.encode(), usedforsecurity=False).hexdigest()[:16]}"
@@ -98,6 +103,17 @@ class EventWriter:
             answer = await self.api.send(ApiRequest("PATCH", f"{path}/{name}", changed, content=MERGE_PATCH))
         if not answer.ok:
             log.warning("event_refused", extra={"event": name, "detail": answer.message})
+
+
+def _not_done(decision: Decision, outcome: Outcome) -> Decision:
+    """What is told of a decision that was begun and failed: how much of it, and the first of the reasons."""
+    failed, what = len(outcome.reasons), decision.name
+    parts = "1 part" if failed == 1 else f"{failed} parts"
+    reasons = "; ".join(
+        f"{key or 'all of it'} {reason}" for key, reason in sorted(outcome.reasons.items())[:MOST_REASONS]
+    )
+    message = f"{what}: {parts} of {len(decision.mutations)} could not be done: {reasons}"
+    return replace(decision, name=FAILED, reason=FAILED, message=message)
 
 
 def _event(

@@ -8,43 +8,45 @@ is how far the decisions of each service came to their outcomes. A successor goe
 import asyncio
 import logging
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Coroutine
 
 from apiserver.api import Api, Unreachable
-from bus import Bus, Entry, StaleWriter, Subscription
+from bus import Bus, Lease, StaleWriter, Subscription
 from chassis.clock import Clock
 from chassis.endings import end
 from chassis.measures import Measures
 from chassis.parking import Parking
-from chassis.tracing import TRACEPARENT, NoTracer, Tracer
+from chassis.tracing import NoTracer, Tracer
 from cluster_gateway.batch import Batch
-from cluster_gateway.domain.bootstrap import QUEUES
-from cluster_gateway.domain.carrying_out import objections
+from cluster_gateway.domain.bootstrap import QUEUE, missing_queues
 from cluster_gateway.domain.mirror import Mirror
 from cluster_gateway.domain.writing import Conflict
 from cluster_gateway.fact_writer import FactWriter
 from cluster_gateway.kubernetes.carrier import Carried, Carrier
+from cluster_gateway.kubernetes.commits import Commits
+from cluster_gateway.kubernetes.errands import Errands
 from cluster_gateway.kubernetes.event_writer import EventWriter
+from cluster_gateway.kubernetes.node_reports import NodeReports
 from cluster_gateway.kubernetes.positions import Positions
-from cluster_gateway.kubernetes.reflector import Listed, Watched
+from cluster_gateway.kubernetes.reflector import BeganAnew, Listed, Seen, Watched
 from cluster_gateway.kubernetes.requests import NotServed
+from cluster_gateway.kubernetes.sender import HELD_PAUSE, Sender
 from cluster_gateway.kubernetes.watching import Watching
 from cluster_gateway.kubernetes.writer import Unwritten, Writer
 from cluster_gateway.recovery import recover
-from cluster_gateway.refused_commit import refused
 from cluster_gateway.settings import GatewaySettings
 from cluster_gateway.write_message import write_of
-from kube import Decision, Key, Mutation, Outcome, Store, Verb, api_version_of
+from kube import Store
 from tidegate import subjects
 from tidegate.codec.blobs import BlobReader
-from tidegate.codec.decisions import decode_commit
 from tidegate.codec.garbage import no_collection
-from tidegate.decision.v1 import decision_pb2
 from tidegate.gateway.v1 import gateway_pb2
+from tidegate.node.v1 import node_pb2
 
 log = logging.getLogger(__name__)
 
-QUEUE = "Queue.scheduling.volcano.sh"
+GATHERING_SECONDS = 0.02
+"""In a burst answers and changes are gathered for so long: each change set costs every service the same, full or not."""
 WATCH = "watch/"
 """Before the kind: the place among the positions of how far its watch was read."""
 
@@ -68,55 +70,207 @@ class KubernetesGateway:
         measures = measures or Measures("cluster_gateway")
         self._facts = FactWriter(bus, clock, settings, holder, measures, tracer or NoTracer())
         self._parking = Parking("cluster_gateway", bus, clock, measures)
-        self.mirror = Mirror(Store())
-        self._carrier = Carrier(api, self.mirror, {})
-        self._positions = Positions({})
         self._events = EventWriter(api, holder)
-        self._epochs: dict[str, int] = {}
         self._work: deque[Callable[[Batch], None]] = deque()
-        self._decided: deque[tuple[str, Entry]] = deque()
+        self._batch = Batch()
         self._wake = asyncio.Event()
         self._watching = Watching(api, kinds, self._hand_on, self._kind_gone, self._wake.set)
+        self._lease: Lease | None = None
+        self._tasks: list[asyncio.Task[None]] = []
+        self._keeping: asyncio.Task[None] | None = None
         self._turn = asyncio.Lock()
         self.ready = asyncio.Event()
+        self._start(Store(), {})
+
+    def _start(self, loaded: Store, positions: dict[str, int]) -> None:
+        """Begin from the state that the log tells."""
+        self.mirror = Mirror(loaded)
+        self._positions = Positions(positions)
+        self._reports = NodeReports(self._api, self.mirror, self._watching.served)
+        carrier = Carrier(Errands(Sender(self._api, self._may_act), self.mirror, self._watching.served))
+        self._commits = Commits(
+            self._bus, self._parking, self.mirror, carrier, self._positions, self._ended, self._wake.set
+        )
+
+    def _may_act(self) -> bool:
+        """Whether no other gateway can be at work: a process that was stopped for a while does not know what was done since."""
+        return self._lease is not None and self._lease.is_held()
 
     async def run(self) -> None:
         """Take the lease, rebuild the state, then go on until the log refuses a write or the task is cancelled."""
-        lease = await self._bus.lease("cluster_gateway", self._holder)
-        await lease.wait()
-        tasks: list[asyncio.Task[None]] = []
+        self._lease = await self._bus.lease("cluster_gateway", self._holder)
+        await self._lease.wait()
         serving: list[Subscription] = []
         try:
             async with self._api:
                 await self._begin()
-                tasks.append(asyncio.create_task(self._watching.run(), name="watches"))
-                tasks.append(asyncio.create_task(self._events.run(), name="events"))
-                for task in tasks:
-                    task.add_done_callback(lambda _: self._wake.set())
-                await self._serve(tasks, serving)
+                self._beside(self._keep_lease(), "lease")
+                self._beside(self._watching.run(), "watches")
+                self._beside(self._events.run(), "events")
+                await self._serve(serving)
         except StaleWriter as stale:
             raise SystemExit(f"another gateway writes the facts: {stale}") from stale
         finally:
             self.ready.clear()
             for subscription in serving:
                 await subscription.stop()
-            await end(*tasks, *self._carrier.running)
-            await lease.release()
+            await end(*self._tasks, *self._commits.carrier.running)
+            await self._lease.release()
 
     async def _begin(self) -> None:
         found = await recover(self._bus, self._settings.services, self._parking)
         self._facts.begin(found.fold.revision, found.snapshot_at)
         with no_collection():
-            self.mirror = Mirror(found.fold.store)
-        self._carrier = Carrier(self._api, self.mirror, self._watching.served)
-        self._positions = Positions(found.positions)
-        known = {name.removeprefix(WATCH): at for name, at in found.positions.items() if name.startswith(WATCH)}
+            self._start(found.fold.store, found.positions)
+        known = {name.removeprefix(WATCH): at for name, at in found.positions.items() if name.startswith(WATCH) and at}
         self._watching.versions.update(known)
+
+    def _beside(self, work: Coroutine[None, None, None], doing: str) -> asyncio.Task[None]:
+        """What goes on beside the turns; where it fails the gateway does."""
+        task = asyncio.create_task(work, name=f"gateway: {doing}")
+        task.add_done_callback(lambda _: self._wake.set())
+        self._tasks.append(task)
+        return task
+
+    async def _keep_lease(self) -> None:
+        """Take the lease again when it was lost. Whether somebody had it meanwhile and wrote, the log says."""
+        while self._lease is not None:
+            await self._lease.lost()
+            log.warning("lease_lost", extra={"holder": self._holder})
+            await self._lease.release()
+            lease = await self._bus.lease("cluster_gateway", self._holder)
+            await lease.wait()
+            async with self._turn:
+                last = await self._bus.log(subjects.FACTS).last()
+                if last != self._facts.last:
+                    raise StaleWriter(subjects.FACTS, self._facts.last, last)
+            self._lease = lease
+            log.info("lease_taken", extra={"holder": self._holder})
+
+    async def _serve(self, serving: list[Subscription]) -> None:
+        """Facts first: decisions are looked at when every watch has told its state."""
+        while True:
+            await self._wake.wait()
+            self._wake.clear()
+            for task in self._tasks:
+                if task.done():
+                    task.result()
+            self._tasks = [task for task in self._tasks if not task.done()]
+            if not self._may_act():
+                await asyncio.sleep(HELD_PAUSE)
+                self._wake.set()
+                continue
+            async with self._turn:
+                await self._cycle()
+            if self._watching.complete and not serving:
+                for service in self._settings.services:
+                    self._beside(self._commits.follow(service), f"reads {service}")
+                self._make_queues()
+                serving.append(await self._bus.serve(subjects.WRITE, self._on_write))
+                serving.append(await self._bus.serve(subjects.REPORTS, self._on_report))
+                self.ready.set()
+            if self._work or (self._commits.waiting and self._watching.complete):
+                self._wake.set()
+            if self._commits.carrier.busy:
+                await asyncio.sleep(GATHERING_SECONDS)
+
+    async def _cycle(self) -> None:
+        """One change set. What there is when the gateway begins, or when its cluster was put back, is one as a whole."""
+        batch, whole = self._batch, self._watching.complete
+        self.mirror.begin(self._clock.now(), self._facts.last + 1)
+        while self._work and not (whole and self.mirror.edits >= self._settings.most_edits):
+            self._work.popleft()(batch)
+        if not (whole and self._watching.complete):
+            batch.taken_in()
+            return
+        while self._commits.waiting and not self._work:
+            await self._commits.take(batch)
+        self._batch = Batch()
+        edits = self.mirror.take()
+        if edits or batch.outcomes:
+            await self._facts.append(edits, batch, self._positions.done)
+        batch.answer(self._facts.last)
+        if self._facts.snapshot_due and (self._keeping is None or self._keeping.done()):
+            self._keeping = self._beside(self._snapshot(), "keeps a snapshot")
+
+    async def snapshot(self) -> None:
+        """Keep the whole state as of the last change set, and drop history that is older than anybody needs."""
+        async with self._turn:
+            keeping = self._snapshot() if self.ready.is_set() and not self.mirror.edits else None
+        if keeping is not None:
+            await keeping
+
+    def _snapshot(self) -> Coroutine[None, None, None]:
+        return self._facts.snapshot(self.mirror.store.objects.values(), self._positions.done)
+
+    def _do(self, work: Callable[[Batch], None]) -> None:
+        """In the next turn."""
+        self._work.append(work)
+        self._wake.set()
+
+    # --- what is seen ------------------------------------------------------------------------------------------------
+
+    async def _hand_on(self, seen: Seen) -> None:
+        """Returns once what was seen is stored: until then its watch reads no more, and the API server holds it back."""
+        stored: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+
+        def take(batch: Batch) -> None:
+            self._take_seen(seen)
+            batch.enacted.append(stored)
+
+        self._do(take)
+        await stored
+
+    def _take_seen(self, seen: Seen) -> None:
+        version = 0  # none: a list is to come
+        match seen:
+            case BeganAnew():
+                self.mirror.began_anew(seen.kind)
+            case Listed():
+                self.mirror.listed(seen.kind, seen.there, seen.version)
+                version = seen.version
+            case Watched():
+                for is_gone, manifest in seen.changes:
+                    (self.mirror.gone if is_gone else self.mirror.seen)(seen.kind, manifest)
+                version = seen.version
+        self._positions.done[WATCH + seen.kind] = version
+
+    def _kind_gone(self, kind: str) -> None:
+        def take(batch: Batch) -> None:
+            self.mirror.without_kind(kind)
+            self._positions.done[WATCH + kind] = 0
+
+        self._do(take)
+
+    # --- what is carried out -----------------------------------------------------------------------------------------
+
+    def _ended(self, carried: Carried) -> None:
+        def take(batch: Batch) -> None:
+            self._fold(carried)
+            batch.outcomes.append(carried.outcome)
+            self._events.tell(carried.service, carried.decision, carried.outcome, self._clock.now())
+            self._positions.ended(carried.service, carried.sequence)
+
+        self._do(take)
+
+    def _fold(self, carried: Carried) -> None:
+        for effect in carried.effects:
+            effect(self.mirror)
+        carried.settled()
+
+    def _make_queues(self) -> None:
+        """The queues that every cluster has, where the kind is there and they are not."""
+        decision = missing_queues(self.mirror.store)
+        if decision is not None and QUEUE in self._watching.served:
+            self._commits.carrier.start(
+                "cluster_gateway", 0, "", decision, lambda carried: self._do(lambda _: self._fold(carried))
+            )
 
     async def _on_write(self, payload: bytes) -> bytes:
         """A user's write: carried to the API server, answered once what it made of it is a fact."""
         request = gateway_pb2.WriteRequest.FromString(payload)
-        writer = Writer(self._api, self.mirror, self._watching.served)
+        identity = request.identity if request.HasField("identity") else None
+        writer = Writer(self._api, self.mirror, self._watching.served, identity)
         try:
             blobs = BlobReader(request.blobs)
             writes = [write_of(item, blobs) for item in request.writes]
@@ -132,147 +286,13 @@ class KubernetesGateway:
                 self.mirror.answered(key, answer.body if answer.ok else None, request.actor or "user")
             batch.replies.append((reply, gateway_pb2.WriteReply()))
 
-        self._work.append(take)
-        self._wake.set()
+        self._do(take)
         return (await reply).SerializeToString()
 
-    async def _serve(self, tasks: list[asyncio.Task[None]], serving: list[Subscription]) -> None:
-        """Facts first: decisions are looked at when every watch has told its state."""
-        following = False
-        while True:
-            await self._wake.wait()
-            self._wake.clear()
-            for task in tasks:
-                if task.done():
-                    task.result()
-            async with self._turn:
-                await self._cycle()
-            if self._watching.complete and not following:
-                following = True
-                for service in self._settings.services:
-                    tasks.append(asyncio.create_task(self._follow(service), name=f"gateway reads {service}"))
-                    tasks[-1].add_done_callback(lambda _: self._wake.set())
-                self._make_queues()
-                serving.append(await self._bus.serve(subjects.WRITE, self._on_write))
-                self.ready.set()
-            if self._work or self._decided:
-                self._wake.set()
-
-    def _make_queues(self) -> None:
-        """The queues that every cluster has, where the kind is there and they are not."""
-        keys = [Key(QUEUE, "", name) for name in QUEUES]
-        made = tuple(
-            Mutation(
-                Verb.CREATE,
-                key,
-                manifest={"apiVersion": api_version_of(QUEUE), "kind": "Queue", "spec": QUEUES[key.name]},
-            )
-            for key in keys
-            if self.mirror.store.get(key) is None
-        )
-        if made and QUEUE in self._watching.served:
-            decision = Decision("QueuesMade", made[0].key, mutations=made)
-            self._carrier.start("cluster_gateway", 0, "", decision, lambda _: None)
-
-    async def _follow(self, service: str) -> None:
-        source = self._bus.log(subjects.decisions(service))
-        async for entries in source.read(self._positions.done.get(service, 0)):
-            self._decided += ((service, entry) for entry in entries)
-            self._wake.set()
-
-    async def _hand_on(self, seen: Listed | Watched) -> None:
-        """Returns once what was seen is stored: until then its watch reads no more, and the API server holds it back."""
-        stored: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-
-        def take(batch: Batch) -> None:
-            self._take_seen(seen)
-            batch.enacted.append(stored)
-
-        self._work.append(take)
-        self._wake.set()
-        await stored
-
-    def _take_seen(self, seen: Listed | Watched) -> None:
-        if isinstance(seen, Listed):
-            self.mirror.listed(seen.kind, seen.items, seen.version)
-        else:
-            for is_gone, manifest in seen.changes:
-                (self.mirror.gone if is_gone else self.mirror.seen)(seen.kind, manifest)
-        self._positions.done[WATCH + seen.kind] = seen.version
-
-    def _kind_gone(self, kind: str) -> None:
-        def take(batch: Batch) -> None:
-            self.mirror.without_kind(kind)
-            self._positions.done.pop(WATCH + kind, None)
-
-        self._work.append(take)
-        self._wake.set()
-
-    def _finished(self, carried: Carried) -> None:
-        def take(batch: Batch) -> None:
-            for effect in carried.effects:
-                effect(self.mirror)
-            batch.outcomes.append(carried.outcome)
-            if carried.outcome.applied:
-                self._events.tell(carried.service, carried.decision, self._clock.now())
-            self._positions.ended(carried.service, carried.sequence)
-
-        self._work.append(take)
-        self._wake.set()
-
-    async def _cycle(self) -> None:
-        batch = Batch()
-        self.mirror.begin(self._clock.now(), self._facts.last + 1)
-        while self._work and self.mirror.edits < self._settings.most_edits:
-            self._work.popleft()(batch)
-        while self._decided and not self._work:
-            await self._take_commit(*self._decided.popleft(), batch)
-        edits = self.mirror.take()
-        if edits or batch.outcomes:
-            await self._facts.append(edits, batch, self._positions.done)
-        batch.answer(self._facts.last)
-        if self._facts.snapshot_due:
-            await self._facts.snapshot(self.mirror.store.objects.values(), self._positions.done)
-
-    async def _take_commit(self, service: str, entry: Entry, batch: Batch) -> None:
-        if self._positions.seen(service, entry.sequence):
-            return
-        commit = decision_pb2.Commit()
-        batch.cause = entry.headers if TRACEPARENT in entry.headers else batch.cause
-        try:
-            commit.ParseFromString(entry.payload)
-            decisions = list(decode_commit(commit))
-        except Exception as error:
-            text = await self._parking.entry(f"{subjects.decisions(service)}/{entry.sequence}", entry, error)
-            batch.outcomes += refused(commit, f"cannot be read: {text}")
-            self._positions.began(service, entry.sequence, 0)
-            return
-        if commit.leader_started:
-            self._epochs[service] = commit.epoch
-        stale = commit.epoch < self._epochs.get(service, 0)
-        begun = []
-        for decision_id, decision in decisions:
-            self.mirror.cluster.actor = service
-            reasons = (
-                {"": f"epoch {commit.epoch} of {service} is over"}
-                if stale
-                else objections(self.mirror.cluster, service, decision, commit.decided_on)
-            )
-            if reasons:
-                batch.outcomes.append(Outcome(decision_id, decision.name, decision.subject, False, reasons))
-            elif decision.mutations:
-                begun.append((decision_id, decision))
-            else:
-                batch.outcomes.append(Outcome(decision_id, decision.name, decision.subject, True))
-        self._positions.began(service, entry.sequence, len(begun))
-        for decision_id, decision in begun:
-            self._carrier.start(service, entry.sequence, decision_id, decision, self._finished)
-
-    async def snapshot(self) -> None:
-        """Keep the whole state as of the last change set, and drop history that is older than anybody needs."""
-        async with self._turn:
-            if self.ready.is_set():
-                await self._facts.snapshot(self.mirror.store.objects.values(), self._positions.done)
+    async def _on_report(self, payload: bytes) -> bytes:
+        """What an agent beside a kubelet says; the answer tells whether the API server has stored it."""
+        error = await self._reports.take(node_pb2.Report.FromString(payload))
+        return node_pb2.ReportReply(error=error).SerializeToString()
 
 
 def _reply(error: str, conflict_revision: int = 0) -> bytes:

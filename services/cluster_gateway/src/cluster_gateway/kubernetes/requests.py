@@ -3,10 +3,10 @@
 import base64
 from collections.abc import Mapping
 
-from apiserver.api import MERGE_PATCH, STRATEGIC_PATCH, ApiRequest
+from apiserver.api import ApiRequest
 from cluster_gateway.kubernetes.discovery import Served
 from cluster_gateway.secrets import GENERATE, SSH_KEYPAIR, ssh_keypair
-from kube import Key, Manifest, Mutation, Object, merge
+from kube import Key, Manifest, Mutation, Object
 from kube.devices import annotations_of
 
 SCHEDULER = "tidegate"
@@ -46,27 +46,6 @@ def creation(mutation: Mutation, served: Mapping[str, Served], service: str) -> 
 
 def _ours(pod_spec: Manifest) -> Manifest:
     return {"schedulerName": SCHEDULER, **pod_spec}
-
-
-def status_change(mutation: Mutation, there: Object, served: Mapping[str, Served], service: str) -> ApiRequest:
-    """Laying the patch over the status of ``there``: by the server where it merges conditions by type, by us elsewhere."""
-    kind = served_kind(served, mutation.key)
-    patch = mutation.patch or {}
-    path = kind.path(mutation.key.namespace, mutation.key.name) + ("/status" if kind.has_status else "")
-    metadata = {"uid": there.uid}
-    if kind.info.is_builtin:
-        return ApiRequest("PATCH", path, {"metadata": metadata, "status": patch}, manager(service), STRATEGIC_PATCH)
-    laid_over = merge(there.status, patch)
-    changed = {name: laid_over.get(name) for name in patch if laid_over.get(name) != there.status.get(name)}
-    return ApiRequest("PATCH", path, {"metadata": metadata, "status": changed}, manager(service), MERGE_PATCH)
-
-
-def change(mutation: Mutation, there: Object, served: Mapping[str, Served], service: str) -> ApiRequest:
-    """Laying the patch over metadata and body of ``there``."""
-    path = served_kind(served, mutation.key).path(mutation.key.namespace, mutation.key.name)
-    patch = mutation.patch or {}
-    body = {**patch, "metadata": {**(patch.get("metadata") or {}), "uid": there.uid}}
-    return ApiRequest("PATCH", path, body, manager(service), MERGE_PATCH)
 
 
 def deletion(mutation: Mutation, there: Object, served: Mapping[str, Served]) -> ApiRequest:

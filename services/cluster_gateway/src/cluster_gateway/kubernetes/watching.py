@@ -1,4 +1,8 @@
-"""The watches of all kinds that the cluster has, and a look now and then at whether it has more of them, or fewer."""
+"""The watches of all kinds that the cluster has, and a look now and then at whether it has more of them, or fewer.
+
+A server that starts may not know yet of all kinds that it has, so what is missing is believed only to one that says that it is
+ready. A kind that we may not see, but saw before, is followed again as soon as we may: its objects are still there.
+"""
 
 import asyncio
 import logging
@@ -7,13 +11,16 @@ from dataclasses import dataclass, field
 
 from apiserver.api import Api, Refused, Unreachable
 from cluster_gateway.kubernetes.discovery import Served, discover
-from cluster_gateway.kubernetes.reflector import KindIsGone, Listed, Reflector, Watched
+from cluster_gateway.kubernetes.reflector import BeganAnew, KindIsGone, Listed, Reflector, Seen
 
 log = logging.getLogger(__name__)
 
 LOOK_SECONDS = 10.0
 """A CustomResourceDefinition that is installed later is seen after this time."""
 PAUSE = 1.0
+READY = "/readyz"
+UNKNOWN = (403, 404)
+"""Answers of a server that does not tell us whether it is ready: it answers, so it is taken to be."""
 
 
 @dataclass(slots=True)
@@ -25,14 +32,17 @@ class Watching:
 
     api: Api
     kinds: frozenset[str]
-    hand_on: Callable[[Listed | Watched], Awaitable[None]]
+    hand_on: Callable[[Seen], Awaitable[None]]
     gone: Callable[[str], None]
     looked: Callable[[], None]
     versions: dict[str, int] = field(default_factory=dict)
     served: dict[str, Served] = field(default_factory=dict)
     _watches: dict[str, "asyncio.Task[None]"] = field(default_factory=dict)
     _heard: set[str] = field(default_factory=set)
+    _left_out: dict[str, str] = field(default_factory=dict)
+    """Why a kind is not followed though the cluster has it."""
     _looked: bool = False
+    _look_now: asyncio.Event = field(default_factory=asyncio.Event)
 
     @property
     def complete(self) -> bool:
@@ -43,26 +53,39 @@ class Watching:
         """Watch for ever."""
         try:
             while True:
-                await asyncio.sleep(LOOK_SECONDS if await self._look() else PAUSE)
+                self._look_now.clear()
+                if await self._look():
+                    await self._pause(LOOK_SECONDS)
+                else:
+                    await asyncio.sleep(PAUSE)
         finally:
             for watch in self._watches.values():
                 watch.cancel()
             await asyncio.gather(*self._watches.values(), return_exceptions=True)
 
+    async def _pause(self, seconds: float) -> None:
+        try:
+            async with asyncio.timeout(seconds):
+                await self._look_now.wait()
+                await asyncio.sleep(PAUSE)
+        except TimeoutError:
+            pass
+
     async def _look(self) -> bool:
         try:
+            ready = await self.api.get(READY)
+            if not ready.ok and ready.code not in UNKNOWN:
+                log.warning("server_not_ready", extra={"detail": ready.message})
+                return False
             found = await discover(self.api, self.kinds)
         except (Unreachable, Refused) as error:
             log.warning("discovery_failed", extra={"detail": str(error)})
             return False
-        for kind in sorted(self.served.keys() - found.keys()):
+        for kind in sorted((self.served.keys() | self.versions.keys()) - found.keys()):
             self._drop(kind)
         for kind, served in found.items():
             if kind not in self.served:
                 self._start(kind, served)
-        if not self._looked:
-            for kind in sorted(self.versions.keys() - found.keys()):
-                self.gone(kind)
         self._looked = True
         self.looked()
         return True
@@ -77,23 +100,39 @@ class Watching:
         reflector = Reflector(self.api, served, self._heard_of, version)
         self._watches[kind] = asyncio.create_task(self._follow(reflector, kind), name=f"watch {kind}")
 
-    async def _heard_of(self, seen: Listed | Watched) -> None:
-        self._heard.add(seen.kind)
+    async def _heard_of(self, seen: Seen) -> None:
+        if isinstance(seen, BeganAnew):
+            self._heard.discard(seen.kind)
         await self.hand_on(seen)
+        if isinstance(seen, Listed):
+            self._heard.add(seen.kind)
+            self._left_out.pop(seen.kind, None)
+            self.looked()
 
     async def _follow(self, reflector: Reflector, kind: str) -> None:
         try:
             await reflector.run()
         except KindIsGone as gone:
-            self._drop(kind, str(gone))
+            self._leave_out(kind, reflector.version, str(gone))
 
-    def _drop(self, kind: str, why: str = "") -> None:
-        """Forget a kind; it is looked for again at the next look."""
-        log.warning("kind_gone", extra={"kind": kind, "detail": why})
+    def _leave_out(self, kind: str, version: int, why: str) -> None:
+        """Do without a kind until it is looked again whether it is there, and go on from ``version`` then."""
+        if self._left_out.get(kind) != why:
+            log.warning("kind_left_out", extra={"kind": kind, "detail": why})
+            self._look_now.set()
+        self._left_out[kind] = why
+        self.served.pop(kind, None)
+        self._watches.pop(kind, None)
+        self.versions[kind] = version
+        self.looked()
+
+    def _drop(self, kind: str) -> None:
+        """Forget a kind that the cluster has no more."""
+        log.warning("kind_gone", extra={"kind": kind, "detail": self._left_out.pop(kind, "it is not served any more")})
         self.served.pop(kind, None)
         self.versions.pop(kind, None)
+        self._heard.discard(kind)
         watch = self._watches.pop(kind, None)
-        if watch is not None and watch is not asyncio.current_task():
+        if watch is not None:
             watch.cancel()
         self.gone(kind)
-        self.looked()

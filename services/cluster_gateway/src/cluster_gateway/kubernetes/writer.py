@@ -5,14 +5,17 @@ knows no transaction: where one of them fails after that, the reply says which a
 """
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from urllib.parse import quote
 
 from apiserver.api import Answer, Api, ApiRequest
 from cluster_gateway.domain.mirror import Mirror
 from cluster_gateway.domain.writing import Conflict, Parts, Write, check
 from cluster_gateway.kubernetes.discovery import Served
-from cluster_gateway.kubernetes.requests import served_kind
+from cluster_gateway.kubernetes.requests import reading, served_kind
 from kube import Key, Manifest, Object
 from kube.kinds import api_version_of
+from tidegate.gateway.v1 import gateway_pb2
 
 NOT_FOUND = 404
 TRIED: Mapping[str, str] = {"dryRun": "All"}
@@ -23,10 +26,21 @@ class Unwritten(Exception):
 
 
 class Writer:
-    """Writes to an API server; ``mirror`` tells what is there."""
+    """Writes to an API server; ``mirror`` tells what is there.
 
-    def __init__(self, api: Api, mirror: Mirror, served: Mapping[str, Served]) -> None:
+    With an ``identity`` the API server takes it as written by that user: its own rules, its audit log and the webhooks of others
+    see who it was. Without one the gateway's own rights count.
+    """
+
+    def __init__(
+        self,
+        api: Api,
+        mirror: Mirror,
+        served: Mapping[str, Served],
+        identity: gateway_pb2.Identity | None = None,
+    ) -> None:
         self._api, self._mirror, self._served = api, mirror, served
+        self._headers = impersonation(identity) if identity is not None else ()
 
     async def write(self, writes: Sequence[Write], actor: str) -> list[tuple[Key, Answer]]:
         """Store all of it; what the server says of each. Raises Conflict, NotServed, Unwritten, Unreachable."""
@@ -36,11 +50,13 @@ class Writer:
         if len(requests) > 1:
             for key, request in requests:
                 tried = {**(request.parameters or {}), **TRIED}
-                self._judge(key, await self._api.send(_with(request, tried)), [])
+                self._judge(key, await self._api.send(replace(request, parameters=tried)), [])
         done: list[tuple[Key, Answer]] = []
         for key, request in requests:
             answer = await self._api.send(request)
             self._judge(key, answer, [key for key, _ in done])
+            if request.method == "DELETE" and answer.ok:
+                answer = await self._api.send(reading(key, self._served))
             done.append((key, answer))
         return done
 
@@ -48,12 +64,15 @@ class Writer:
         there = self._mirror.store.get(key)
         kind = served_kind(self._served, key)
         if write.parts is None:
-            return ApiRequest("DELETE", kind.path(key.namespace, key.name), _deletion(write))
+            return self._asked("DELETE", kind.path(key.namespace, key.name), _deletion(write), {})
         manifest = _manifest(key, write.parts, there, self._mirror.versions.get(key, 0))
         parameters = {"fieldManager": f"tidegate-{actor or 'user'}"[:128]}
         if there is None:
-            return ApiRequest("POST", kind.path(key.namespace), manifest, parameters)
-        return ApiRequest("PUT", kind.path(key.namespace, key.name), manifest, parameters)
+            return self._asked("POST", kind.path(key.namespace), manifest, parameters)
+        return self._asked("PUT", kind.path(key.namespace, key.name), manifest, parameters)
+
+    def _asked(self, method: str, path: str, body: Manifest, parameters: Mapping[str, str]) -> ApiRequest:
+        return ApiRequest(method, path, body, parameters, headers=self._headers)
 
     def _judge(self, key: Key, answer: Answer, stored: Sequence[Key]) -> None:
         if answer.ok or answer.code == NOT_FOUND:
@@ -64,8 +83,15 @@ class Writer:
         raise Unwritten(f"{key}: {answer.message}{behind}")
 
 
-def _with(request: ApiRequest, parameters: Mapping[str, str]) -> ApiRequest:
-    return ApiRequest(request.method, request.path, request.body, parameters, request.content)
+def impersonation(identity: gateway_pb2.Identity) -> tuple[tuple[str, str], ...]:
+    """The headers by which a request is another user's (Kubernetes' user impersonation)."""
+    extra = [(quote(key, safe=""), value) for key, values in identity.extra.items() for value in values.values]
+    return (
+        ("Impersonate-User", identity.user),
+        *((("Impersonate-Uid", identity.uid),) if identity.uid else ()),
+        *(("Impersonate-Group", group) for group in identity.groups),
+        *((f"Impersonate-Extra-{key}", value) for key, value in extra),
+    )
 
 
 def _deletion(write: Write) -> Manifest:

@@ -23,6 +23,7 @@ from gang_scheduler.domain.topology.hyper_nodes import HYPER_NODE, LAYERS
 from kube import Event, Key, Manifest, Object, runs
 from kube.elastic_quotas import ELASTIC_QUOTA
 from kube.runtime_classes import RUNTIME_CLASS
+from kube.scheduling_pause import SWITCH, Pause, pause_of
 from kube.volumes import CLAIM, STORAGE_CLASS, VOLUME
 
 
@@ -37,6 +38,8 @@ class Cluster(NodeBooks):
     """The priority classes whose pods never take room from others."""
 
     budgets: DisruptionBudgets = field(default_factory=DisruptionBudgets)
+    pause: Pause | None = None
+    """Who paused scheduling: while it is so nothing is placed and nobody is evicted."""
 
     _folds: dict[str, Callable[[Event], None]] = field(init=False)
 
@@ -59,6 +62,7 @@ class Cluster(NodeBooks):
             **dict.fromkeys(SIGS_GROUPS, self._fold_pod_group),
             RESERVATION: self._fold_reservation,
             **dict.fromkeys((CLAIM, VOLUME, STORAGE_CLASS), self._fold_volume),
+            SWITCH.kind: self._fold_switch,
         }
 
     def fold(self, events: Iterable[Event], now: int = 0) -> None:
@@ -87,6 +91,8 @@ class Cluster(NodeBooks):
             for record in self.placed():
                 if record.charged is not None:
                     ledger.charge(record.charged, record.shape.requests, 1)
+        if self.queue_nodes.hear():
+            self.regroup()
 
     def _fold_pod_group(self, event: Event) -> None:
         key = event.key
@@ -213,6 +219,10 @@ class Cluster(NodeBooks):
             self.classes[event.key.name] = int(event.new.body.get("value") or 0)
         for group in self.groups.values():
             group.priority_changed()
+
+    def _fold_switch(self, event: Event) -> None:
+        if event.key == SWITCH:
+            self.pause = pause_of(event.new)
 
     def _fold_queue(self, event: Event) -> None:
         self.room.ledger.created[event.key.name] = event.new.created if event.new else ""

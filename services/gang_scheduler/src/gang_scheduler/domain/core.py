@@ -14,6 +14,7 @@ from gang_scheduler.domain.cluster import Cluster
 from gang_scheduler.domain.evictions.askers import Askers
 from gang_scheduler.domain.evictions.evictor import EvictionRules, Evictor
 from gang_scheduler.domain.evictions.victims import GangEviction
+from gang_scheduler.domain.evictions.zone_clearing import ZoneClearing
 from gang_scheduler.domain.gangs.wait_limits import WaitLimits
 from gang_scheduler.domain.line.assumptions import Assumptions
 from gang_scheduler.domain.line.backfill import Backfill, Heads
@@ -27,6 +28,7 @@ from gang_scheduler.domain.line.turns import Pass
 from gang_scheduler.domain.line.waiting_line import Unit, WaitingLine
 from gang_scheduler.domain.nodes.load_policy import LoadPolicy
 from gang_scheduler.domain.nodes.renewal import Kernels, no_kernel
+from gang_scheduler.domain.nodes.revocable_zones import RevocableZones, windows_of
 from gang_scheduler.domain.queues.entitlement import entitlements
 from gang_scheduler.domain.queues.quota_admission import evicted
 from gang_scheduler.domain.reservations.reservation_desk import Rank, ReservationDesk
@@ -61,6 +63,9 @@ class SchedulerCore:
     """Whether those of a queue are served by age, whatever their priority."""
 
     load: LoadPolicy = field(default_factory=LoadPolicy)
+    revocable_zones: str = ""
+    """The hours of nodes that are lent: ``zone=08:00-20:00``, several with commas between."""
+
     kernels: Kernels = no_kernel
     """Compiled code for what vectors are slow at, with the same results; made by the shell, which has threads."""
 
@@ -85,6 +90,9 @@ class SchedulerCore:
     desk: ReservationDesk = field(init=False)
     """Sees to the Reservations that users make."""
 
+    clearing: ZoneClearing = field(init=False)
+    """Sends pods away from nodes whose hours are over."""
+
     limits: WaitLimits = field(default_factory=WaitLimits)
     """Who wants to wait for so long and no longer."""
 
@@ -99,7 +107,9 @@ class SchedulerCore:
     _lineup: Lineup = field(init=False)
 
     def __post_init__(self) -> None:
-        self.cluster = Cluster(self.schedulers, Placement(self.placement), self.load)
+        zones = RevocableZones(windows_of(self.revocable_zones))
+        self.cluster = Cluster(self.schedulers, Placement(self.placement), self.load, zones)
+        self.clearing = ZoneClearing(self.cluster)
         self.cluster.room.ledger.all_strict = self.strict_fifo
         self.cluster.room.ledger.by_age = self.fifo
         self.cluster.room.views.kernels = self.kernels
@@ -125,6 +135,7 @@ class SchedulerCore:
     def assume(self, decision_id: str, decision: Decision) -> None:
         """Count the bindings of an own decision as done."""
         self.evictions.note(decision, self.claims.now)
+        self.clearing.note(decision)
         for batch in self._assumptions.add(decision_id, decision):
             self._askers.tempt(batch)
 
@@ -140,6 +151,7 @@ class SchedulerCore:
             return []
         made = [decisions.released(claim, patch) for claim, patch in cluster.releases(in_flight)]
         cluster.room.ledger.now = now
+        cluster.advance(now)
         touched = self._lineup.take_touched(in_flight, new=self._new)
         cluster.room.ledger.supply = cluster.room.table.totals()
         for slot in cluster.room.table.load.advance(now):
@@ -151,14 +163,15 @@ class SchedulerCore:
         evictor = Evictor(cluster, trial, self.claims, self._rules)
         backfill = Backfill(cluster, trial, self.claims, self.heads, now, due)
         turns = Pass(cluster, trial, self.claims, evictor, backfill, self.limits)
-        ready = [unit for unit in self.line.ready if not self._busy(unit, in_flight)]
+        ready = [unit for unit in self.line.ready if not self._busy(unit, in_flight)] if cluster.pause is None else []
         made += self.desk.open(now, in_flight)
         # In every pass: whether somebody is tried again must not decide when prices are looked at.
         cluster.room.look_ahead()
-        self.desk.place(self._first_of(ready))
-        turns.run(ready)
-        evictor.present()  # Nobody leaves for a reservation: it takes what is free now.
-        self.desk.place()
+        if cluster.pause is None:
+            self.desk.place(self._first_of(ready))
+            turns.run(ready)
+            evictor.present()  # Nobody leaves for a reservation: it takes what is free now.
+            self.desk.place()
         self._planned = [turn.plan.claim for turn in turns.turns.values() if turn.plan]
         waits = {
             turn.unit: wake_of(turn, cluster.room.classes_of(turn.blocked))
@@ -173,6 +186,7 @@ class SchedulerCore:
         made += self.desk.close(now, in_flight)
         self.claims.renew()
         made += [decision for group in touched if (decision := evicted(group))]
+        made += [decision for decision in self.clearing.clear(now) if decision.subject not in in_flight]
         gone = {decision.subject for decision in made}
         decided = list(self._decisions(turns, now))
         made += [decision for _, decision in decided]
@@ -185,13 +199,17 @@ class SchedulerCore:
         self.heads.settle(now, self.line.__contains__)
         self._again = self.backfill and not due.issuperset(self._due(now))
         self.line.seen(cluster.room)
-        self.desk.seen()
+        if cluster.pause is None:
+            self.desk.seen()
+        else:
+            self.desk.put_off()
         self._new = False
         return made
 
     def deadline(self) -> int | None:
         """When room is to be reserved for a head that has waited long, a busy node opens, or the time of somebody is over."""
         times = [self.limits.next, self.desk.deadline(), self._reports.deadline()]
+        times += [self.cluster.zones.next_change(), self.clearing.deadline()]
         if self.line.waits():
             times.append(self.cluster.room.table.load.next_expiry())
             times.append(self.cluster.cooldowns.next_end(self.claims.now))
@@ -205,7 +223,8 @@ class SchedulerCore:
         kept = {claim.unit: claim for claim in self.claims.promises.values()}
         claims = [*(kept | made).values(), *self.claims.reservations.values()]
         foresight = self.cluster.room.foresight.remember()
-        content = dump(claims, self.heads.since, self.heads.first(), self.cluster.run_times.history.dump(), foresight)
+        runs = self.cluster.run_times.history.dump()
+        content = dump(claims, self.heads.since, self.heads.first(), runs, foresight, self.clearing.planned)
         if content == (self._remembered or dump((), {}, {})):
             return None
         self._remembered = content
@@ -218,6 +237,7 @@ class SchedulerCore:
         self.heads.recall(found.heads, found.first)
         self.cluster.run_times.history.load(found.runs)
         self.cluster.room.foresight.restore(found.foresight)
+        self.clearing.last = self.clearing.planned = found.cleared
         for claim in found.claims:
             claim.ordered = True
             self.claims.add(claim)

@@ -4,7 +4,7 @@ cpu: 64                     # all of it optional; what is left out is the machin
 memory: 512Gi
 pods: 200
 numa: [{cpus: "0-31", memory: 256Gi, gpus: [0, 1]}, {cpus: "32-63", memory: 256Gi}]
-gpus: [{index: 0, memory: 80Gi, model: A100, numa: 0, uuid: GPU-0}]
+gpus: [{index: 0, memory: 80Gi, model: A100, numa: 0, uuid: GPU-0, mig: [{profile: 1g.10gb, uuid: MIG-0}]}]
 nvlink: [[0, 1]]
 resources: {example.com/fpga: 2}
 """
@@ -16,7 +16,7 @@ from typing import Any
 import yaml
 
 from kube.cpu_lists import parse_cpus
-from node_agent.inventory.parts import Gpu, NumaNode
+from node_agent.inventory.parts import Gpu, MigInstance, NumaNode
 from resources import Amounts, QuantityError, parse_amounts, parse_milli, parse_quantity
 
 _KEYS = {"cpu", "memory", "pods", "numa", "gpus", "nvlink", "resources"}
@@ -88,4 +88,12 @@ def _gpu(one: dict[str, Any], position: int, home: dict[int, int], pairs: list[t
         memory_bytes=parse_quantity(one.get("memory", 0)),
         numa=None if numa is None else int(numa),
         nvlink=tuple(sorted(peers)),
+        mig=_instances(one.get("mig"), index),
     )
+
+
+def _instances(listed: list[dict[str, Any]] | None, gpu: int) -> tuple[MigInstance, ...] | None:
+    if listed is None:
+        return None
+    numbered = enumerate(listed)
+    return tuple(MigInstance(str(one["profile"]), str(one.get("uuid") or f"MIG-{gpu}-{at}")) for at, one in numbered)

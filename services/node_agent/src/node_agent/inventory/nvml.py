@@ -5,7 +5,7 @@ from typing import Any
 
 import pynvml
 
-from node_agent.inventory.parts import Gpu
+from node_agent.inventory.parts import Gpu, MigInstance
 
 
 def find_gpus(root: Path = Path("/"), library: Any = pynvml) -> tuple[Gpu, ...]:
@@ -30,7 +30,27 @@ def _gpu(library: Any, root: Path, index: int, handle: Any, addresses: list[str]
         memory_bytes=int(library.nvmlDeviceGetMemoryInfo(handle).total),
         numa=_numa(root, addresses[index]),
         nvlink=tuple(sorted(_peers(library, handle, addresses) - {index})),
+        mig=_instances(library, handle),
     )
+
+
+def _instances(library: Any, handle: Any) -> tuple[MigInstance, ...] | None:
+    """What a GPU in MIG mode is split into now; None for one that is not."""
+    try:
+        if not library.nvmlDeviceGetMigMode(handle)[0]:
+            return None
+    except library.NVMLError:
+        return None  # a model without MIG
+    found = []
+    for place in range(library.nvmlDeviceGetMaxMigDeviceCount(handle)):
+        try:
+            instance = library.nvmlDeviceGetMigDeviceHandleByIndex(handle, place)
+            name, uuid = _text(library.nvmlDeviceGetName(instance)), _text(library.nvmlDeviceGetUUID(instance))
+        except library.NVMLError:
+            continue  # a place where there is none
+        # The name ends in the profile: "NVIDIA H200 MIG 1g.18gb+me". Names of resources have no plus sign.
+        found.append(MigInstance(name.rpartition(" ")[2].replace("+", "."), uuid))
+    return tuple(found)
 
 
 def _address(library: Any, handle: Any) -> str:

@@ -14,8 +14,19 @@ class NumaNode:
 
 
 @dataclass(frozen=True, slots=True)
+class MigInstance:
+    """A part that a GPU is split into: its profile as resources name it (``1g.10gb``), and the driver's name of it."""
+
+    profile: str
+    uuid: str
+
+
+@dataclass(frozen=True, slots=True)
 class Gpu:
-    """One GPU. ``numa`` is None where it is not known; ``nvlink`` are the indexes of the GPUs that NVLink connects it to."""
+    """One GPU. ``numa`` is None where it is not known; ``nvlink`` are the indexes of the GPUs that NVLink connects it to.
+
+    ``mig`` is None for a GPU that is given out as a whole or in shares, else what it is split into.
+    """
 
     index: int
     uuid: str
@@ -23,3 +34,4 @@ class Gpu:
     memory_bytes: int
     numa: int | None = None
     nvlink: tuple[int, ...] = ()
+    mig: tuple[MigInstance, ...] | None = None

@@ -1,6 +1,7 @@
 """CPUs, memory and NUMA nodes, as the kernel shows them and as far as this process may use them."""
 
 import os
+from collections.abc import Collection
 from pathlib import Path
 
 from kube.cpu_lists import format_cpus, parse_cpus
@@ -12,12 +13,17 @@ _UNLIMITED = 1 << 62
 
 def find_cpus(root: Path = Path("/")) -> list[int]:
     """The CPUs that are online, and that the agent's own affinity and CPU quota leave to it."""
-    online = list(parse_cpus(_read(root / "sys/devices/system/cpu/online") or "0"))
+    online = online_cpus(root)
     if root == Path("/"):
         allowed = os.sched_getaffinity(0)
         online = [cpu for cpu in online if cpu in allowed] or sorted(allowed)
     quota = _cpu_quota(root)
     return online[: max(1, quota)] if quota else online
+
+
+def online_cpus(root: Path = Path("/")) -> list[int]:
+    """All CPUs that are online, whoever may use them."""
+    return list(parse_cpus(_read(root / "sys/devices/system/cpu/online") or "0"))
 
 
 def find_memory_bytes(root: Path = Path("/")) -> int:
@@ -27,9 +33,9 @@ def find_memory_bytes(root: Path = Path("/")) -> int:
     return min([total, *(limit for limit in limits if 0 < limit < _UNLIMITED)])
 
 
-def find_numa(root: Path = Path("/")) -> tuple[NumaNode, ...]:
-    """The NUMA nodes that have CPUs of ours, by number."""
-    usable, found = set(find_cpus(root)), []
+def find_numa(usable: Collection[int], root: Path = Path("/")) -> tuple[NumaNode, ...]:
+    """The NUMA nodes that have some of the CPUs ``usable``, by number."""
+    found = []
     for folder in (root / "sys/devices/system/node").glob("node[0-9]*"):
         cpus = [cpu for cpu in parse_cpus(_read(folder / "cpulist")) if cpu in usable]
         if cpus:

@@ -9,6 +9,7 @@ import os
 from pathlib import Path
 
 from node_agent.domain.limits import PERIOD_US, Limits
+from node_agent.runtime.group_use import v1_cpu_ns, v1_memory_bytes
 
 WANTED = ("cpu", "cpuacct", "memory", "cpuset", "pids", "freezer")
 PER_CONTAINER = ("cpu", "memory")
@@ -60,27 +61,21 @@ class CgroupV1:
 
     def oom_file(self, group: str) -> Path | None:
         """See ``cgroups.Hierarchy``."""
-        return self._file("memory", group, "memory.oom_control")
+        parent = self._parents.get("memory")
+        return parent / group / "memory.oom_control" if parent else None
 
     def cpu_ns(self, group: str) -> int | None:
         """See ``cgroups.Hierarchy``."""
-        text = _read(self._file("cpuacct", group, "cpuacct.usage"))
-        return int(text) if text else None
+        parent = self._parents.get("cpuacct")
+        return v1_cpu_ns(parent / group) if parent else None
 
     def memory_bytes(self, group: str) -> int | None:
         """See ``cgroups.Hierarchy``."""
-        used = _read(self._file("memory", group, "memory.usage_in_bytes"))
-        if not used:
-            return None
-        statistics = dict(line.split() for line in _read(self._file("memory", group, "memory.stat")).splitlines())
-        return max(0, int(used) - int(statistics.get("total_inactive_file", 0)))
+        parent = self._parents.get("memory")
+        return v1_memory_bytes(parent / group) if parent else None
 
     def _has(self, controller: str, group: str) -> bool:
         return "/" not in group or controller in PER_CONTAINER
-
-    def _file(self, controller: str, group: str, name: str) -> Path | None:
-        parent = self._parents.get(controller)
-        return parent / group / name if parent else None
 
 
 def find(parent: str, mounts: Path) -> CgroupV1 | None:
@@ -134,8 +129,8 @@ def _inherit_cpu_set(folder: Path) -> None:
             (folder / name).write_text(_read(folder.parent / name))
 
 
-def _read(file: Path | None) -> str:
+def _read(file: Path) -> str:
     try:
-        return file.read_text().strip() if file else ""
+        return file.read_text().strip()
     except OSError:
         return ""

@@ -3,6 +3,7 @@
 from pathlib import Path
 
 from node_agent.domain.limits import PERIOD_US, Limits
+from node_agent.runtime.group_use import v2_cpu_ns, v2_memory_bytes
 
 WANTED = ("cpu", "memory", "cpuset", "pids")
 
@@ -49,17 +50,11 @@ class CgroupV2:
 
     def cpu_ns(self, group: str) -> int | None:
         """See ``cgroups.Hierarchy``."""
-        used = _pairs(self._parent / group / "cpu.stat").get("usage_usec")
-        return None if used is None else used * 1000
+        return v2_cpu_ns(self._parent / group)
 
     def memory_bytes(self, group: str) -> int | None:
         """See ``cgroups.Hierarchy``."""
-        folder = self._parent / group
-        try:
-            used = int((folder / "memory.current").read_text())
-        except OSError:
-            return None
-        return max(0, used - _pairs(folder / "memory.stat").get("inactive_file", 0))
+        return v2_memory_bytes(self._parent / group)
 
     def _hand_down(self, folder: Path) -> None:
         if self.controllers:
@@ -95,11 +90,3 @@ def _files(limits: Limits, leaf: bool) -> list[tuple[str, str, str]]:
     if limits.cpu_set:
         files.append(("cpuset", "cpuset.cpus", limits.cpu_set))
     return files
-
-
-def _pairs(file: Path) -> dict[str, int]:
-    try:
-        lines = file.read_text().splitlines()
-    except OSError:
-        return {}
-    return {name: int(value) for name, value in (line.split() for line in lines)}

@@ -11,15 +11,8 @@ from pathlib import Path
 from typing import Protocol
 
 from node_agent.domain.limits import Limits
+from node_agent.domain.usage import Consumption
 from node_agent.runtime import cgroup_v1, cgroup_v2
-
-
-@dataclass(frozen=True, slots=True)
-class Consumption:
-    """What a group used: CPU time since it was made, memory now without what the kernel can take back at once."""
-
-    cpu_ns: int
-    memory_bytes: int
 
 
 class Hierarchy(Protocol):

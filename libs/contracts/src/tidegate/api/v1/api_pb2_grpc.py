@@ -64,6 +64,11 @@ class TidegateServiceStub:
                 request_serializer=tidegate_dot_api_dot_v1_dot_api__pb2.ScaleRequest.SerializeToString,
                 response_deserializer=tidegate_dot_api_dot_v1_dot_api__pb2.ScaleResponse.FromString,
                 _registered_method=True)
+        self.SetScheduling = channel.unary_unary(
+                '/tidegate.api.v1.TidegateService/SetScheduling',
+                request_serializer=tidegate_dot_api_dot_v1_dot_api__pb2.SetSchedulingRequest.SerializeToString,
+                response_deserializer=tidegate_dot_api_dot_v1_dot_api__pb2.SetSchedulingResponse.FromString,
+                _registered_method=True)
         self.Get = channel.unary_unary(
                 '/tidegate.api.v1.TidegateService/Get',
                 request_serializer=tidegate_dot_api_dot_v1_dot_api__pb2.GetRequest.SerializeToString,
@@ -149,6 +154,13 @@ class TidegateServiceServicer:
 
     def Scale(self, request, context):
         """Sets the number of replicas of a job's task or of a workload.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def SetScheduling(self, request, context):
+        """Keeps anything from being placed and anybody from being evicted, or lets scheduling go on.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -245,6 +257,11 @@ def add_TidegateServiceServicer_to_server(servicer, server):
                     servicer.Scale,
                     request_deserializer=tidegate_dot_api_dot_v1_dot_api__pb2.ScaleRequest.FromString,
                     response_serializer=tidegate_dot_api_dot_v1_dot_api__pb2.ScaleResponse.SerializeToString,
+            ),
+            'SetScheduling': grpc.unary_unary_rpc_method_handler(
+                    servicer.SetScheduling,
+                    request_deserializer=tidegate_dot_api_dot_v1_dot_api__pb2.SetSchedulingRequest.FromString,
+                    response_serializer=tidegate_dot_api_dot_v1_dot_api__pb2.SetSchedulingResponse.SerializeToString,
             ),
             'Get': grpc.unary_unary_rpc_method_handler(
                     servicer.Get,
@@ -454,6 +471,33 @@ class TidegateService:
             '/tidegate.api.v1.TidegateService/Scale',
             tidegate_dot_api_dot_v1_dot_api__pb2.ScaleRequest.SerializeToString,
             tidegate_dot_api_dot_v1_dot_api__pb2.ScaleResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def SetScheduling(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/tidegate.api.v1.TidegateService/SetScheduling',
+            tidegate_dot_api_dot_v1_dot_api__pb2.SetSchedulingRequest.SerializeToString,
+            tidegate_dot_api_dot_v1_dot_api__pb2.SetSchedulingResponse.FromString,
             options,
             channel_credentials,
             insecure,

@@ -41,6 +41,8 @@ class TidegateServiceStub:
     Resume: _grpc.UnaryUnaryMultiCallable[_api_pb2.ResumeRequest, _api_pb2.ResumeResponse]
     Scale: _grpc.UnaryUnaryMultiCallable[_api_pb2.ScaleRequest, _api_pb2.ScaleResponse]
     """Sets the number of replicas of a job's task or of a workload."""
+    SetScheduling: _grpc.UnaryUnaryMultiCallable[_api_pb2.SetSchedulingRequest, _api_pb2.SetSchedulingResponse]
+    """Keeps anything from being placed and anybody from being evicted, or lets scheduling go on."""
     Get: _grpc.UnaryUnaryMultiCallable[_api_pb2.GetRequest, _api_pb2.GetResponse]
     List: _grpc.UnaryUnaryMultiCallable[_api_pb2.ListRequest, _api_pb2.ListResponse]
     Watch: _grpc.UnaryStreamMultiCallable[_api_pb2.WatchRequest, _api_pb2.WatchResponse]
@@ -69,6 +71,8 @@ class TidegateServiceAsyncStub(TidegateServiceStub):
     Resume: _aio.UnaryUnaryMultiCallable[_api_pb2.ResumeRequest, _api_pb2.ResumeResponse]  # type: ignore[assignment]
     Scale: _aio.UnaryUnaryMultiCallable[_api_pb2.ScaleRequest, _api_pb2.ScaleResponse]  # type: ignore[assignment]
     """Sets the number of replicas of a job's task or of a workload."""
+    SetScheduling: _aio.UnaryUnaryMultiCallable[_api_pb2.SetSchedulingRequest, _api_pb2.SetSchedulingResponse]  # type: ignore[assignment]
+    """Keeps anything from being placed and anybody from being evicted, or lets scheduling go on."""
     Get: _aio.UnaryUnaryMultiCallable[_api_pb2.GetRequest, _api_pb2.GetResponse]  # type: ignore[assignment]
     List: _aio.UnaryUnaryMultiCallable[_api_pb2.ListRequest, _api_pb2.ListResponse]  # type: ignore[assignment]
     Watch: _aio.UnaryStreamMultiCallable[_api_pb2.WatchRequest, _api_pb2.WatchResponse]  # type: ignore[assignment]
@@ -130,6 +134,14 @@ class TidegateServiceServicer(metaclass=_abc_1.ABCMeta):
         context: _ServicerContext,
     ) -> _typing.Union[_api_pb2.ScaleResponse, _abc.Awaitable[_api_pb2.ScaleResponse]]:
         """Sets the number of replicas of a job's task or of a workload."""
+
+    @_abc_1.abstractmethod
+    def SetScheduling(
+        self,
+        request: _api_pb2.SetSchedulingRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_api_pb2.SetSchedulingResponse, _abc.Awaitable[_api_pb2.SetSchedulingResponse]]:
+        """Keeps anything from being placed and anybody from being evicted, or lets scheduling go on."""
 
     @_abc_1.abstractmethod
     def Get(

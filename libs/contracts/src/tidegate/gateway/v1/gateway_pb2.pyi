@@ -29,6 +29,7 @@ class WriteRequest(_message.Message):
     WRITES_FIELD_NUMBER: _builtins.int
     BLOBS_FIELD_NUMBER: _builtins.int
     TRACEPARENT_FIELD_NUMBER: _builtins.int
+    IDENTITY_FIELD_NUMBER: _builtins.int
     id: _builtins.str
     """The same id again is the same request: it is done once."""
     actor: _builtins.str
@@ -40,6 +41,10 @@ class WriteRequest(_message.Message):
     def blobs(self) -> _containers.RepeatedScalarFieldContainer[_builtins.bytes]:
         """JSON parts that the writes refer to, each sent once. References count from 1; 0 means none."""
 
+    @_builtins.property
+    def identity(self) -> Global___Identity:
+        """As whom the API server of a cluster is to take it; not set where the gateway's own rights count."""
+
     def __init__(
         self,
         *,
@@ -48,14 +53,88 @@ class WriteRequest(_message.Message):
         writes: _abc.Iterable[Global___Write] | None = ...,
         blobs: _abc.Iterable[_builtins.bytes] | None = ...,
         traceparent: _builtins.str = ...,
+        identity: Global___Identity | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["identity", b"identity"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["actor", b"actor", "blobs", b"blobs", "id", b"id", "traceparent", b"traceparent", "writes", b"writes"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["actor", b"actor", "blobs", b"blobs", "id", b"id", "identity", b"identity", "traceparent", b"traceparent", "writes", b"writes"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
 Global___WriteRequest: _TypeAlias = WriteRequest  # noqa: Y015
+
+@_typing.final
+class Identity(_message.Message):
+    """Somebody whom a cluster knows, as it told (authentication.k8s.io)."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    @_typing.final
+    class ExtraEntry(_message.Message):
+        DESCRIPTOR: _descriptor.Descriptor
+
+        KEY_FIELD_NUMBER: _builtins.int
+        VALUE_FIELD_NUMBER: _builtins.int
+        key: _builtins.str
+        @_builtins.property
+        def value(self) -> Global___ExtraValues: ...
+        def __init__(
+            self,
+            *,
+            key: _builtins.str = ...,
+            value: Global___ExtraValues | None = ...,
+        ) -> None: ...
+        _HasFieldArgType: _TypeAlias = _typing.Literal["value", b"value"]  # noqa: Y015
+        def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+        _ClearFieldArgType: _TypeAlias = _typing.Literal["key", b"key", "value", b"value"]  # noqa: Y015
+        def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+        def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+    USER_FIELD_NUMBER: _builtins.int
+    UID_FIELD_NUMBER: _builtins.int
+    GROUPS_FIELD_NUMBER: _builtins.int
+    EXTRA_FIELD_NUMBER: _builtins.int
+    user: _builtins.str
+    uid: _builtins.str
+    @_builtins.property
+    def groups(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]: ...
+    @_builtins.property
+    def extra(self) -> _containers.MessageMap[_builtins.str, Global___ExtraValues]: ...
+    def __init__(
+        self,
+        *,
+        user: _builtins.str = ...,
+        uid: _builtins.str = ...,
+        groups: _abc.Iterable[_builtins.str] | None = ...,
+        extra: _abc.Mapping[_builtins.str, Global___ExtraValues] | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["extra", b"extra", "groups", b"groups", "uid", b"uid", "user", b"user"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___Identity: _TypeAlias = Identity  # noqa: Y015
+
+@_typing.final
+class ExtraValues(_message.Message):
+    DESCRIPTOR: _descriptor.Descriptor
+
+    VALUES_FIELD_NUMBER: _builtins.int
+    @_builtins.property
+    def values(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]: ...
+    def __init__(
+        self,
+        *,
+        values: _abc.Iterable[_builtins.str] | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["values", b"values"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___ExtraValues: _TypeAlias = ExtraValues  # noqa: Y015
 
 @_typing.final
 class Write(_message.Message):

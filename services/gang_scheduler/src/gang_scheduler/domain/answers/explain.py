@@ -46,6 +46,7 @@ class Reason(StrEnum):
     DEVICES_MISSING = "DevicesMissing"
     VOLUMES_NOT_READY = "VolumesNotReady"
     RUNTIME_CLASS = "RuntimeClassUnfit"
+    PAUSED = "SchedulingPaused"
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,6 +8,8 @@ import re
 from collections.abc import Iterable
 from functools import lru_cache
 
+from kube.devices import MIG_RESOURCE
+
 _AFFINITY = "node(s) didn't match Pod's node affinity/selector"
 _WORDS = (
     (r"are cordoned", "node(s) were unschedulable"),
@@ -26,6 +28,7 @@ _WORDS = (
 )
 _TAINT = re.compile(r"have the taint ([^=:]+)(?:=([^:]*))?:\w+")
 _SHORT = re.compile(r"have too little (\S+) \((.*)\)")
+_SPLIT = re.compile(r"have no place on a card for the MIG profile (\S+) \((.*)\)")
 
 
 @lru_cache(maxsize=4096)
@@ -37,6 +40,8 @@ def reason(phrase: str) -> str:
     taint, short = _TAINT.fullmatch(phrase), _SHORT.fullmatch(phrase)
     if taint:
         return f"node(s) had untolerated taint {{{taint[1]}: {taint[2] or ''}}}"
+    if split := _SPLIT.fullmatch(phrase):
+        return f"Insufficient {MIG_RESOURCE}{split[1]}"
     return f"Insufficient {short[1]}" if short else f"node(s) {phrase}"
 
 
@@ -76,6 +81,8 @@ def _own(phrase: str) -> str:
     short = _SHORT.fullmatch(phrase)
     if short:
         return short[2]
+    if split := _SPLIT.fullmatch(phrase):
+        return f"no place on a card: {split[2]}"
     if reason(phrase).endswith(phrase):
         return ""
     for verb in ("have the taint ", "have ", "are "):

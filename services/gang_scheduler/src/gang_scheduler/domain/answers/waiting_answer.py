@@ -46,7 +46,17 @@ def waiting(k: Knowledge, group: Group, record: PodRecord | None) -> Manifest:
             if explanation.reason is Reason.GUARANTEED_TO_OTHERS and facts.get("nodes") and not facts.get("after"):
                 names = ", ".join(item["queue"] for item in facts["guaranteedTo"]) or "others"
                 facts["estimate"] = f"not known: there is room on nodes, but it is guaranteed to {names}"
-    return _with_ways(answer | facts, answer | facts)
+    return _paused(k, _with_ways(answer | facts, answer | facts))
+
+
+def _paused(k: Knowledge, answer: Manifest) -> Manifest:
+    """The answer, with the pause before all else that keeps somebody waiting."""
+    pause = k.cluster.pause
+    if pause is None:
+        return answer
+    rest = "" if answer["rule"] == Reason.READY else f"; then: {answer['message']}"
+    ways = [*ways_out(Reason.PAUSED, answer), *answer["waysOut"]]
+    return answer | {"rule": str(Reason.PAUSED), "message": f"{pause}{rest}", "waysOut": ways}
 
 
 def _outlook(

@@ -115,6 +115,10 @@ def _class(answer: Manifest) -> Iterator[str]:
     yield "create the RuntimeClass, or make a pod that names one that exists and asks for nothing else than it does"
 
 
+def _paused(answer: Manifest) -> Iterator[str]:
+    yield "wait until whoever paused it lets go: `tidegate resume scheduling`"
+
+
 def _not_ready(answer: Manifest) -> Iterator[str]:
     yield "see `tidegate status`: queue_manager has to say first what the queues are"
 
@@ -147,6 +151,7 @@ _FIXED: dict[str, Callable[[Manifest], Iterator[str]]] = {
     Reason.ROOM_BEING_FREED: _freed,
     Reason.BAD_REQUESTS: _requests,
     Reason.RUNTIME_CLASS: _class,
+    Reason.PAUSED: _paused,
     "SchedulingGates": _gates,
     "VolumesNotReady": lambda answer: iter(
         ["create the claim, or see with `tidegate describe pvc` why it is not bound"]

@@ -3,9 +3,10 @@
 from dataclasses import dataclass
 from typing import NamedTuple
 
+from gang_scheduler.domain.devices.mig_room import Slice
 from kube import Manifest
 from kube.cpu_lists import format_cpus, parse_cpus
-from kube.devices import CPU_SET, NUMA_NODES, RDMA
+from kube.devices import CPU_SET, MIG_SLICES, NUMA_NODES, RDMA
 from resources import QuantityError, format_amounts, parse_amounts
 
 
@@ -28,6 +29,9 @@ class Allotment:
     nics: tuple[int, ...] = ()
     """RDMA devices."""
 
+    slices: tuple[Slice, ...] = ()
+    """Instances on cards that are in MIG mode."""
+
     def manifest(self) -> Manifest | None:
         """The allotment as a binding carries it; None when there is nothing to tell."""
         told: Manifest = {}
@@ -42,6 +46,8 @@ class Allotment:
                 {"node": share.cell, "resources": format_amounts({"cpu": share.cpu, "memory": share.memory})}
                 for share in self.shares
             ]
+        if self.slices:
+            told[MIG_SLICES] = [_told(one) for one in self.slices]
         return told or None
 
 
@@ -53,16 +59,30 @@ def allotment_of(devices: Manifest | None) -> Allotment:
     if not devices:
         return NOTHING
     cards: dict[str, list[int]] = {}
-    for name in sorted(devices.keys() - {CPU_SET, NUMA_NODES}):
+    for name in sorted(devices.keys() - {CPU_SET, NUMA_NODES, MIG_SLICES}):
         try:
             cards[name] = [int(index) for index in devices[name]]
         except (TypeError, ValueError):
             continue
     nics = tuple(sorted(cards.pop(RDMA, ())))
     indexes = sorted({index for part in cards.values() for index in part})
-    return Allotment(
-        next(iter(cards), ""), tuple(indexes), _cpus(devices.get(CPU_SET)), _shares(devices.get(NUMA_NODES)), nics
-    )
+    cpus, shares = _cpus(devices.get(CPU_SET)), _shares(devices.get(NUMA_NODES))
+    return Allotment(next(iter(cards), ""), tuple(indexes), cpus, shares, nics, _slices(devices.get(MIG_SLICES)))
+
+
+def _told(one: Slice) -> Manifest:
+    told: Manifest = {"card": one.card, "start": one.start, "profile": one.profile}
+    return {**told, "name": one.name} if one.name else told
+
+
+def _slices(listed: object) -> tuple[Slice, ...]:
+    found: list[Slice] = []
+    for one in listed if isinstance(listed, list) else ():
+        try:
+            found.append(Slice(int(one["card"]), int(one["start"]), str(one["profile"]), str(one.get("name") or "")))
+        except (AttributeError, KeyError, TypeError, ValueError):
+            continue
+    return tuple(sorted(found))
 
 
 def _cpus(text: object) -> tuple[int, ...]:

@@ -3,11 +3,13 @@
 Whole cards are chosen by where they are (see cards). Shares go to the fullest cards that still hold them.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
-from gang_scheduler.domain.devices.cards import Card, choose_whole
+from gang_scheduler.domain.devices.card_wishes import Scope
+from gang_scheduler.domain.devices.cards import NO_CELL, Card, choose_whole
 from gang_scheduler.domain.devices.device_needs import CardNeed
+from gang_scheduler.domain.devices.partitions import NO_PARTITIONS, Partitions
 
 MOST_COPIES = 1 << 20
 """Stands for any number of copies, where nothing limits them."""
@@ -27,6 +29,7 @@ class CardRoom:
     moved: set[int] = field(init=False, compare=False)
     """The places of cards whose amounts changed since somebody took them over."""
 
+    partitions: Partitions = field(default=NO_PARTITIONS, kw_only=True)
     _alike: bool = field(init=False)
     """Whether no card is nearer to another than to a third: then the lowest are the best."""
 
@@ -42,6 +45,8 @@ class CardRoom:
 
     def copies_on(self, at: int, need: CardNeed) -> int:
         """How many pods one card could hold a card's part of."""
+        if need.wish is not None and not need.wish.allows(self.cards[at]):
+            return 0
         limits = [MOST_COPIES]
         if need.core:
             limits.append(self.core[at] // need.core)
@@ -58,13 +63,15 @@ class CardRoom:
         """Whether one card could hold a pod's part: where copies_on is above zero."""
         if self.core[at] < need.core or self.memory[at] < memory_of(self.cards[at], need):
             return False
+        if need.wish is not None and not need.wish.allows(self.cards[at]):
+            return False
         return not need.virtual or (self.slots[at] > 0 and (need.core > 0 or self.core[at] != 0))
 
     def holds_when_empty(self, at: int, need: CardNeed) -> bool:
         """Whether the card could hold a pod's part if nobody had any of it."""
-        return memory_of(self.cards[at], need) <= self.cards[at].memory and (
-            not need.virtual or self.cards[at].slots > 0
-        )
+        card = self.cards[at]
+        wanted = need.wish is None or need.wish.allows(card)
+        return wanted and memory_of(card, need) <= card.memory and (not need.virtual or card.slots > 0)
 
     def move_cards(self, need: CardNeed, indexes: Iterable[int], sign: int) -> None:
         """Take away what a pod has of its cards (``sign`` -1), or give it back (1)."""
@@ -83,10 +90,22 @@ class CardRoom:
         """The indexes of the cards for a pod; None when they are too few."""
         if need is None:
             return ()
+        if need.wish is not None and need.wish.scope and not forced:
+            return self._within_scope(need, list(among))
+        return self._choose_cards(need, among, forced)
+
+    def _choose_cards(self, need: CardNeed, among: Iterable[int], forced: bool) -> tuple[int, ...] | None:
+        """The same without regard to what all of them have to be within."""
         if need.whole and not forced:
             free = [self.cards[at] for at in among if self._untouched(at)]
+            if need.wish is not None:
+                free = [card for card in free if need.wish.allows(card)]
             if len(free) < need.count:
                 return None
+            if self.partitions.sets or self.partitions.demanded(need.partition):
+                together = self.partitions.choose(frozenset(card.index for card in free), need.count, need.partition)
+                if together is not None or self.partitions.demanded(need.partition):
+                    return together
             return tuple(card.index for card in free[: need.count]) if self._alike else choose_whole(free, need.count)
         among = list(among)
         if need.count == 1 and not forced:
@@ -104,6 +123,21 @@ class CardRoom:
             # The fullest cards would leave room for fewer pods than the cards with most room do.
             chosen = sorted(fitting, key=lambda at: (-copies[at], *self._fullness(at)))[: need.count]
         return tuple(sorted(self.cards[at].index for at in chosen))
+
+    def _within_scope(self, need: CardNeed, among: Sequence[int]) -> tuple[int, ...] | None:
+        """Cards of one NUMA node or behind one PCIe switch, of the one with the fewest that fit."""
+        switches = need.wish is not None and need.wish.scope is Scope.PCIE
+        places: dict[str, list[int]] = {}
+        for at in among:
+            card = self.cards[at]
+            if place := card.pcie if switches else "" if card.cell == NO_CELL else str(card.cell):
+                places.setdefault(place, []).append(at)
+        fitting = [(sum(self.copies_on(at, need) for at in near), near) for near in places.values()]
+        for _, near in sorted(fitting):
+            chosen = self._choose_cards(need, near, False)
+            if chosen is not None:
+                return chosen
+        return None
 
     def wastes(self, need: CardNeed, chosen: Iterable[int]) -> bool:
         """Whether a pod with parts of the cards of indexes ``chosen`` leaves room for fewer pods than it has to."""

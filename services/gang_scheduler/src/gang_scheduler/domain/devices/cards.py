@@ -46,6 +46,10 @@ class Card:
     pcie: str = ""
     """The PCIe switch that it is behind, "" where that is not known."""
 
+    model: str = ""
+    uuid: str = ""
+    labels: tuple[tuple[str, str], ...] = ()
+
 
 def implied(allocatable: Amounts) -> Amounts:
     """What a node of these amounts has of the other names of its cards; which cards they are decides in the end."""
@@ -79,11 +83,14 @@ def _cards(inventory: Manifest, allocatable: Amounts) -> tuple[Card, ...]:
     return tuple(
         Card(
             index,
-            _bytes(entry.get("memory")) or memory,
+            bytes_of(entry.get("memory")) or memory,
             cells.get(index, NO_CELL) if entry.get("numa") is None else int(entry["numa"]),
             groups[index],
-            slots,
+            int(entry.get("slots") or slots),
             str(entry.get("pcie") or ""),
+            str(entry.get("model") or ""),
+            str(entry.get("uuid") or ""),
+            tuple(sorted((entry.get("labels") or {}).items())),
         )
         for index, entry in sorted(found.items())
     )
@@ -120,8 +127,21 @@ def _parts(pool: Iterable[Card], part_of: Callable[[Card], int]) -> list[list[Ca
 
 
 def _listed(entries: list[Any]) -> dict[int, Manifest]:
-    healthy = (one for one in entries if one.get("healthy", True) not in (False, "false"))
-    return {int(one.get("index", position)): one for position, one in enumerate(healthy)}
+    return {
+        int(one.get("index", position)): one
+        for position, one in enumerate(entries)
+        if is_healthy(one) and not is_split(one)
+    }
+
+
+def is_healthy(entry: Manifest) -> bool:
+    """Whether a card of an inventory is not said to be sick."""
+    return entry.get("healthy", True) not in (False, "false")
+
+
+def is_split(entry: Manifest) -> bool:
+    """Whether a card of an inventory is in MIG mode: then it is none for who asks for cards, or for shares of some."""
+    return entry.get("mig") not in (None, False)
 
 
 def _counted(allocatable: Amounts) -> int:
@@ -147,7 +167,8 @@ def _groups(cards: Iterable[int], links: Iterable[Sequence[int]]) -> dict[int, i
     return group
 
 
-def _bytes(text: Any) -> int:
+def bytes_of(text: Any) -> int:
+    """The amount that an inventory names; 0 where it names none."""
     try:
         return parse_quantity(text or 0)
     except QuantityError:

@@ -35,6 +35,8 @@ def _lacking(record: PodRecord) -> Iterator[str]:
     need, given = record.shape.devices, record.given
     if need.cards and len(given.cards) != need.cards.count:
         yield f"pod {record.key.name} gets the cards {given.cards}, it needs {need.cards.count}"
+    if given.slices and len(given.slices) != sum(one.count for one in need.slices):
+        yield f"pod {record.key.name} gets the MIG instances {given.slices}, it needs {need.slices}"
     if len(given.cpus) < need.cpus:
         yield f"pod {record.key.name} gets the CPUs {given.cpus}, it needs {need.cpus}"
 
@@ -44,6 +46,8 @@ def _overcommitted(record: PodRecord, room: NodeRoom) -> Iterator[str]:
     for at, card in enumerate(room.cards):
         if card.index in given.cards and min(room.core[at], room.memory[at], room.slots[at]) < 0:
             yield f"card {card.index} of node {record.node} is given twice, to pod {record.key.name} too"
+    if room.mig.overlaps(given.slices):
+        yield f"MIG instances {given.slices} of node {record.node} overlap with another pod's, and are of {record.key.name}"
     shared = [cpu for cpu in given.cpus if room.owned.get(cpu) != 1]
     if shared:
         yield f"CPUs {shared} of node {record.node} belong to more pods than {record.key.name}"

@@ -2,10 +2,11 @@
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import IntEnum
 from typing import Any, NamedTuple
 
+from gang_scheduler.domain.devices.card_wishes import WISHES, CardWish, PartitionWish, wish_of
 from gang_scheduler.domain.devices.cards import (
     CARD_MEMORY,
     GPU,
@@ -20,14 +21,16 @@ from gang_scheduler.domain.devices.cards import (
     WHOLE_CARDS,
 )
 from gang_scheduler.domain.devices.cpu_binding import RESOURCE_SPEC, USUAL, Binding, binding_of
+from gang_scheduler.domain.devices.mig_cards import SliceNeed, slice_needs
 from gang_scheduler.domain.devices.nics import JOINT, Joint, NicNeed, joint_of, nic_need
 from gang_scheduler.domain.nodes.load_estimate import FACTORS, USUAL_LOAD, LoadTraits, own_factors
+from gang_scheduler.domain.nodes.node_rules import Demands
 from resources import Amounts, QuantityError, parse_amounts
 
 QOS, PRIORITY_CLASS = "koordinator.sh/qosClass", "koordinator.sh/priority-class"
 VOLCANO_POLICY, NUMA_SPEC = "volcano.sh/numa-topology-policy", "scheduling.koordinator.sh/numa-topology-spec"
 _LABELS = frozenset({QOS, PRIORITY_CLASS, VOLCANO_POLICY})
-_ANNOTATIONS = frozenset({VOLCANO_POLICY, NUMA_SPEC, JOINT, FACTORS})
+_ANNOTATIONS = WISHES | {VOLCANO_POLICY, NUMA_SPEC, JOINT, FACTORS}
 """Where traits are written; RESOURCE_SPEC counts only where the QoS class says that the pod gets CPUs of its own."""
 
 _PROD = (9000, 9999)
@@ -69,6 +72,12 @@ class Traits(NamedTuple):
     unmet: str = ""
     """Why it cannot be of the runtime class that it names."""
 
+    wish: CardWish | None = None
+    """Which cards it wants."""
+
+    demands: Demands | None = None
+    """What its queue demands of its node."""
+
 
 PLAIN = Traits()
 _DAEMON = Traits(load=LoadTraits(exempt=True))
@@ -85,6 +94,13 @@ class CardNeed:
     ratio: int = 100
     virtual: bool = False
     """Whether each card is a virtual GPU, of which a card can be only so many."""
+
+    wish: CardWish | None = None
+
+    @property
+    def partition(self) -> PartitionWish | None:
+        """The partition that it asks for."""
+        return self.wish.partition if self.wish else None
 
     @property
     def whole(self) -> bool:
@@ -103,26 +119,29 @@ class DeviceNeed:
     binding: Binding = USUAL
     apart: bool = False
     nics: NicNeed | None = None
+    slices: tuple[SliceNeed, ...] = ()
     special: bool = field(init=False, compare=False)
     """Whether it matters on every node; else only on those that keep pods within NUMA nodes."""
 
     def __post_init__(self) -> None:
-        asked = self.cards is not None or self.nics is not None or self.cpus > 0
+        asked = self.cards is not None or self.nics is not None or self.cpus > 0 or bool(self.slices)
         object.__setattr__(self, "special", asked or self.policy > NumaPolicy.BEST_EFFORT)
 
     @property
     def intricate(self) -> bool:
         """Whether how often it fits shows only by trying."""
-        return self.apart or self.nics is not None or (self.cpus > 0 and self.binding.required)
+        wishes = self.cards is not None and self.cards.wish is not None
+        return self.apart or wishes or self.nics is not None or (self.cpus > 0 and self.binding.required)
 
     @property
     def shares(self) -> bool:
         """Whether it asks for parts of cards."""
-        return self.cards is not None and not self.cards.whole
+        return bool(self.slices) or (self.cards is not None and not self.cards.whole)
 
     @property
     def only_whole_cards(self) -> bool:
-        return self.cards is not None and self.cards.whole and not (self.cpus or self.policy or self.nics)
+        others = self.cpus or self.policy or self.nics or self.slices
+        return self.cards is not None and self.cards.whole and self.cards.wish is None and not others
 
 
 def traits_of(
@@ -136,14 +155,14 @@ def traits_of(
     policy = annotations.get(VOLCANO_POLICY) or labels.get(VOLCANO_POLICY)
     spec = annotations.get(NUMA_SPEC)
     joint = joint_of(annotations.get(JOINT))
+    wish = wish_of(annotations)
     if qos is None and policy is None and spec is None:
-        return PLAIN if load is USUAL_LOAD and not joint else Traits(load=load, joint=joint)
+        return PLAIN if load is USUAL_LOAD and not joint and not wish else Traits(load=load, joint=joint, wish=wish)
     pinned = qos in ("LSR", "LSE") and _is_prod(labels.get(PRIORITY_CLASS), priority)
     binding = binding_of(annotations.get(RESOURCE_SPEC)) if pinned else USUAL
     own, exclusive = _numa_spec(spec)
-    return Traits(
-        pinned and binding.pins, numa_policy(policy or own), binding, load, joint, apart=exclusive == "Required"
-    )
+    apart, numa = exclusive == "Required", numa_policy(policy or own)
+    return Traits(pinned and binding.pins, numa, binding, load, joint, apart=apart, wish=wish)
 
 
 def _load_traits(
@@ -170,8 +189,10 @@ def device_need(spec: Mapping[str, Any], requests: Amounts, traits: Traits) -> D
     cpu = requests.get("cpu", 0)
     cpus = cpu // 1000 if traits.pinned and cpu % 1000 == 0 else 0
     cards, memory = card_need(spec, requests), requests.get("memory", 0)
+    cards = replace(cards, wish=traits.wish) if cards and traits.wish else cards
     nics = nic_need(requests, traits.joint)
-    return DeviceNeed(cards, cpus, traits.policy, cpu, memory, traits.binding, traits.apart, nics)
+    slices = slice_needs(requests)
+    return DeviceNeed(cards, cpus, traits.policy, cpu, memory, traits.binding, traits.apart, nics, slices)
 
 
 def card_need(spec: Mapping[str, Any], requests: Amounts) -> CardNeed | None:

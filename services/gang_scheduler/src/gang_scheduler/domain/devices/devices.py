@@ -12,14 +12,14 @@ import numpy as np
 
 from gang_scheduler.domain.devices.allotments import NOTHING, Allotment
 from gang_scheduler.domain.devices.card_room import MOST_COPIES
-from gang_scheduler.domain.devices.cards import Card
 from gang_scheduler.domain.devices.device_columns import Columns, grown, most_copies
 from gang_scheduler.domain.devices.device_needs import CardNeed, DeviceNeed, NumaPolicy
-from gang_scheduler.domain.devices.nics import RDMA, Joint, Nic
+from gang_scheduler.domain.devices.mig_copies import SplitNodes
+from gang_scheduler.domain.devices.nics import RDMA, Joint
 from gang_scheduler.domain.devices.node_devices import NodeDevices, Tenant
-from gang_scheduler.domain.devices.node_inventory import NodeInventory, described
+from gang_scheduler.domain.devices.node_inventory import Described, NodeInventory, described
 from gang_scheduler.domain.devices.node_room import NodeRoom
-from gang_scheduler.domain.devices.numa import WHOLE_CPU, NumaLayout
+from gang_scheduler.domain.devices.numa import WHOLE_CPU
 from gang_scheduler.domain.nodes.vectors import ALL, Ints, Mask, Slots
 from kube import Key
 from resources import format_amounts
@@ -35,10 +35,14 @@ class Devices:
     kept: int = 0
     """How many nodes keep all pods within their NUMA nodes."""
 
+    honouring: set[int] = field(default_factory=set)
+    """The nodes that give whole cards as partitions only."""
+
     amplified: int = 0
     """On how many nodes CPUs count for more than one."""
 
-    _described: dict[int, tuple[tuple[Card, ...], NumaLayout, tuple[Nic, ...]]] = field(default_factory=dict)
+    split: SplitNodes = field(default_factory=lambda: SplitNodes(0))
+    _described: dict[int, Described] = field(default_factory=dict)
     _inventories: dict[int, NodeInventory] = field(default_factory=dict)
     _named: Mask = field(default_factory=lambda: np.zeros(0, np.bool_))
     _policy: Ints = field(default_factory=lambda: np.zeros(0, np.int64))
@@ -58,6 +62,7 @@ class Devices:
     def resize(self, nodes: int, cards: int = 0, cells: int = 0) -> None:
         """Make place for at least so many."""
         more = max(0, nodes - len(self._named))
+        self.split.size = max(self.split.size, nodes)
         self._named = np.concatenate([self._named, np.zeros(more, np.bool_)])
         self._policy = np.concatenate([self._policy, np.zeros(more, np.int64)])
         self._cells = np.concatenate([self._cells, np.zeros(more, np.int64)])
@@ -70,7 +75,9 @@ class Devices:
     def put(self, slot: int, inventory: NodeInventory) -> None:
         """A node came, or its devices changed; whatever held some of them was taken out before."""
         self.remove(slot)
-        cards, layout, nics = self._described[slot] = described(inventory)
+        found = self._described[slot] = described(inventory)
+        cards, layout = found.cards, found.layout
+        self.split.put(slot, found.split)
         self._inventories[slot] = inventory
         if len(cards) > len(self.free.core) or len(layout.cells) > len(self.free.cell_cpu):
             self.resize(len(self._named), len(cards), len(layout.cells))
@@ -80,8 +87,10 @@ class Devices:
         self._named[slot], self._policy[slot], self._cells[slot] = layout.named, layout.policy, len(layout.cells)
         self._milli[slot], self._demanding[slot] = layout.cpu_milli, layout.binding is not None
         self.kept += layout.strict
+        if inventory.partitions.honoured:
+            self.honouring.add(slot)
         self.amplified += layout.cpu_milli != WHOLE_CPU
-        room = NodeRoom(cards, layout, nics)
+        room = found.empty()
         self.have.put(slot, room)
         self.free.put(slot, room)
 
@@ -89,10 +98,12 @@ class Devices:
         """A node is gone, or about to be put anew."""
         if slot not in self._described:
             return
-        _, layout, _ = self._described.pop(slot)
+        layout = self._described.pop(slot).layout
+        self.split.put(slot, ())
         del self._inventories[slot]
         self.nodes.pop(slot, None)
         self.kept -= layout.strict
+        self.honouring.discard(slot)
         self.amplified -= layout.cpu_milli != WHOLE_CPU
         self._milli[slot], self._demanding[slot] = WHOLE_CPU, False
         self._named[slot], self._policy[slot], self._cells[slot] = False, 0, 0
@@ -102,7 +113,7 @@ class Devices:
     def room(self, slot: int) -> NodeRoom:
         """What is free on a node, card by card."""
         node = self.nodes.get(slot)
-        return node.room if node else NodeRoom(*self._described[slot])
+        return node.room if node else self._described[slot].empty()
 
     def concern(self, need: DeviceNeed) -> bool:
         """Whether the devices of any node matter to a pod."""
@@ -110,11 +121,11 @@ class Devices:
 
     def take(self, slot: int, tenants: Sequence[Tenant]) -> None:
         """Pods of one need come to a node."""
-        if not (tenants[0].need.special or self._described[slot][1].strict):
+        if not (tenants[0].need.special or self._described[slot].layout.strict):
             return
         node = self.nodes.get(slot)
         if node is None:
-            node = self.nodes[slot] = NodeDevices(NodeRoom(*self._described[slot]))
+            node = self.nodes[slot] = NodeDevices(self._described[slot].empty())
         for tenant in tenants:
             node.take(tenant)
         self.free.follow(slot, node.room)
@@ -148,7 +159,7 @@ class Devices:
     def copies(self, need: DeviceNeed, slots: Slots, columns: Columns | None = None) -> Ints:
         """How many pods of the kind the devices of each of ``slots`` have room for."""
         columns = columns or self.free
-        if need.only_whole_cards and not self.kept and need.cards:
+        if need.only_whole_cards and not self.kept and not self.honouring and need.cards:
             whole: Ints = columns.whole[slots] // need.cards.count
             return whole
         parts = self._parts(need.cards, slots, columns) if need.cards else None
@@ -156,18 +167,23 @@ class Devices:
         policy = np.where(self._named[slots], np.maximum(self._policy[slots], need.policy), 0)
         copies = np.full(policy.shape, MOST_COPIES, np.int64) if parts is None else most_copies(parts, count)
         copies = np.minimum(copies, self._free_cpus(need, slots, columns))
+        if need.slices:
+            copies = np.minimum(copies, self.split.copies(need.slices, slots, self._held(columns)))
         tried = np.full(policy.shape, need.intricate) | (self._demanding[slots] & (need.cpus > 0))
+        if need.cards and need.cards.whole and self.honouring:
+            tried |= np.isin(np.arange(len(self._named))[slots], list(self.honouring))
         if policy.max(initial=0) >= NumaPolicy.RESTRICTED:
             kept, narrow = self._kept_copies(need, slots, columns, parts), self._narrow(need, slots)
             kept = np.where(narrow, np.minimum(kept, copies), 0)
             copies = np.where(policy >= NumaPolicy.RESTRICTED, kept, copies)
             tried |= (policy == NumaPolicy.RESTRICTED) & ~narrow
+            tried |= (policy >= NumaPolicy.RESTRICTED) & bool(need.slices)
         copies = np.where(self.agrees(need, slots), copies, 0)
         return self._tried(need, slots, columns, copies, tried) if tried.any() else copies
 
     def copies_at(self, need: DeviceNeed, slots: Sequence[int]) -> list[int]:
         """The same for a few nodes."""
-        if need.only_whole_cards and not self.kept and need.cards:
+        if need.only_whole_cards and not self.kept and not self.honouring and need.cards:
             count = need.cards.count
             return [int(self.free.whole[slot]) // count for slot in slots]
         found: list[int] = self.copies(need, np.array(slots, np.intp)).tolist()
@@ -175,6 +191,8 @@ class Devices:
 
     def spared(self, need: DeviceNeed, slots: Slots) -> Mask:
         """Where a pod that asks for shares fits on cards of which others have shares, so that whole ones stay whole."""
+        if need.slices:
+            return self.split.spared(need.slices, slots, self.nodes)
         if need.cards is None:
             return np.zeros(self._named[slots].shape, np.bool_)
         core, memory = self.free.core[:, slots], self.free.memory[:, slots]
@@ -190,6 +208,11 @@ class Devices:
         if need.cards:
             fits = self._holding(need.cards, ALL, columns).sum(axis=0) >= need.cards.count
             yield need.cards.resource, f"have too few cards free ({_words(need.cards)})", fits
+            if need.cards.wish or (need.cards.whole and self.honouring):
+                wish = need.cards.wish.words if need.cards.wish else "that are a partition of their node"
+                words = f"have too few cards free {wish} ({_words(need.cards)})"
+                yield need.cards.resource, words, self.copies(DeviceNeed(need.cards), ALL, columns) > 0
+        yield from self.split.filters(need.slices, self._held(columns))
         if need.cpus:
             words = f"have too few CPUs that no other pod has for itself (needs {need.cpus})"
             yield "cpu", words, np.asarray(self._free_cpus(need, ALL, columns)) > 0
@@ -214,6 +237,9 @@ class Devices:
         policy = self._policy[slots]
         agrees: Mask = self._named[slots] & ((policy == 0) | (policy == need.policy))
         return agrees
+
+    def _held(self, columns: Columns) -> dict[int, NodeDevices]:
+        return self.nodes if columns is self.free else {}
 
     def _bindable(self, need: DeviceNeed, columns: Columns) -> Mask:
         """Where the CPUs could be bound as they must, wherever on the node they are."""
@@ -299,7 +325,7 @@ class Devices:
 @lru_cache(maxsize=4096)
 def _count_empty(inventory: NodeInventory, need: DeviceNeed) -> int:
     """The copies on an empty node; nodes that are alike share the count."""
-    return NodeRoom(*described(inventory)).count(need)
+    return described(inventory).empty().count(need)
 
 
 def _times(have: Ints, need: Ints | int) -> Ints:

@@ -78,6 +78,7 @@ class NodeDevices:
         kept = self.room.policy_for(need) >= NumaPolicy.RESTRICTED and bool(need.cpu or need.memory)
         missing = need.cards is not None and not given.cards
         missing = missing or (need.cpus > 0 and not given.cpus) or (kept and not given.shares)
+        missing = missing or (bool(need.slices) and bool(self.room.split) and not given.slices)
         missing = missing or (need.nics is not None and bool(self.room.nics) and not given.nics)
         if missing:
             return None
@@ -87,6 +88,7 @@ class NodeDevices:
             given.cpus if need.cpus else (),
             given.shares if kept else (),
             given.nics if need.nics else (),
+            given.slices if need.slices else (),
         )
 
     def _hold(self, tenant: Tenant, allotment: Allotment) -> None:

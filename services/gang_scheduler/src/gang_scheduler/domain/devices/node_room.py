@@ -15,6 +15,8 @@ from gang_scheduler.domain.devices.card_room import MOST_COPIES, CardRoom
 from gang_scheduler.domain.devices.cpu_binding import Exclusive
 from gang_scheduler.domain.devices.cpu_sets import CpuPool
 from gang_scheduler.domain.devices.device_needs import CardNeed, DeviceNeed, NumaPolicy
+from gang_scheduler.domain.devices.mig_cards import MigCard
+from gang_scheduler.domain.devices.mig_room import MigRoom
 from gang_scheduler.domain.devices.nics import WHOLE, Joint, Nic, NicNeed, pick, switch_sets
 from gang_scheduler.domain.devices.numa import WHOLE_CPU, Allocation, NumaLayout
 from gang_scheduler.domain.devices.numa_hints import Asked, Places, overlaps
@@ -31,6 +33,8 @@ class NodeRoom(CardRoom):
 
     layout: NumaLayout
     nics: tuple[Nic, ...] = ()
+    split: tuple[MigCard, ...] = ()
+    mig: MigRoom = field(init=False)
     nic_free: dict[int, int] = field(init=False)
     """Percent of each RDMA device."""
 
@@ -55,6 +59,7 @@ class NodeRoom(CardRoom):
         self.cell_cpu = [self.layout.cpu_milli * len(cell.cpus) for cell in self.layout.cells]
         self.cell_memory = [cell.memory for cell in self.layout.cells]
         self.nic_free = {nic.index: WHOLE for nic in self.nics}
+        self.mig = MigRoom(self.split)
         self._cell_at = {cell.number: at for at, cell in enumerate(self.layout.cells)}
 
     def policy_for(self, need: DeviceNeed) -> NumaPolicy:
@@ -124,7 +129,7 @@ class NodeRoom(CardRoom):
         """How many pods would get something, one after the other."""
         room, done = self._copied(), 0
         while done < TRIED and (allotment := room.choose(need)) is not None:
-            if not (allotment.cards or allotment.cpus or allotment.shares or allotment.nics):
+            if not (allotment.cards or allotment.cpus or allotment.shares or allotment.nics or allotment.slices):
                 return MOST_COPIES
             room.charge(need, allotment, -1)
             done += 1
@@ -135,7 +140,7 @@ class NodeRoom(CardRoom):
         room.core, room.memory, room.slots = list(self.core), list(self.memory), list(self.slots)
         room.moved = set(self.moved)
         room.cell_cpu, room.cell_memory = list(self.cell_cpu), list(self.cell_memory)
-        room.nic_free = dict(self.nic_free)
+        room.nic_free, room.mig = dict(self.nic_free), self.mig.copied()
         room.owned, room.guarded, room.alone = dict(self.owned), dict(self.guarded), dict(self.alone)
         return room
 
@@ -143,6 +148,8 @@ class NodeRoom(CardRoom):
         """Take away what a pod has (``sign`` -1), or give it back (1)."""
         if need.cards is not None:
             self.move_cards(need.cards, allotment.cards, sign)
+        if need.slices:
+            self.mig.move(allotment.slices, sign)
         for nic in allotment.nics if need.nics is not None else ():
             if nic in self.nic_free and need.nics is not None:
                 self.nic_free[nic] += sign * need.nics.share
@@ -178,9 +185,10 @@ class NodeRoom(CardRoom):
             # To be near its cards is a wish; another pod that would find no room any more is a loss.
             near, cards = None, self.choose_cards(need.cards, range(len(self.cards)), forced)
         cpus = self._cpus(need, None if near is None else [near], forced)
-        if cards is None or cpus is None:
+        slices = self.mig.choose(need.slices, forced=forced)
+        if cards is None or cpus is None or slices is None:
             return None
-        return Allotment(need.cards.resource if need.cards else "", cards, cpus)
+        return Allotment(need.cards.resource if need.cards else "", cards, cpus, slices=slices)
 
     def _common_cell(self, need: DeviceNeed) -> int | None:
         """The fullest NUMA node that has both the cards and the CPUs."""
@@ -221,6 +229,11 @@ class NodeRoom(CardRoom):
             fit = [[self.copies_on(at, cards) > 0 for at in group] for group in near]
             have = [sum(self.holds_when_empty(at, cards) for at in group) for group in near]
             yield Asked(cards.count, have, [sum(group) for group in fit])
+        if self.split and all(card.cell in self._cell_at for card in self.split):
+            homes = [[at for at, card in enumerate(self.split) if card.cell == cell] for cell in self._cell_at]
+            for one in need.slices:
+                have = [MigRoom(self.split).free(one.profile, home) for home in homes]
+                yield Asked(one.count, have, [self.mig.free(one.profile, home) for home in homes])
 
     def _within(self, need: DeviceNeed, places: Places, forced: bool = False) -> Allotment | None:
         """What a pod gets that is to be at ``places``; what they have too little of comes from the emptiest others."""
@@ -232,10 +245,14 @@ class NodeRoom(CardRoom):
         cpus = self._cpus(need, inside, False)
         if cpus is None and (forced or sum(self.cell_cpu[at] // self.layout.cpu_milli for at in inside) < need.cpus):
             cpus = self._cpus(need, None, forced)
-        if cards is None or cpus is None:
+        slices = self.mig.choose(need.slices, None if forced else {self.layout.cells[at].number for at in inside})
+        if forced and slices is None:
+            slices = self.mig.choose(need.slices, forced=True)
+        if cards is None or cpus is None or slices is None:
             return None
         shares = self._shares(need, order, cpus, forced)
-        return None if shares is None else Allotment(need.cards.resource if need.cards else "", cards, cpus, shares)
+        resource = need.cards.resource if need.cards else ""
+        return None if shares is None else Allotment(resource, cards, cpus, shares, slices=slices)
 
     def _shares(
         self, need: DeviceNeed, order: Sequence[int], cpus: Sequence[int], forced: bool

@@ -51,7 +51,7 @@ def _placed_by_role(trial: Trial, records: Sequence[PodRecord]) -> Sequence[PodR
 
 
 def _place_plainly(trial: Trial, records: Sequence[PodRecord]) -> PodRecord | None:
-    batches = by_scarcity(trial.room, records) if len(records) > 1 else [list(records)]
+    batches = [list(records)] if len(records) == 1 else by_scarcity(trial.room, records)
     for batch in batches:
         if trial.room.view(batch[0]).total < len(batch) and not trial.room.reserved.concerns(batch[0]):
             return batch[0]

@@ -57,9 +57,14 @@ def dump(
     first: Mapping[str, tuple[Unit, Place]],
     runs: Iterable[Iterable[str | int]] = (),
     foresight: bytes = b"",
+    cleared: int = 0,
 ) -> bytes:
-    """All of it as bytes. ``first`` are those that are the heads of their queues now, with their places; ``runs`` the lengths
-    of past runs; ``foresight`` what the last look found, as JSON: it is long, and seldom another."""
+    """All of it as bytes.
+
+    ``first`` are those that are the heads of their queues now, with their places; ``runs`` the lengths of past runs;
+    ``foresight`` what the last look found, as JSON: it is long, and seldom another; ``cleared`` when pods were last sent away
+    from nodes whose hours were over.
+    """
     waiting = [[_parts(unit), since] for unit, since in sorted(heads.items())]
     content: Manifest = {
         "claims": [written(claim) for claim in claims],
@@ -68,6 +73,8 @@ def dump(
     }
     if lengths := list(runs):
         content["runs"] = lengths
+    if cleared:
+        content["cleared"] = cleared
     dumped = json.dumps(content, separators=(",", ":"), sort_keys=True).encode()
     return dumped[:-1] + b',"foresight":' + foresight + b"}" if foresight else dumped
 
@@ -80,6 +87,7 @@ class Remembered(NamedTuple):
     first: dict[str, tuple[Unit, Place]]
     runs: list[list[str | int]]
     foresight: Any
+    cleared: int
 
 
 def load(content: bytes) -> Remembered:
@@ -91,7 +99,7 @@ def load(content: bytes) -> Remembered:
         unit = _unit(parts)
         first[queue] = (unit, (priority, stage, created, name, unit))
     claims = [read(item) for item in data["claims"]]
-    return Remembered(claims, heads, first, data.get("runs") or [], data.get("foresight"))
+    return Remembered(claims, heads, first, data.get("runs") or [], data.get("foresight"), data.get("cleared") or 0)
 
 
 def _parts(unit: Unit) -> list[list[str]]:

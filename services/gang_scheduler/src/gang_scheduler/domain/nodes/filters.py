@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator
 
 import numpy as np
 
-from gang_scheduler.domain.nodes.node_rules import NodeRules, NodeTerm
+from gang_scheduler.domain.nodes.node_rules import NODE_GROUP, NodeRules, NodeTerm
 from gang_scheduler.domain.nodes.node_table import NOT_READY, UNSCHEDULABLE, NodeTable
 from gang_scheduler.domain.nodes.vectors import ALL, Mask, Slots
 from gang_scheduler.domain.pods.selectors import Conjunction, Requirement
@@ -58,7 +58,10 @@ def static_filters(rules: NodeRules, table: NodeTable) -> Iterator[tuple[str, Ma
             word = "are cordoned" if taint is UNSCHEDULABLE else "are not ready"
             yield word, ~_having(table, lambda taints, wanted=taint: wanted in taints)
     for condition in rules.selector:
-        yield f"lack the label {condition} of the node selector", condition.mask(table.labels, ALL)
+        words = f"lack the label {condition} of the node selector"
+        if condition.key == NODE_GROUP:
+            words = f"are in no node group that its queue may use ({condition})"
+        yield words, condition.mask(table.labels, ALL)
     if rules.required is not None:
         wanted = " or ".join(str(term) for term in rules.required)
         yield f"do not match the node affinity {wanted}", _any_term(rules.required, table, ALL)

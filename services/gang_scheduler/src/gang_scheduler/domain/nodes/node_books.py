@@ -5,6 +5,8 @@ from dataclasses import dataclass, field
 from gang_scheduler.domain.devices.node_inventory import DESCRIPTIONS, NodeInventory, inventory_of
 from gang_scheduler.domain.nodes.load_policy import USAGE_THRESHOLDS
 from gang_scheduler.domain.nodes.node_metric import Measurement, measurement_of
+from gang_scheduler.domain.nodes.node_rules import NODE_GROUP
+from gang_scheduler.domain.nodes.revocable_zones import ZONE
 from gang_scheduler.domain.pods.pod_books import PodBooks
 from kube import Event, Key, Object
 
@@ -30,10 +32,14 @@ class NodeBooks(PodBooks):
             self.room.table.remove(name)
             self.nodes.pop(name, None)
             self._inventories.pop(name, None)
+            self._label(name, None)
+            self.zones.put(name, "")
             return
         known = name in self.nodes
         self.nodes[name] = event.new
-        self.room.table.put(event.new)
+        self.zones.put(name, event.new.labels.get(ZONE, ""))
+        self.room.table.put(event.new, self.zones.taints(name))
+        self._label(name, event.new.labels.get(NODE_GROUP))
         self._renew_devices_of(name)
         if not known:
             for record in self.on_node.get(name, {}).values():
@@ -41,6 +47,16 @@ class NodeBooks(PodBooks):
             self.room.reserved.node_came(name, self.on_node.get(name, {}))
         if name in self._measured:
             self._renew_load_of(name)
+
+    def advance(self, now: int) -> None:
+        """The time goes on: revocable nodes open and close."""
+        for name in self.zones.advance(now):
+            self.room.table.put(self.nodes[name], self.zones.taints(name))
+
+    def _label(self, node: str, group: str | None) -> None:
+        """The node group of a node: with the first one, and when the last one goes, it matters to those without one."""
+        if self.queue_nodes.label(node, group):
+            self.regroup()
 
     def fold_description(self, event: Event) -> None:
         """What describes the CPUs or cards of a node is something else now."""

@@ -47,6 +47,25 @@ class NodeTerm(NamedTuple):
         return describe(self.labels + self.fields)
 
 
+NODE_GROUP = "volcano.sh/nodegroup-name"
+"""Label: the group that a node is in."""
+
+
+class Demands(NamedTuple):
+    """What is demanded of a pod's node besides what its spec says."""
+
+    conditions: Conjunction = ()
+    preferred: tuple[tuple[int, NodeTerm], ...] = ()
+    tolerations: tuple[Toleration, ...] = ()
+
+    def beside(self, other: "Demands | None") -> "Demands":
+        """These and the others."""
+        if other is None:
+            return self
+        conditions, preferred = self.conditions + other.conditions, self.preferred + other.preferred
+        return Demands(conditions, preferred, self.tolerations + other.tolerations)
+
+
 @dataclass(frozen=True, slots=True)
 class NodeRules:
     """The static demands of a pod on its node. ``required`` is a disjunction; None means that there is none."""
@@ -61,16 +80,20 @@ class NodeRules:
         return [taint for taint in taints if not any(item.covers(taint) for item in self.tolerations)]
 
 
-def node_rules(spec: Mapping[str, Any]) -> NodeRules:
-    """The node rules of a pod spec."""
+def node_rules(spec: Mapping[str, Any], demands: Demands | None = None) -> NodeRules:
+    """The node rules of a pod spec, and of what is demanded besides."""
+    more = demands or Demands()
     affinity = (spec.get("affinity") or {}).get("nodeAffinity") or {}
     required = affinity.get("requiredDuringSchedulingIgnoredDuringExecution")
     preferred = affinity.get("preferredDuringSchedulingIgnoredDuringExecution") or ()
     return NodeRules(
-        equalities(spec.get("nodeSelector")),
+        (*equalities(spec.get("nodeSelector")), *more.conditions),
         None if required is None else tuple(node_term(item) for item in required.get("nodeSelectorTerms") or ()),
-        tuple((int(item.get("weight") or 0), node_term(item.get("preference") or {})) for item in preferred),
-        tuple(toleration(item) for item in spec.get("tolerations") or ()),
+        (
+            *((int(item.get("weight") or 0), node_term(item.get("preference") or {})) for item in preferred),
+            *more.preferred,
+        ),
+        (*(toleration(item) for item in spec.get("tolerations") or ()), *more.tolerations),
     )
 
 

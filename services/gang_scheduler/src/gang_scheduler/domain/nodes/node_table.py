@@ -1,6 +1,6 @@
 """All nodes as integer vectors: what each has, what of it is used, its labels and taints. Grows and shrinks in place."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -64,15 +64,15 @@ class NodeTable:
         """How many places there are, taken or not."""
         return len(self.exists)
 
-    def put(self, node: Object) -> int:
-        """Take in a node's newest version; returns its slot."""
+    def put(self, node: Object, more: Iterable[Taint] = ()) -> int:
+        """Take in a node's newest version, with ``more`` taints than it tells; returns its slot."""
         slot = self.slots.get(node.name)
         if slot is None:
             slot = self._new_slot(node.name)
         self._put_allocatable(slot, node)
         self.labels.put(slot, self._labels_of.get(slot, {}), node.labels)
         self._labels_of[slot] = node.labels
-        self.taint_ids[slot] = self._taint_number(effective_taints(node))
+        self.taint_ids[slot] = self._taint_number(tuple(sorted({*effective_taints(node), *more})))
         self._changed(slot)
         return slot
 

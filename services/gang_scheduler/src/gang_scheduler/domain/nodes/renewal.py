@@ -107,6 +107,6 @@ class Renewal:
 def compilable(shape: PodShape, table: NodeTable) -> bool:
     """Whether nothing but resources, cards and pods to come matters to the shape."""
     devices, need = table.devices, shape.devices
-    if devices.kept or devices.amplified or table.load.by_slot or not len(devices.have.memory):
+    if devices.kept or devices.honouring or devices.amplified or table.load.by_slot or not len(devices.have.memory):
         return False
-    return not (need.cpus or need.policy or need.nics or need.apart)
+    return not (need.cpus or need.policy or need.nics or need.apart or need.slices or (need.cards and need.cards.wish))

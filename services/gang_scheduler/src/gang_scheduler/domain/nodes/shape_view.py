@@ -282,7 +282,7 @@ class ShapeView:
             score, fits, places = self._score.of_nodes(allocatable, used), fits[cards], places[cards]
         if len(fits):
             score[fits] = self.foresight.scores(self.shape, places)
-        return score
+        return score + self._spared(slots) if self.shape.devices.slices else score
 
 
 @dataclass(slots=True)

@@ -12,12 +12,14 @@ from gang_scheduler.domain.line.run_time import RunTimes
 from gang_scheduler.domain.nodes.load_policy import LoadPolicy
 from gang_scheduler.domain.nodes.node_load import NodeLoad
 from gang_scheduler.domain.nodes.node_table import NodeTable
+from gang_scheduler.domain.nodes.revocable_zones import LENT, RevocableZones, is_revocable
 from gang_scheduler.domain.nodes.room import Room
 from gang_scheduler.domain.pods.cooldowns import Cooldowns, has_cooldown
 from gang_scheduler.domain.pods.pod_gangs import PodGangs
 from gang_scheduler.domain.pods.pod_record import FINISHED, PodRecord, Standing, standing_of
 from gang_scheduler.domain.pods.pod_shape import PodForm, ResourceRows, ShapeCatalog
 from gang_scheduler.domain.queues.queue_ledger import QueueLedger
+from gang_scheduler.domain.queues.queue_nodes import QueueNodes
 from gang_scheduler.domain.queues.quota_admission import Grant, grant_of
 from gang_scheduler.domain.reservations.reservation_terms import ALLOCATED, reservation_of
 from gang_scheduler.domain.score.scoring import Placement
@@ -37,6 +39,7 @@ class PodBooks(PodGangs):
     schedulers: frozenset[str]
     placement: Placement
     load: LoadPolicy = field(default_factory=LoadPolicy)
+    zones: RevocableZones = field(default_factory=lambda: RevocableZones({}))
     catalog: ShapeCatalog = field(init=False)
     runtime_classes: RuntimeClasses = field(default_factory=RuntimeClasses)
     run_times: RunTimes = field(default_factory=RunTimes)
@@ -46,6 +49,9 @@ class PodBooks(PodGangs):
     departing: bool = False
     """Whether pods with a node began to leave since this was cleared: their room counts for whoever takes the rest from others."""
 
+    queue_nodes: QueueNodes = field(init=False)
+    """Which nodes are for the pods of which queue."""
+
     claimants: Claimants = field(default_factory=Claimants)
     cooldowns: Cooldowns = field(default_factory=Cooldowns)
 
@@ -53,6 +59,7 @@ class PodBooks(PodGangs):
         resources = ResourceRows()
         self.catalog = ShapeCatalog(resources, self.load.factors)
         self.room = Room(NodeTable(resources, load=NodeLoad(self.load)), QueueLedger(), self.placement)
+        self.queue_nodes = QueueNodes(self.room.ledger)
 
     def fold_claim(self, event: Event) -> None:
         """A resource claim changed: what the pods that name it need may be something else now."""
@@ -175,7 +182,9 @@ class PodBooks(PodGangs):
             record.assumed = False
             self.bind(record, node)
         if spec.get("resourceClaims") and record.pod.status is not old.status:
+            shape = record.shape
             self._renew_claims(record)
+            again = again or record.shape is not shape
         self._stand(record, again=again)
 
     def _goes_on(self, changing: Sequence[tuple[PodRecord, Object]]) -> bool:
@@ -232,7 +241,8 @@ class PodBooks(PodGangs):
             self.cooldowns.come([record])
         if record.pod.annotations.get(ALLOCATED) != old.annotations.get(ALLOCATED):
             self._renew_reservation(record)
-        if record.pod.annotations.get(ADMISSION) != old.annotations.get(ADMISSION):
+        lent = bool(self.zones.windows) and is_revocable(record.pod) != is_revocable(old)
+        if lent or record.pod.annotations.get(ADMISSION) != old.annotations.get(ADMISSION):
             self._reform(record)
         gang = group_of(record.pod)
         if gang != record.group.id:
@@ -286,9 +296,34 @@ class PodBooks(PodGangs):
         spec, traits = pod.spec, traits_of_pod(pod)
         if "resourceClaims" in spec:
             traits = traits._replace(claims=self.room.claim_book.text_of(pod))
+        demands = self.queue_nodes.demands(self._queue_of(pod)) if not traits.load.exempt else None
+        if self.zones.windows and is_revocable(pod):
+            demands = LENT.beside(demands)
+        if demands is not None:
+            traits = traits._replace(demands=demands)
         if "runtimeClassName" in spec and (unmet := self.runtime_classes.objection(spec)):
             traits = traits._replace(unmet=unmet)
         return self.catalog.form_of(spec, pod.namespace, pod.labels, traits, grant)
+
+    def queue_changed(self, group: Group) -> None:
+        """The members of a group are in another queue, which may demand other nodes."""
+        if self.queue_nodes.matter:
+            self._look_for_nodes(group)
+
+    def regroup(self) -> None:
+        """What queues demand of nodes is something else now."""
+        for group in self.groups.values():
+            if group.pending:
+                self._look_for_nodes(group)
+
+    def _look_for_nodes(self, group: Group) -> None:
+        for record in list(group.pending.values()):
+            self._reform(record)
+        self.touch(group.id, again=True)
+
+    def _queue_of(self, pod: Object) -> str:
+        group = self.groups.get(group_of(pod))
+        return (group.queue if group else "") or self.queue_by_itself(pod)
 
     def _grant_of(self, pod: Object) -> Grant | None:
         """What a pod or its group was granted."""

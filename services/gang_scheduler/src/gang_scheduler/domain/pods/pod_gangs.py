@@ -7,6 +7,7 @@ from gang_scheduler.domain.gangs.gang_terms import GroupId, queue_of
 from gang_scheduler.domain.gangs.groups import Group
 from gang_scheduler.domain.pods.pod_places import PodPlaces
 from gang_scheduler.domain.pods.pod_record import PodRecord, standing_of
+from kube import Object
 from kube.elastic_quotas import NamespaceQuotas
 
 
@@ -51,14 +52,24 @@ class PodGangs(PodPlaces):
         if group.pod_group is not None and group.terms is not None and group.terms.queue:
             queue = group.terms.queue
         elif group.members:
-            first, space = group.members[min(group.members)].pod, group.id.namespace
-            queue = queue_of(first, self.namespace_annotations.get(space, {}), self.quotas.queues.get(space, ""))
+            queue = self.queue_by_itself(group.members[min(group.members)].pod)
         else:
             return
         if queue == group.queue:
             return
+        known = bool(group.queue)
         group.queue = queue
         for record in list(group.members.values()):
             if record.charged is not None:
                 self.lift(record)
                 self.count(record)
+        if known:
+            self.queue_changed(group)
+
+    def queue_by_itself(self, pod: Object) -> str:
+        """The queue of a pod whose PodGroup names none."""
+        space = pod.namespace
+        return queue_of(pod, self.namespace_annotations.get(space, {}), self.quotas.queues.get(space, ""))
+
+    def queue_changed(self, group: Group) -> None:
+        """The members of a group are in another queue than before."""

@@ -155,7 +155,7 @@ class ShapeCatalog:
             tuple(self.resources.row(name) for name in requests),
             needs,
             np.array(needs, np.int64).reshape(-1, 1),
-            node_rules(spec),
+            node_rules(spec, traits.demands),
             terms,
             ports,
             device_need(spec, requests, traits),

@@ -5,6 +5,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from gang_scheduler.domain.gangs.gang_terms import FIXED
+from gang_scheduler.domain.queues.node_groups import NodeGroups, node_groups_of
 from resources import Amounts
 
 
@@ -26,6 +27,8 @@ class Entitlement:
     """What the capability can grow to, where that is more than it is now."""
     placement: str = ""
     """Which nodes its work goes to first, ``binpack`` or ``spread``, if it says so."""
+    node_groups: NodeGroups | None = None
+    """The node groups that it speaks of."""
 
     @property
     def limits(self) -> tuple[Any, ...]:
@@ -71,6 +74,7 @@ def _entitlement(name: str, item: Mapping[str, Any]) -> Entitlement:
         _amounts(item.get("capability")),
         _amounts(item.get("maximum")),
         str(item.get("placement") or ""),
+        node_groups_of(item.get("node_groups")),
     )
 
 

@@ -3,6 +3,7 @@
 from dataclasses import dataclass, field, replace
 
 from gang_scheduler.domain.devices.device_needs import CardNeed, DeviceNeed, Traits, device_need
+from gang_scheduler.domain.devices.mig_cards import SliceNeed
 from gang_scheduler.domain.devices.nics import WHOLE, Joint, NicNeed
 from gang_scheduler.domain.pods.pod_record import PodRecord
 from gang_scheduler.domain.pods.pod_requests import PODS
@@ -98,7 +99,8 @@ class Reservation:
         """What of the devices that it reserves nobody has taken."""
         asked = self.record.shape.devices
         joint = asked.nics.joint if asked.nics else Joint.NONE
-        traits = Traits(asked.cpus > 0, asked.policy, asked.binding, joint=joint, apart=asked.apart)
+        wish = asked.cards.wish if asked.cards else None
+        traits = Traits(asked.cpus > 0, asked.policy, asked.binding, joint=joint, apart=asked.apart, wish=wish)
         need = device_need(self.record.pod.spec, self.amounts, traits)
         for owner in self.owners.values():
             need = _rest(need, owner.shape.devices)
@@ -114,7 +116,14 @@ def _rest(need: DeviceNeed, taken: DeviceNeed) -> DeviceNeed:
         cpu=max(0, need.cpu - taken.cpu),
         memory=max(0, need.memory - taken.memory),
         nics=_rest_of_nics(need.nics, taken.nics),
+        slices=_rest_of_slices(need.slices, taken.slices),
     )
+
+
+def _rest_of_slices(need: tuple[SliceNeed, ...], taken: tuple[SliceNeed, ...]) -> tuple[SliceNeed, ...]:
+    gone = {one.profile: one.count for one in taken}
+    left = (replace(one, count=one.count - gone.get(one.profile, 0)) for one in need)
+    return tuple(one for one in left if one.count > 0)
 
 
 def _rest_of_nics(need: NicNeed | None, taken: NicNeed | None) -> NicNeed | None:

@@ -119,6 +119,10 @@ class ReservationDesk:
         table = self.cluster.room.table
         self._seen = (table.room.end, table.rules.end)
 
+    def put_off(self) -> None:
+        """Nobody was placed in this pass: whoever waits is looked at in the next one, though nothing happens until then."""
+        self._seen = (-1, -1)
+
     def deadline(self) -> int | None:
         """When the next reservation expires or is cleared away."""
         return min(self._ends.values(), default=None)

@@ -25,6 +25,7 @@ from queue_manager.domain.cohorts.flavor_choice import Mode, Verdict, WaitReason
 from queue_manager.domain.cohorts.grant import Admission, SetGrant, read_admission
 from queue_manager.domain.cohorts.growth import Growth
 from queue_manager.domain.cohorts.kueue_policy import EVICTION, KueuePolicy
+from queue_manager.domain.cohorts.queue_line import QueueLine
 from queue_manager.domain.cohorts.supervision import Supervision
 from queue_manager.domain.gates.members import COHORTS, LOCAL_QUEUE
 from queue_manager.domain.gates.topology_gate import TopologyGate
@@ -274,7 +275,7 @@ class Cohorts:
         for name in names:
             line = self.books.lines[name]
             blocker = line.blocker()
-            behind = _behind(blocker, name) if blocker is not None else self._supervision.blocks
+            behind = _behind(blocker, line) if blocker is not None else self._supervision.blocks
             for shape in list(line.ranks):
                 verdict = line.ranks[shape].verdict or behind
                 if verdict is None:
@@ -290,6 +291,9 @@ class Cohorts:
                 yield from held_back(books.workloads[key], books.stray[key], now)
 
 
-def _behind(head: Workload, name: str) -> Verdict:
-    message = f"ClusterQueue {name} is strict and {head.key.name} is before it"
+def _behind(head: Workload, line: QueueLine) -> Verdict:
+    message = f"ClusterQueue {line.name} is strict and {head.key.name} is before it"
+    found = line.ranks[head.shape].verdict
+    if found is not None and found.reason in (WaitReason.TOO_LARGE, WaitReason.NO_FLAVOR):
+        message += f", which can never have quota as it is: {found.message}; take it out, let it ask for less, or raise the quota"
     return Verdict(Mode.NO_FIT, reason=WaitReason.BEHIND_HEAD, message=message)

@@ -5,13 +5,12 @@ from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
 
 from kube import Key
-from queue_manager.domain.cohorts.flavor_choice import Mode, Verdict, WaitReason
+from queue_manager.domain.cohorts.flavor_choice import Mode, Verdict
 from queue_manager.domain.workloads.workload import Shape, Workload
 
 Order = tuple[int, str, str, str]
 
 _RETELL_MS = 10_000
-_HOPELESS = (WaitReason.TOO_LARGE, WaitReason.NO_FLAVOR)
 
 
 @dataclass(slots=True)
@@ -30,7 +29,7 @@ class Ranks:
 
 @dataclass(slots=True)
 class QueueLine:
-    """``strict`` lets nobody pass the first, unless that one can never be given what it asks for."""
+    """``strict`` lets nobody pass the first, as Kueue's StrictFIFO: not even one that asks for more than there can ever be."""
 
     name: str
     strict: bool = False
@@ -65,7 +64,7 @@ class QueueLine:
             if ranks is not None and first is not None and first.order == order:
                 if ranks.verdict is None:
                     return first
-                if self.strict and not _is_hopeless(ranks.verdict):
+                if self.strict:
                     return None
                 ranks.queued = None
             heapq.heappop(self._shapes)
@@ -133,7 +132,3 @@ class QueueLine:
             heapq.heappop(ranks.heap)
         self.ranks.pop(shape, None)
         return None
-
-
-def _is_hopeless(verdict: Verdict) -> bool:
-    return verdict.mode is Mode.NO_FIT and verdict.reason in _HOPELESS

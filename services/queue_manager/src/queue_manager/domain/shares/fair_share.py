@@ -50,12 +50,21 @@ def lay_out(tree: QueueTree, resources: Sequence[str]) -> Layout:
         tuple(resources),
         tuple(slice(int(start), int(end)) for start, end in pairwise(bounds)),
         np.array([rows.get(tree.parent_of(name), 0) for name in names], np.int64),
-        np.clip(np.array([queue.weight for queue in queues], np.int64), 1, HEAVIEST),
+        _weights(queues),
         _matrix(queues, "guarantee", resources, 0),
         _matrix(queues, "deserved", resources, 0),
         np.array([[name in queue.deserved for name in resources] for queue in queues], bool).reshape(len(names), -1),
         _matrix(queues, "capability", resources, LARGEST),
     )
+
+
+def _weights(queues: Sequence[Queue]) -> NDArray[np.int64]:
+    """The weights as whole numbers: in thousandths where one of them is a fraction, divided by what they have in common."""
+    milli = np.array([queue.weight_milli or 1000 * queue.weight for queue in queues], np.int64)
+    fractions = bool((milli % 1000).any())
+    whole = milli // (np.gcd.reduce(milli) if fractions else 1000)
+    clipped: NDArray[np.int64] = np.clip(whole, 1, HEAVIEST)
+    return clipped
 
 
 def deserved(layout: Layout, request: Matrix, supply: Sequence[int], claim: Claim) -> Matrix:

@@ -1,9 +1,11 @@
 """The tree of queues. ``root`` and ``default`` are there even when no object says so."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
 from kube import Key, Manifest, Object
+from queue_manager.domain.shares.queue_path import PATH, Step, Steps, read_path
 from resources import Amounts, QuantityError, parse_amounts
 
 QUEUE = "Queue.scheduling.volcano.sh"
@@ -22,6 +24,10 @@ class Queue:
     uid: str = ""
     parent: str = ROOT
     weight: int = 1
+    weight_milli: int = 0
+    """The weight in thousandths, where a path says it, which may be a fraction."""
+    steps: tuple[Step, ...] = ()
+    """The steps between it and the root, where a path says it."""
     priority: int = 0
     reclaimable: bool = True
     fifo: bool = False
@@ -38,6 +44,9 @@ class Queue:
     """Of an elastic quota: where its object is."""
     placement: str = ""
     """Whether its work is packed or spread over nodes, if it says so."""
+    node_groups: tuple[tuple[str, tuple[str, ...]], ...] = ()
+    """The node groups that its work has to be in (``required``) or stay out of (``forbidden``), or would rather (``preferred``,
+    ``avoided``)."""
 
     @property
     def key(self) -> Key:
@@ -59,12 +68,15 @@ def queue_key(name: str) -> Key:
 
 def read_queue(item: Object) -> Queue:
     """The queue that ``item`` describes; what is missing or wrong there has its default."""
-    spec = item.spec
+    spec, path = item.spec, read_path(item) if PATH in item.annotations else None
+    parent = path.parent if path else str(spec.get("parent") or ROOT)
     return Queue(
         name=item.name,
         uid=item.uid,
-        parent="" if item.name == ROOT else str(spec.get("parent") or ROOT),
-        weight=_whole(spec.get("weight"), 1),
+        parent="" if item.name == ROOT else parent,
+        weight=max(1, path.weight_milli // 1000) if path else _whole(spec.get("weight"), 1),
+        weight_milli=path.weight_milli if path else 0,
+        steps=path.steps if path else (),
         priority=_whole(spec.get("priority"), 0),
         reclaimable=spec.get("reclaimable") is not False,
         fifo=spec.get("dequeueStrategy") == "fifo",
@@ -74,7 +86,29 @@ def read_queue(item: Object) -> Queue:
         state=str(item.status.get("state") or ""),
         closed_by_parent=item.annotations.get(CLOSED_BY_PARENT) == "true",
         placement=item.annotations.get(PLACEMENT, ""),
+        node_groups=tuple(_node_groups(spec.get("affinity"))),
     )
+
+
+_REQUIRED, _PREFERRED = (
+    "requiredDuringSchedulingIgnoredDuringExecution",
+    "preferredDuringSchedulingIgnoredDuringExecution",
+)
+_NODE_GROUPS = (
+    ("required", "nodeGroupAffinity", _REQUIRED),
+    ("forbidden", "nodeGroupAntiAffinity", _REQUIRED),
+    ("preferred", "nodeGroupAffinity", _PREFERRED),
+    ("avoided", "nodeGroupAntiAffinity", _PREFERRED),
+)
+
+
+def _node_groups(affinity: Any) -> Iterator[tuple[str, tuple[str, ...]]]:
+    """What is said of node groups; nothing for what cannot be read."""
+    for name, kind, strictness in _NODE_GROUPS:
+        said = affinity.get(kind) if isinstance(affinity, dict) else None
+        groups = said.get(strictness) if isinstance(said, dict) else None
+        if isinstance(groups, list) and groups:
+            yield name, tuple(map(str, groups))
 
 
 def amounts_of(listed: Manifest | None) -> Amounts:
@@ -102,18 +136,22 @@ class QueueTree:
         self._parents: dict[str, str] = {}
         self._children: dict[str, list[str]] = {}
         self._depths: list[list[str]] = []
+        self._steps = Steps()
 
     def put(self, queue: Queue) -> bool:
         """Take in a queue; returns whether anything about it changed."""
         if self.queues.get(queue.name) == queue:
             return False
+        old = self.queues.get(queue.name)
         self.queues[queue.name] = queue
+        self._lead(queue.name, old.steps if old else (), queue.steps)
         self._depths = []
         return True
 
     def remove(self, name: str) -> None:
         """Forget a queue's object; a built-in queue goes on with its defaults."""
-        self.queues.pop(name, None)
+        old = self.queues.pop(name, None)
+        self._lead(name, old.steps if old else (), ())
         if name in self._built_in:
             self.queues[name] = self._made(name)
         self._depths = []
@@ -144,6 +182,17 @@ class QueueTree:
     def is_leaf(self, name: str) -> bool:
         """Whether jobs may be in ``name``: it has no children and is not the root."""
         return name != self.root and not self.children_of(name)
+
+    def _lead(self, name: str, before: tuple[Step, ...], after: tuple[Step, ...]) -> None:
+        """The path of a queue is another one: the steps that paths lead through are there as queues."""
+        if before == after:
+            return
+        for step in self._steps.all():
+            self.queues.pop(step.name, None)
+        self._steps.put(name, after)
+        for step in self._steps.all():
+            weight = max(1, step.weight_milli // 1000)
+            self.queues[step.name] = Queue(step.name, parent=step.above, weight=weight, weight_milli=step.weight_milli)
 
     def _made(self, name: str) -> Queue:
         """A built-in queue that has no object."""

@@ -55,6 +55,9 @@ class QueueRule:
             "capability": dict(queue.capability),
             "strict_fifo": queue.fifo or self.policy.strict_fifo,
             **placement_entry(queue),
+            **(
+                {"node_groups": {name: list(groups) for name, groups in queue.node_groups}} if queue.node_groups else {}
+            ),
         }
 
 

@@ -1,0 +1,6 @@
+{{/* What the API and the webhooks are called by, with commas. */}}
+{{- define "admission.names" -}}
+{{- $name := include "service-lib.fullname" . -}}
+{{- $service := printf "%s.%s" $name .Release.Namespace -}}
+{{- concat (list (printf "%s.svc" $service) $service $name) .Values.api.names | join "," -}}
+{{- end -}}

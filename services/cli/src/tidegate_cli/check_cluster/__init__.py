@@ -1,0 +1,1 @@
+"""What would change for the objects of a cluster if Tidegate acted on them."""

@@ -1,0 +1,52 @@
+"""What a node and its pods use: CPU time between two looks, memory at the second."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+NODE = ""
+"""Stands for the node itself among the uids of its pods."""
+
+
+@dataclass(frozen=True, slots=True)
+class Consumption:
+    """What a control group used: CPU time since it was made, memory now without what the kernel can take back at once."""
+
+    cpu_ns: int
+    memory_bytes: int
+
+
+@dataclass(frozen=True, slots=True)
+class UsageSample:
+    """What one pod (or the node, when ``uid`` is "") used: CPU over the interval until ``at``, memory at ``at``."""
+
+    uid: str
+    at: int
+    cpu_milli: int
+    memory_bytes: int
+
+
+@dataclass(frozen=True, slots=True)
+class Look:
+    """The CPU time by uid that had been used ``at`` a moment, in milliseconds since the epoch."""
+
+    at: int
+    cpu_ns: Mapping[str, int]
+
+
+def look(at: int, used: Mapping[str, Consumption]) -> Look:
+    """What is to be remembered of ``used``."""
+    return Look(at, {uid: one.cpu_ns for uid, one in used.items()})
+
+
+def samples(
+    before: Look | None, at: int, used: Mapping[str, Consumption], began: Mapping[str, int]
+) -> tuple[UsageSample, ...]:
+    """A sample of each uid that was seen ``before``, or that ``began`` to use at a known time."""
+    known = before.cpu_ns if before is not None else {}
+    found: list[UsageSample] = []
+    for uid, one in used.items():
+        since = before.at if before is not None and uid in known else began.get(uid)
+        if since is not None and at > since:
+            spent = max(0, one.cpu_ns - known.get(uid, 0))
+            found.append(UsageSample(uid, at, spent // ((at - since) * 1000), one.memory_bytes))
+    return tuple(found)

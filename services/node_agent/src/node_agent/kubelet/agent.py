@@ -1,0 +1,67 @@
+"""The agent beside a kubelet: it runs nothing and writes of no pod; it measures, and says what devices there are."""
+
+import asyncio
+import logging
+
+from node_agent.domain.usage import NODE, Look, look, samples
+from node_agent.inventory.machine import Devices
+from node_agent.kubelet.kept_look import KeptLook
+from node_agent.kubelet.pod_groups import PodGroup, PodGroups, consumptions
+from node_agent.ports import Clock, Upstream
+from node_agent.reporter import Reporter
+from node_agent.runtime.machine_use import machine_use
+from node_agent.settings import AgentSettings
+
+_log = logging.getLogger(__name__)
+
+LONGEST_GAP = 3
+"""In intervals: what was used on average over a longer one, while no agent ran, says nothing of now."""
+
+
+class KubeletAgent:
+    """One agent of one kubelet's node. ``devices`` are said with every report: whoever lost them has them again."""
+
+    def __init__(
+        self,
+        settings: AgentSettings,
+        groups: PodGroups,
+        devices: Devices,
+        kept: KeptLook,
+        upstream: Upstream,
+        clock: Clock,
+    ) -> None:
+        self.pods: dict[str, PodGroup] = {}
+        self._settings, self._groups, self._devices, self._kept, self._clock = settings, groups, devices, kept, clock
+        self._reporter = Reporter(settings, upstream, lambda _: (None, False), lambda _: None)
+
+    async def run(self) -> None:
+        """Measure and report until cancelled; the first report comes an interval after the last look of a predecessor."""
+        async with asyncio.TaskGroup() as tasks:
+            tasks.create_task(self._reporter.run())
+            self._reporter.inventory_changed(self._devices)
+            before = self._left() or self._look(None)
+            while True:
+                due = min(before.at, self._clock()) + self._settings.usage_interval_ms
+                await asyncio.sleep(max(0, due - self._clock()) / 1000)
+                before = self._look(before)
+
+    def _left(self) -> Look | None:
+        """The last look of a predecessor, if it was not long ago."""
+        left = self._kept.load()
+        oldest = self._clock() - LONGEST_GAP * self._settings.usage_interval_ms
+        return left if left is not None and left.at >= oldest else None
+
+    def _look(self, before: Look | None) -> Look:
+        """Look at all pods, and report what they used since ``before``."""
+        self.pods = self._groups.find()
+        used = {NODE: machine_use(), **consumptions(self._groups, self.pods)}
+        now = self._clock()
+        # A pod that was not there before used all of its time since.
+        usage = samples(before, now, used, dict.fromkeys(used, before.at) if before is not None else {})
+        seen = look(now, used)
+        self._kept.save(seen)
+        if usage:
+            self._reporter.inventory_changed(self._devices)
+            self._reporter.measured(usage)
+        _log.debug("looked", extra={"pods": len(self.pods), "at": now})
+        return seen

@@ -1,0 +1,111 @@
+"""What cluster_gateway and the definitions' Job may do at an API server: the table behind the charts' `files/rules.yaml`.
+
+A test runs the services under exactly these rights, and compares them with what they asked for.
+"""
+
+from collections import defaultdict
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+from admission.domain.definitions import DEFINED
+from cluster_gateway.main import NOT_READ
+from kube import KINDS
+
+Rule = dict[str, list[str]]
+
+READ = ("list", "watch")
+VOLCANO, KUBEFLOW, KUEUE = "scheduling.volcano.sh", "kubeflow.org", "kueue.x-k8s.io"
+TRAINING = tuple(
+    f"{name}.{KUBEFLOW}" for name in ("TFJob", "PyTorchJob", "XGBoostJob", "PaddleJob", "JAXJob", "MPIJob")
+)
+JOBS = ("Job.batch.volcano.sh", *TRAINING, "TrainJob.trainer.kubeflow.org", "JobSet.jobset.x-k8s.io")
+FLOWS = ("CronJob.batch.volcano.sh", "JobFlow.flow.volcano.sh", "JobTemplate.flow.volcano.sh")
+
+WRITES: dict[str, tuple[str, ...]] = {
+    "Pod": ("create", "get", "patch", "delete"),
+    "ConfigMap": ("create", "get", "patch"),
+    "Service": ("create", "get", "delete"),
+    "PersistentVolumeClaim": ("create", "get", "patch"),
+    "NetworkPolicy.networking.k8s.io": ("create", "get"),
+    "HorizontalPodAutoscaler.autoscaling": ("create", "get"),
+    "Job.batch": ("create", "get", "patch", "delete"),
+    "Event": ("create", "patch"),
+    f"PodGroup.{VOLCANO}": ("create", "get", "patch", "delete"),
+    f"Queue.{VOLCANO}": ("create", "get", "patch"),
+    "Job.batch.volcano.sh": ("create", "get", "patch", "delete"),
+    "JobSet.jobset.x-k8s.io": ("create", "get", "patch", "delete"),
+    f"Workload.{KUEUE}": ("create", "get", "patch", "delete"),
+    "Command.bus.volcano.sh": ("get", "delete"),
+    "Reservation.scheduling.koordinator.sh": ("get", "delete"),
+    "NodeMetric.slo.koordinator.sh": ("create",),
+    "Device.scheduling.koordinator.sh": ("create", "patch"),
+    **dict.fromkeys((*TRAINING, "TrainJob.trainer.kubeflow.org"), ("get", "delete")),
+}
+"""What services make, change and delete, and are told of again when an answer was lost."""
+
+STATUS = (
+    *("Pod", "Job.batch", "ResourceClaim.resource.k8s.io", *JOBS, *FLOWS),
+    *(f"PodGroup.{VOLCANO}", f"Queue.{VOLCANO}", "ElasticQuota.scheduling.sigs.k8s.io"),
+    *("Reservation.scheduling.koordinator.sh", "NodeMetric.slo.koordinator.sh"),
+    *(f"{name}.{KUEUE}" for name in ("Workload", "ClusterQueue", "LocalQueue", "Cohort")),
+)
+OWNERS = (*JOBS, *FLOWS)
+"""Of what is made, these are the owners: where the cluster guards owners, `update` of their finalizers is asked for."""
+
+SECRETS = ("create", "get", *READ)
+ACTING: tuple[tuple[str, str], ...] = (
+    *(("", name) for name in ("users", "groups", "serviceaccounts")),
+    ("authentication.k8s.io", "uids"),
+    *(
+        ("authentication.k8s.io", f"userextras/authentication.kubernetes.io/{name}")
+        for name in ("credential-id", "node-name", "node-uid", "pod-name", "pod-uid")
+    ),
+)
+"""What is asked about when a user's write is carried to the API server in the user's name."""
+
+
+def gateway_rules() -> dict[str, dict[str, list[Rule]]]:
+    """The rules of cluster_gateway, by the part of its work that needs them."""
+    rights: dict[tuple[str, str], set[str]] = defaultdict(set)
+    for kind in frozenset(KINDS) - NOT_READ - {"Secret"}:
+        rights[_place(kind)].update(READ)
+    for kind, verbs in WRITES.items():
+        rights[_place(kind)].update(verbs)
+    for kind in STATUS:
+        rights[_place(kind, "/status")].add("patch")
+    for kind in OWNERS:
+        rights[_place(kind, "/finalizers")].add("update")
+    rights["", "pods/binding"].add("create")
+    rights["", "pods/eviction"].add("create")
+    return {
+        "always": {"cluster": list(_gathered(rights.items()))},
+        "secrets": {"cluster": list(_gathered([(("", "secrets"), set(SECRETS))]))},
+        "writesForUsers": {"cluster": list(_gathered((place, {"impersonate"}) for place in ACTING))},
+    }
+
+
+def definition_rules() -> dict[str, dict[str, list[dict[str, Any]]]]:
+    """The rules of the Job that defines kinds: it makes what is not there, and changes those of its own."""
+    group, plural = "apiextensions.k8s.io", "customresourcedefinitions"
+    names = sorted(f"{KINDS[kind].plural}.{KINDS[kind].group}" for kind in DEFINED)
+    return {
+        "definitions": {
+            "cluster": [
+                {"apiGroups": [group], "resources": [plural], "verbs": ["create"]},
+                {"apiGroups": [group], "resources": [plural], "resourceNames": names, "verbs": ["get", "update"]},
+            ]
+        }
+    }
+
+
+def _place(kind: str, part: str = "") -> tuple[str, str]:
+    return KINDS[kind].group, KINDS[kind].plural + part
+
+
+def _gathered(rights: Iterable[tuple[tuple[str, str], set[str]]]) -> Iterator[Rule]:
+    """One rule for all resources of a group that have the same verbs."""
+    alike: dict[tuple[str, tuple[str, ...]], list[str]] = defaultdict(list)
+    for (group, resource), verbs in rights:
+        alike[group, tuple(sorted(verbs))].append(resource)
+    for (group, verbs), resources in sorted(alike.items()):
+        yield {"apiGroups": [group], "resources": sorted(resources), "verbs": list(verbs)}

@@ -1,0 +1,24 @@
+"""Processes beside a test."""
+
+import subprocess
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+
+
+@contextmanager
+def process(
+    command: Sequence[str], log: Path, environment: Mapping[str, str] | None = None
+) -> "Iterator[subprocess.Popen[bytes]]":
+    """A process that writes into ``log``, until the end."""
+    with log.open("ab") as output:
+        started = subprocess.Popen(command, stdout=output, stderr=output, env=environment)
+    try:
+        yield started
+    finally:
+        started.terminate()
+        try:
+            started.wait(20)
+        except subprocess.TimeoutExpired:
+            started.kill()
+            started.wait()

@@ -1,0 +1,161 @@
+"""The services as processes, with the accounts, roles, users of the bus and passwords that a Helm release made for them."""
+
+import base64
+import json
+import os
+import sys
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+
+import yaml
+from background import process
+from cluster_tools import eventually
+from control_plane import ControlPlane
+from helm_tools import NAMESPACE, Manifest
+
+from bus.server import binary, free_ports
+
+INVENTORY = Path(__file__).resolve().parents[2] / "examples" / "8-cpus.inventory"
+Right = tuple[str, str, str]
+"""Verb, API group, resource with its subresource."""
+
+AUDIT = {
+    "apiVersion": "audit.k8s.io/v1",
+    "kind": "Policy",
+    "omitStages": ["RequestReceived"],
+    "rules": [
+        {"level": "Metadata", "userGroups": [f"system:serviceaccounts:{NAMESPACE}"]},
+        {"level": "None"},
+    ],
+}
+"""Only what our accounts ask for."""
+
+
+def audit_flags(folder: Path) -> list[str]:
+    """The flags of an API server that writes down what our accounts ask for, and guards owners as some clusters do."""
+    policy = folder / "audit.yaml"
+    policy.write_text(yaml.safe_dump(AUDIT))
+    return [
+        f"--audit-policy-file={policy}",
+        f"--audit-log-path={folder / 'audit.log'}",
+        "--enable-admission-plugins=OwnerReferencesPermissionEnforcement",
+    ]
+
+
+def asked(folder: Path) -> tuple[dict[str, set[Right]], list[str]]:
+    """What each account asked for and got, and what it was refused."""
+    got: dict[str, set[Right]] = defaultdict(set)
+    forbidden: list[str] = []
+    for line in (folder / "audit.log").read_text().splitlines():
+        event = json.loads(line)
+        found = event.get("objectRef")
+        if event["stage"] != "ResponseComplete" and not (
+            event["verb"] == "watch" and event["stage"] == "ResponseStarted"
+        ):
+            continue
+        account = event["user"]["username"].rpartition(":")[2]
+        if found is None:
+            continue
+        resource = "/".join(filter(None, (found.get("resource", ""), found.get("subresource", ""))))
+        right = (event["verb"], found.get("apiGroup", ""), resource)
+        if event["responseStatus"]["code"] == 403:
+            forbidden.append(f"{account}: {' '.join(right)} {found.get('name', '')}")
+        else:
+            got[account].add(right)
+    return got, forbidden
+
+
+def granted(rules: Sequence[Mapping[str, Sequence[str]]]) -> set[Right]:
+    """What the rules of a role permit."""
+    return {
+        (verb, group, resource)
+        for rule in rules
+        for verb in rule["verbs"]
+        for group in rule["apiGroups"]
+        for resource in rule["resources"]
+    }
+
+
+def kubeconfig_of(plane: ControlPlane, account: str, folder: Path) -> Path:
+    """A kubeconfig with a token of the account, as its pods have one."""
+    path = f"/api/v1/namespaces/{NAMESPACE}/serviceaccounts/{account}/token"
+    token = plane.request("POST", path, {"apiVersion": "authentication.k8s.io/v1", "kind": "TokenRequest", "spec": {}})
+    content = yaml.safe_load(plane.kubeconfig.read_text())
+    content["users"] = [{"name": "admin", "user": {"token": token["status"]["token"]}}]
+    file = folder / f"{account}.kubeconfig"
+    file.write_text(yaml.safe_dump(content))
+    file.chmod(0o600)
+    return file
+
+
+def apply_hook_rights(plane: ControlPlane, objects: Sequence[Manifest]) -> None:
+    """The account and the role of the Job that defines kinds, which Helm takes away when the Job is done."""
+    collections = {
+        "ServiceAccount": f"/api/v1/namespaces/{NAMESPACE}/serviceaccounts",
+        "ClusterRole": "/apis/rbac.authorization.k8s.io/v1/clusterroles",
+        "ClusterRoleBinding": "/apis/rbac.authorization.k8s.io/v1/clusterrolebindings",
+    }
+    for item in objects:
+        if item["metadata"]["name"].endswith("-definitions") and item["kind"] in collections:
+            plane.request("POST", collections[item["kind"]], item)
+
+
+def secret(plane: ControlPlane, name: str) -> dict[str, str]:
+    """The values of a Secret."""
+    data = plane.request("GET", f"/api/v1/namespaces/{NAMESPACE}/secrets/{name}")["data"]
+    return {key: base64.b64decode(value).decode() for key, value in data.items()}
+
+
+@contextmanager
+def deployed_bus(plane: ControlPlane, folder: Path) -> Iterator[str]:
+    """A server with the configuration of the release, but for its ports and folder; its address."""
+    client, monitor = free_ports(2)
+    text = secret(plane, "tidegate-nats-config")["nats.conf"]
+    for old, new in (
+        ("0.0.0.0:4222", f"127.0.0.1:{client}"),
+        ("0.0.0.0:8222", f"127.0.0.1:{monitor}"),
+        ("/data/jetstream", str(folder / "jetstream")),
+    ):
+        assert old in text
+        text = text.replace(old, new)
+    file = folder / "nats.conf"
+    file.write_text(text)
+    with process([binary(), "-c", str(file)], folder / "nats.log", {**os.environ, "POD_NAME": "tidegate-nats-0"}):
+        yield f"nats://127.0.0.1:{client}"
+
+
+FLAGS: dict[str, tuple[str, ...]] = {
+    "cluster_gateway": ("--driver", "kubernetes"),
+    "admission": (),
+    "job_controller": (),
+    "queue_manager": (),
+    "gang_scheduler": ("--scheduler-names", "tidegate,volcano,koord-scheduler"),
+    "node_agent": ("--kubelet", "true", "--node", "n0", "--usage-interval", "1s", "--inventory", str(INVENTORY)),
+}
+
+
+@contextmanager
+def deployed_services(plane: ControlPlane, folder: Path) -> Iterator[Path]:
+    """All services on the plane, as the release's pods would run; the folder of their logs."""
+    kept = {name: value for name, value in os.environ.items() if not name.startswith("TIDEGATE_")}
+    with ExitStack() as running:
+        url = running.enter_context(deployed_bus(plane, folder))
+        for service, flags in FLAGS.items():
+            dashed = service.replace("_", "-")
+            credentials = folder / "credentials" / service
+            credentials.mkdir(parents=True, exist_ok=True)
+            for name, value in secret(plane, f"tidegate-nats-{dashed}").items():
+                (credentials / name).write_text(value)
+            words = ["--nats-url", url, "--nats-credentials", str(credentials), "--data-dir", str(folder / "data")]
+            if service in ("cluster_gateway", "admission"):
+                words += ["--kubeconfig", str(kubeconfig_of(plane, f"tidegate-{dashed}", folder))]
+            if service == "admission":
+                (port,) = free_ports(1)
+                words += ["--webhook-url", f"https://127.0.0.1:{port}", "--webhook-port", str(port)]
+            command = [sys.executable, "-m", f"{service}.main", *words, *flags]
+            running.enter_context(process(command, folder / f"{service}.log", kept))
+        eventually(lambda: '"ready"' in (folder / "admission.log").read_text(), 60)
+        eventually(lambda: '"ready"' in (folder / "cluster_gateway.log").read_text(), 60)
+        yield folder

@@ -1,0 +1,162 @@
+"""Gangs on a cluster while something goes wrong: made, watched, and looked at afterwards."""
+
+import asyncio
+import json
+import threading
+import urllib.request
+from collections import Counter, defaultdict
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from cluster_tools import eventually
+from control_plane import ControlPlane
+
+from bus.jetstream import JetStreamBus
+from tidegate import subjects
+from tidegate.codec import facts
+from tidegate.codec.decisions import decode_commit
+from tidegate.decision.v1 import decision_pb2
+from tidegate.fact.v1 import fact_pb2
+
+SERVICES = ("job_controller", "queue_manager", "gang_scheduler")
+NAMESPACE = "/api/v1/namespaces/default"
+JOBS = "/apis/batch.volcano.sh/v1alpha1/namespaces/default/jobs"
+LABEL = "volcano.sh/job-name"
+
+
+@dataclass(slots=True)
+class Gangs:
+    """So many jobs of ``size`` pods; the names begin with ``name``."""
+
+    plane: ControlPlane
+    name: str
+    count: int = 12
+    size: int = 5
+    nodes: dict[str, set[str]] = field(default_factory=lambda: defaultdict(set))
+    """By the uid of each pod: all nodes that it was ever on."""
+
+    def make(self) -> None:
+        container = {"name": "c", "image": "busybox", "resources": {"requests": {"cpu": "1"}}}
+        for number in range(self.count):
+            job = {
+                "apiVersion": "batch.volcano.sh/v1alpha1",
+                "kind": "Job",
+                "metadata": {"name": f"{self.name}{number}", "namespace": "default"},
+                "spec": {
+                    "schedulerName": "volcano",
+                    "minAvailable": self.size,
+                    "queue": "default",
+                    "tasks": [{"name": "w", "replicas": self.size, "template": {"spec": {"containers": [container]}}}],
+                },
+            }
+            self.plane.request("POST", JOBS, job)
+
+    def bound(self) -> list[Any]:
+        pods = self.plane.request("GET", f"{NAMESPACE}/pods?labelSelector={LABEL}")["items"]
+        mine = [pod for pod in pods if pod["metadata"]["labels"][LABEL].startswith(self.name)]
+        return [pod for pod in mine if pod["spec"].get("nodeName")]
+
+    def begun(self) -> None:
+        """Returns when some of the gangs are on their way."""
+        eventually(self.bound, 60)
+
+    def whole(self, seconds: float = 60.0) -> None:
+        """Returns when all gangs are whole; fails when a pod was ever on two nodes, or a node has more than it can."""
+        eventually(self._is_whole, seconds)
+        assert all(len(nodes) == 1 for nodes in self.nodes.values())
+        room = Counter(pod["spec"]["nodeName"] for pod in self.bound())
+        assert max(room.values()) <= 32
+
+    def _is_whole(self) -> bool:
+        try:
+            pods = self.bound()
+        except OSError:
+            return False
+        jobs = Counter(pod["metadata"]["labels"][LABEL] for pod in pods)
+        return len(jobs) == self.count and set(jobs.values()) == {self.size}
+
+    def watch(self, stopped: threading.Event) -> None:
+        """Note where pods are, until the end."""
+        while not stopped.is_set():
+            try:
+                for line in _stream(self.plane):
+                    pod = json.loads(line)["object"]
+                    if pod.get("spec", {}).get("nodeName"):
+                        self.nodes[pod["metadata"]["uid"]].add(pod["spec"]["nodeName"])
+                    if stopped.is_set():
+                        return
+            except (OSError, ValueError):
+                stopped.wait(0.2)
+
+
+def _stream(plane: ControlPlane) -> Iterator[bytes]:
+    path = f"{plane.address}{NAMESPACE}/pods?watch=1&timeoutSeconds=5"
+    asked = urllib.request.Request(path, headers={"Authorization": f"Bearer {plane.token}"})
+    with urllib.request.urlopen(asked, context=plane._tls(), timeout=10) as answer:
+        yield from answer
+
+
+@contextmanager
+def gangs(plane: ControlPlane, name: str, **size: int) -> Iterator[Gangs]:
+    """Gangs that are made and watched; deleted at the end."""
+    made, stopped = Gangs(plane, name, **size), threading.Event()
+    watching = threading.Thread(target=made.watch, args=(stopped,), daemon=True)
+    watching.start()
+    made.make()
+    try:
+        yield made
+    finally:
+        for number in range(made.count):
+            plane.request("DELETE", f"{JOBS}/{name}{number}")
+        eventually(lambda: not made.bound(), 60)
+        stopped.set()
+        watching.join(20)
+
+
+def environment_of(pid: int) -> dict[str, str]:
+    """The environment of a process."""
+    parts = Path(f"/proc/{pid}/environ").read_bytes().decode().split("\0")
+    return dict(part.split("=", 1) for part in parts if "=" in part)
+
+
+def command_of(pid: int) -> list[str]:
+    """The command line of a process."""
+    return Path(f"/proc/{pid}/cmdline").read_bytes().decode().split("\0")[:-1]
+
+
+def undecided(pid: int) -> list[str]:
+    """The decisions without exactly one outcome, on the bus of the service that is process ``pid``."""
+    command = command_of(pid)
+    url, token = command[command.index("--nats-url") + 1], environment_of(pid)["TIDEGATE_NATS_TOKEN"]
+    return asyncio.run(_undecided(url, token))
+
+
+async def _undecided(url: str, token: str) -> list[str]:
+    bus = await JetStreamBus.connect(url, "test", token=token)
+    try:
+        outcomes: Counter[str] = Counter()
+        async for entry in _entries(bus, subjects.FACTS):
+            outcomes.update(one.decision_id for one in facts.outcomes(fact_pb2.ChangeSet.FromString(entry.payload)))
+        wrong = []
+        for service in SERVICES:
+            async for entry in _entries(bus, subjects.decisions(service)):
+                commit = decision_pb2.Commit.FromString(entry.payload)
+                wrong += [decision_id for decision_id, _ in decode_commit(commit) if outcomes[decision_id] != 1]
+        return wrong
+    finally:
+        await bus.close()
+
+
+async def _entries(bus: JetStreamBus, name: str) -> Any:
+    log = bus.log(name)
+    last, reader = await log.last(), log.read(0)
+    if last:
+        async for entries in reader:
+            for entry in entries:
+                yield entry
+            if entries[-1].sequence >= last:
+                break
+    await reader.aclose()

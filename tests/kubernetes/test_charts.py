@@ -1,0 +1,307 @@
+"""What the charts are rendered to: no more rights than needed, hardened pods, and a system whose parts find one another."""
+
+import importlib
+import re
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from helm_tools import CHARTS, NAMESPACE, Helm, Manifest, named, of_kind
+from lab_programs import NoLab, programs
+
+SERVICES = ("admission", "cluster-gateway", "gang-scheduler", "job-controller", "node-agent", "queue-manager")
+ALONE = {"nats": {"url": "nats://bus.example:4222", "credentialsSecret": "login"}}
+THREE = {"nats": {"replicas": 3}, "global": {"nats": {"streamReplicas": 3}}}
+EXTERNAL = {
+    "nats": {"enabled": False},
+    "global": {"nats": {"external": {"url": "nats://bus.example:4333", "credentialsPrefix": "bus-"}}},
+}
+OPTIONS = {"global": {"serviceMonitor": {"enabled": True}}, "dashboard": {"enabled": True}}
+SETS: dict[str, Manifest] = {"as it is": {}, "three servers": THREE, "existing bus": EXTERNAL, "with options": OPTIONS}
+
+
+@pytest.fixture(scope="module")
+def helm(tmp_path_factory: pytest.TempPathFactory) -> Helm:
+    try:
+        programs("helm")
+    except NoLab as error:
+        pytest.skip(str(error))
+    return Helm(tmp_path_factory.mktemp("helm"))
+
+
+@pytest.fixture(scope="module", params=SETS)
+def rendered(helm: Helm, request: pytest.FixtureRequest) -> list[Manifest]:
+    return helm.template("tidegate", SETS[request.param])
+
+
+@pytest.fixture(scope="module")
+def usual(helm: Helm) -> list[Manifest]:
+    return helm.template("tidegate")
+
+
+def pods(objects: Sequence[Manifest]) -> Iterator[tuple[str, Manifest]]:
+    for item in of_kind(objects, "Deployment", "StatefulSet", "DaemonSet", "Job"):
+        yield item["metadata"]["name"], item["spec"]["template"]["spec"]
+
+
+def arguments(objects: Sequence[Manifest], name: str) -> dict[str, str]:
+    (spec,) = [spec for found, spec in pods(objects) if found == name]
+    return dict(word.removeprefix("--").split("=", 1) for word in spec["containers"][0]["args"])
+
+
+@pytest.mark.parametrize("chart", [*SERVICES, "nats", "tidegate", "service-lib"])
+def test_a_chart_has_nothing_that_helm_warns_of(helm: Helm, chart: str) -> None:
+    values = ALONE if chart in SERVICES else {}
+    said = helm.run("lint", "--strict", str(CHARTS / chart), values=values).stdout
+    assert "0 chart(s) failed" in said
+
+
+@pytest.mark.parametrize("chart", SERVICES)
+def test_a_service_is_installed_alone_on_a_bus_that_is_there(helm: Helm, chart: str) -> None:
+    objects = helm.template(chart, ALONE, release=chart)
+    given = arguments(objects, chart)
+    assert given["nats-url"] == "nats://bus.example:4222"
+    (spec,) = [spec for _, spec in pods(objects)]
+    assert {"name": "bus", "secret": {"secretName": "login", "defaultMode": 0o440}} in spec["volumes"]
+
+
+@pytest.mark.parametrize("chart", SERVICES)
+def test_a_service_alone_has_to_be_told_where_the_bus_is(helm: Helm, chart: str) -> None:
+    refused = helm.run("template", "x", str(CHARTS / chart), check=False)
+    assert refused.returncode != 0 and "where is the bus?" in refused.stderr
+
+
+@pytest.mark.parametrize(
+    "values",
+    [
+        {"admision": {}},
+        {"admission": {"replicass": 3}},
+        {"gang-scheduler": {"settings": {"schedulerName": "tidegate"}}},
+        {"gang-scheduler": {"settings": {"preemption": "no"}}},
+        {"nats": {"replicas": 2}},
+        {"nats": {"storage": {"size": "lots"}}},
+        {"global": {"nats": {"extern": {}}}},
+        {"cluster-gateway": {"image": {"pullPolicy": "Sometimes"}}},
+    ],
+    ids=str,
+)
+def test_a_value_that_is_misspelt_or_makes_no_sense_is_refused(helm: Helm, values: Manifest) -> None:
+    refused = helm.run("template", "tidegate", str(CHARTS / "tidegate"), values=values, check=False)
+    assert refused.returncode != 0 and "schema" in refused.stderr
+
+
+def test_only_who_talks_to_the_api_server_has_a_token(rendered: list[Manifest]) -> None:
+    mounted = {name for name, spec in pods(rendered) if spec["automountServiceAccountToken"]}
+    assert mounted == {"tidegate-admission", "tidegate-cluster-gateway", "tidegate-definitions"}
+    assert not any(item["automountServiceAccountToken"] for item in of_kind(rendered, "ServiceAccount"))
+
+
+def test_only_accounts_with_a_token_have_rights_and_each_is_its_own(rendered: list[Manifest]) -> None:
+    bindings = of_kind(rendered, "RoleBinding", "ClusterRoleBinding")
+    bound = [(item["kind"], subject["name"]) for item in bindings for subject in item["subjects"]]
+    assert sorted(bound) == [
+        ("ClusterRoleBinding", "tidegate-admission"),
+        ("ClusterRoleBinding", "tidegate-cluster-gateway"),
+        ("ClusterRoleBinding", "tidegate-definitions"),
+        ("RoleBinding", "tidegate-admission"),
+    ]
+    accounts = [spec["serviceAccountName"] for _, spec in pods(rendered)]
+    assert len(set(accounts)) == len(accounts)
+
+
+def test_no_role_has_a_wildcard_or_a_right_that_gives_more_rights(rendered: list[Manifest]) -> None:
+    for role in of_kind(rendered, "Role", "ClusterRole"):
+        for rule in role["rules"]:
+            words = {*rule["verbs"], *rule["resources"], *rule["apiGroups"]}
+            assert not words & {"*", "escalate", "bind", "impersonate", "deletecollection", "nodes/proxy", "pods/exec"}
+            assert "rbac.authorization.k8s.io" not in rule["apiGroups"]
+            assert "nonResourceURLs" not in rule
+
+
+def test_admission_may_touch_its_own_secret_and_webhooks_only(usual: list[Manifest]) -> None:
+    rules = [
+        rule
+        for role in of_kind(usual, "Role", "ClusterRole")
+        if "admission" in role["metadata"]["name"]
+        for rule in role["rules"]
+    ]
+    named_ones = [rule for rule in rules if "secrets" in rule["resources"] or "webhook" in rule["resources"][0]]
+    assert named_ones and all(rule["resourceNames"] for rule in named_ones)
+    assert not any({"create", "list", "watch", "delete"} & set(rule["verbs"]) for rule in named_ones)
+
+
+def test_what_the_gateway_does_not_need_to_do_it_may_not_do(helm: Helm) -> None:
+    def rights(values: Manifest) -> set[tuple[str, str]]:
+        (role,) = of_kind(helm.template("cluster-gateway", {**ALONE, **values}), "ClusterRole")
+        return {(verb, plural) for rule in role["rules"] for plural in rule["resources"] for verb in rule["verbs"]}
+
+    usual = rights({})
+    assert usual - rights({"secrets": False}) == {(verb, "secrets") for verb in ("create", "get", "list", "watch")}
+    assert {verb for verb, _ in rights({"writesForUsers": True}) - usual} == {"impersonate"}
+
+
+def test_pods_are_restricted_but_for_the_node_agent(rendered: list[Manifest]) -> None:
+    for name, spec in pods(rendered):
+        for container in spec["containers"]:
+            context = container["securityContext"]
+            assert context["readOnlyRootFilesystem"] and not context["allowPrivilegeEscalation"], name
+            assert context["capabilities"]["drop"] == ["ALL"] and not context["privileged"], name
+        assert spec["securityContext"]["seccompProfile"] == {"type": "RuntimeDefault"}, name
+        assert not {"hostNetwork", "hostIPC", "hostPID"} & spec.keys(), name
+        if name != "tidegate-node-agent":
+            assert spec["securityContext"]["runAsNonRoot"] and spec["securityContext"]["runAsUser"] > 0, name
+            assert not any("hostPath" in volume for volume in spec.get("volumes", ())), name
+
+
+def test_variables_of_other_services_are_kept_from_the_settings(rendered: list[Manifest]) -> None:
+    """A Service `tidegate-nats` would become TIDEGATE_NATS_PORT in every pod: an unknown setting, which is an error."""
+    assert not any(spec["enableServiceLinks"] for _, spec in pods(rendered))
+
+
+def test_every_service_is_probed_limited_and_spread(usual: list[Manifest]) -> None:
+    for item in of_kind(usual, "Deployment", "StatefulSet", "DaemonSet"):
+        (container,) = item["spec"]["template"]["spec"]["containers"]
+        assert {"startupProbe", "livenessProbe", "readinessProbe"} <= container.keys()
+        assert container["resources"]["requests"].keys() == {"cpu", "memory"}
+        assert "memory" in container["resources"]["limits"]
+    for kind in ("Deployment", "StatefulSet"):
+        for item in of_kind(usual, kind):
+            budget = named(usual, "PodDisruptionBudget", item["metadata"]["name"])
+            assert budget["spec"]["selector"] == item["spec"]["selector"]
+
+
+def test_a_service_that_leads_is_ready_when_it_could_take_over(usual: list[Manifest]) -> None:
+    """Else the second replica would never be ready, and no rollout would come to its end."""
+    asked = {
+        item["metadata"]["name"]: item["spec"]["template"]["spec"]["containers"][0]["readinessProbe"]["grpc"]
+        for item in of_kind(usual, "Deployment", "DaemonSet")
+    }
+    standing_by = {name for name, probe in asked.items() if probe.get("service") == "standby"}
+    assert standing_by == {f"tidegate-{name}" for name in SERVICES} - {"tidegate-admission", "tidegate-node-agent"}
+    assert all(item["spec"]["replicas"] == 2 for item in of_kind(usual, "Deployment"))
+
+
+def test_replicas_have_names_of_their_own(usual: list[Manifest]) -> None:
+    for name in ("tidegate-cluster-gateway", "tidegate-gang-scheduler"):
+        assert arguments(usual, name)["holder"] == "$(POD_NAME)"
+
+
+def test_every_pod_has_a_network_policy_that_opens_no_more_than_it_serves(usual: list[Manifest]) -> None:
+    for item in of_kind(usual, "Deployment", "StatefulSet", "DaemonSet"):
+        policy = named(usual, "NetworkPolicy", item["metadata"]["name"])
+        assert policy["spec"]["podSelector"] == item["spec"]["selector"]
+        assert sorted(policy["spec"]["policyTypes"]) == ["Egress", "Ingress"]
+    bus = named(usual, "NetworkPolicy", "tidegate-nats")["spec"]["ingress"]
+    assert all(rule["from"] for rule in bus)
+    talking = {
+        item["metadata"]["name"]
+        for item in of_kind(usual, "NetworkPolicy")
+        if any(port["port"] == 6443 for rule in item["spec"]["egress"] for port in rule["ports"])
+    }
+    assert talking == {"tidegate-admission", "tidegate-cluster-gateway"}
+
+
+def test_each_service_has_its_own_login_and_no_other_is_mounted(usual: list[Manifest]) -> None:
+    for service in SERVICES:
+        (spec,) = [spec for name, spec in pods(usual) if name == f"tidegate-{service}"]
+        secrets = [volume["secret"]["secretName"] for volume in spec["volumes"] if "secret" in volume]
+        assert secrets == [f"tidegate-nats-{service}"]
+        assert named(usual, "Secret", secrets[0])["stringData"]["username"] == service.replace("-", "_")
+    passwords = [item["stringData"]["password"] for item in of_kind(usual, "Secret") if "basic-auth" in item["type"]]
+    assert len(set(passwords)) == len(passwords) and min(map(len, passwords)) >= 32
+
+
+def test_three_servers_know_one_another_and_streams_are_kept_on_all(helm: Helm) -> None:
+    objects = helm.template("tidegate", THREE)
+    conf = named(objects, "Secret", "tidegate-nats-config")["stringData"]["nats.conf"]
+    assert re.findall(r"@(\S+):6222", conf) == [f"tidegate-nats-{n}.tidegate-nats-servers" for n in range(3)]
+    assert named(objects, "StatefulSet", "tidegate-nats")["spec"]["replicas"] == 3
+    assert {arguments(objects, f"tidegate-{service}")["nats-replicas"] for service in SERVICES} == {"3"}
+
+
+def test_an_existing_bus_takes_the_place_of_ours(helm: Helm) -> None:
+    objects = helm.template("tidegate", EXTERNAL)
+    assert not of_kind(objects, "StatefulSet")
+    assert arguments(objects, "tidegate-admission")["nats-url"] == "nats://bus.example:4333"
+    (spec,) = [spec for name, spec in pods(objects) if name == "tidegate-admission"]
+    assert [volume["secret"]["secretName"] for volume in spec["volumes"] if "secret" in volume] == ["bus-admission"]
+    egress = named(objects, "NetworkPolicy", "tidegate-admission")["spec"]["egress"]
+    assert any(port["port"] == 4333 for rule in egress for port in rule["ports"])
+
+
+def test_flags_are_settings_of_the_service(usual: list[Manifest]) -> None:
+    for service in SERVICES:
+        settings = importlib.import_module(f"{service.replace('-', '_')}.main").Settings
+        given = {name.replace("-", "_") for name in arguments(usual, f"tidegate-{service}")}
+        assert given <= set(settings.__dataclass_fields__), service
+
+
+def test_what_admission_fills_in_is_empty_in_the_chart(usual: list[Manifest]) -> None:
+    """Helm owns the objects, so that they go with the release; it owns nothing in them, so that upgrades change nothing."""
+    for kind in ("MutatingWebhookConfiguration", "ValidatingWebhookConfiguration"):
+        assert "webhooks" not in named(usual, kind, "tidegate-admission")
+    assert not {"data", "stringData"} & named(usual, "Secret", "tidegate-admission-tls").keys()
+
+
+def test_users_reach_the_api_over_tls_alone(usual: list[Manifest]) -> None:
+    service = named(usual, "Service", "tidegate-admission")["spec"]
+    assert {one["name"] for one in service["ports"]} == {"api", "metrics", "webhook"}
+    given = arguments(usual, "tidegate-admission")
+    assert (given["access"], given["api-port"], given["unreviewed-users"]) == (
+        "cluster",
+        "7443",
+        f"system:serviceaccount:{NAMESPACE}:tidegate-cluster-gateway",
+    )
+    assert f"tidegate-admission.{NAMESPACE}.svc" in given["api-names"].split(",")
+
+
+def test_cert_manager_may_make_the_certificate(helm: Helm) -> None:
+    objects = helm.template("tidegate", {"admission": {"certManager": {"enabled": True}}})
+    made = named(objects, "Certificate", "tidegate-admission")["spec"]
+    given = arguments(objects, "tidegate-admission")
+    assert set(given["api-names"].split(",")) | {"localhost"} == set(made["dnsNames"])
+    assert given["inject-ca-from"] == f"{NAMESPACE}/tidegate-admission"
+    (spec,) = [spec for name, spec in pods(objects) if name == "tidegate-admission"]
+    assert {"name": "tls", "secret": {"secretName": made["secretName"], "defaultMode": 0o440}} in spec["volumes"]
+    rules = [rule for role in of_kind(objects, "Role", "ClusterRole") for rule in role["rules"]]
+    assert not any("tidegate-admission-tls" in rule.get("resourceNames", ()) for rule in rules)
+
+
+def test_options_bring_monitors_and_a_dashboard(helm: Helm, usual: list[Manifest]) -> None:
+    objects = helm.template("tidegate", OPTIONS)
+    assert len(of_kind(objects, "ServiceMonitor")) == len(SERVICES)
+    for monitor in of_kind(objects, "ServiceMonitor"):
+        service = named(objects, "Service", monitor["metadata"]["name"])
+        assert monitor["spec"]["selector"]["matchLabels"].items() <= service["metadata"]["labels"].items()
+        assert {one["port"] for one in monitor["spec"]["endpoints"]} <= {
+            one["name"] for one in service["spec"]["ports"]
+        }
+    assert named(objects, "ConfigMap", "tidegate-dashboard")["data"]["tidegate.json"]
+    assert not of_kind(usual, "ServiceMonitor", "ConfigMap")
+
+
+def test_large_numbers_and_parts_reach_the_service_as_it_reads_them(helm: Helm) -> None:
+    gateway = helm.template("cluster-gateway", {**ALONE, "settings": {"snapshotEntries": 5_000_000}})
+    assert arguments(gateway, "tidegate-cluster-gateway")["snapshot-entries"] == "5000000"
+    kueue = {"waitForPodsReady": {"timeout": "5m"}}
+    manager = helm.template("queue-manager", {**ALONE, "settings": {"kueue": kueue}})
+    assert yaml.safe_load(arguments(manager, "tidegate-queue-manager")["kueue"]) == kueue
+
+
+def test_versions_are_those_of_the_product(helm: Helm) -> None:
+    import tomllib
+
+    project = tomllib.loads((Path(__file__).resolve().parents[2] / "pyproject.toml").read_text())["project"]
+    for chart in (*SERVICES, "nats", "tidegate"):
+        written: Any = yaml.safe_load((CHARTS / chart / "Chart.yaml").read_text())
+        assert (written["version"], written["appVersion"]) == (project["version"], project["version"])
+    images = {container["image"] for _, spec in pods(helm.template("tidegate")) for container in spec["containers"]}
+    assert images == {f"tidegate/{name}:{project['version']}" for name in (*SERVICES, "nats")}
+
+
+def test_the_namespace_may_enforce_the_restricted_profile_without_the_node_agent(helm: Helm) -> None:
+    objects = helm.template("tidegate", {"node-agent": {"enabled": False}})
+    assert not of_kind(objects, "DaemonSet")
+    assert {item["metadata"].get("namespace", NAMESPACE) for item in objects} == {NAMESPACE}

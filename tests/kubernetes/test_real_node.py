@@ -1,0 +1,235 @@
+"""On a real node, with a kubelet and real containers: pods run, compute together, are killed and come back, are measured."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import psutil
+import pytest
+from cluster_tools import eventually, running_system
+from control_plane import ControlPlane
+from lab_image import PYTHON
+from node_configuration import NODE
+from node_place import CGROUPS
+from real_node import RealNode
+from real_pods import JOBS, apply, log_of, phase, pods, ready, ring
+
+from node_agent.kubelet.pod_groups import PodGroup, PodGroups, consumptions, find_groups
+from resources import parse_amounts
+from tidegate_cli.supervisor import endpoint
+
+pytestmark = pytest.mark.timeout(300)
+METRIC = f"/apis/slo.koordinator.sh/v1alpha1/nodemetrics/{NODE}"
+DEVICE = f"/apis/scheduling.koordinator.sh/v1alpha1/devices/{NODE}"
+BUSY = "import time; held = bytearray(48 << 20)\nwhile True:\n  pass"
+IDLE = "import signal; signal.sigwait({signal.SIGTERM})"
+
+
+@pytest.fixture(scope="module")
+def system(node: RealNode, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """All services of Tidegate as processes beside the cluster; the data folder."""
+    with running_system(node.plane, tmp_path_factory.mktemp("system"), node.inside) as folder:
+        yield folder
+
+
+def container(program: str, cpu: str, **more: Any) -> dict[str, Any]:
+    requests = {"cpu": cpu, "memory": "32Mi"}
+    return {
+        "name": "main",
+        "image": PYTHON,
+        "command": ["python", "-c", program],
+        "resources": {"requests": requests},
+        **more,
+    }
+
+
+def deployment(name: str, replicas: int, made: dict[str, Any]) -> dict[str, Any]:
+    return {
+        "metadata": {"name": name},
+        "spec": {
+            "replicas": replicas,
+            "selector": {"matchLabels": {"app": name}},
+            "template": {
+                "metadata": {"labels": {"app": name}},
+                "spec": {"schedulerName": "tidegate", "terminationGracePeriodSeconds": 1, "containers": [made]},
+            },
+        },
+    }
+
+
+@contextmanager
+def deployed(plane: ControlPlane, made: dict[str, Any]) -> Iterator[None]:
+    path = "/apis/apps/v1/namespaces/default/deployments"
+    plane.request("POST", path, made)
+    try:
+        yield
+    finally:
+        name = made["metadata"]["name"]
+        plane.request("DELETE", f"{path}/{name}", {"propagationPolicy": "Background"})
+        eventually(lambda: not pods(plane, f"app={name}"), 60)
+
+
+@pytest.mark.usefixtures("system")
+def test_pods_of_a_deployment_run_with_addresses_of_their_own(node: RealNode) -> None:
+    with deployed(node.plane, deployment("web", 3, container(IDLE, "20m"))):
+        found = ready(node.plane, "app=web", 3)
+
+        assert {pod["spec"]["nodeName"] for pod in found} == {NODE}
+        assert len({pod["status"]["podIP"] for pod in found}) == 3
+        placed = node.plane.request("GET", "/api/v1/namespaces/default/events?fieldSelector=reason%3DScheduled")[
+            "items"
+        ]
+        assert not {one.get("reportingComponent") or one["source"]["component"] for one in placed} & {
+            "default-scheduler"
+        }
+
+
+# --- a gang that computes together --------------------------------------------------------------------------------------
+
+
+def group_of(node: RealNode, uid: str) -> tuple[PodGroups, PodGroup]:
+    groups = find_groups(CGROUPS, node.cgroup_root)
+    return groups, groups.find()[uid]
+
+
+def kill_container(node: RealNode, pod: Any) -> None:
+    """SIGKILL its processes, as the kernel does when memory is short."""
+    (status,) = pod["status"]["containerStatuses"]
+    groups, group = group_of(node, pod["metadata"]["uid"])
+    running = groups.cpu / group.path / status["containerID"].rpartition("/")[2] / "cgroup.procs"
+    for pid in running.read_text().split():
+        os.kill(int(pid), signal.SIGKILL)
+
+
+@pytest.mark.usefixtures("system")
+def test_a_gang_computes_together_and_starts_anew_when_one_of_it_is_killed(node: RealNode) -> None:
+    apply(node.plane, *ring(rounds=40))
+    name = "ring-allreduce"
+    first = ready(node.plane, f"volcano.sh/job-name={name}", 4)
+    master, worker = f"{name}-master-0", next(pod for pod in first if pod["metadata"]["name"] == f"{name}-worker-1")
+    eventually(lambda: "round 3 of 40" in log_of(node.plane, master), 60)
+
+    kill_container(node, worker)
+
+    eventually(lambda: phase(node.plane, name) == "Completed", 120)
+    again = pods(node.plane, f"volcano.sh/job-name={name}")
+    assert not {pod["metadata"]["uid"] for pod in again} & {pod["metadata"]["uid"] for pod in first}
+    assert "checked: sum 6.0 over 4 ranks, 40 rounds" in log_of(node.plane, master)
+    assert node.plane.request("GET", f"{JOBS}/{name}")["status"]["retryCount"] == 1
+    node.plane.request("DELETE", f"{JOBS}/{name}")
+
+
+# --- the node agent -----------------------------------------------------------------------------------------------------
+
+
+@contextmanager
+def agent(node: RealNode, system: Path, folder: Path) -> Iterator[None]:
+    """The node agent beside the kubelet, on the bus of ``system``."""
+    found = endpoint.read(system)
+    assert found is not None
+    gateway = psutil.Process(found.children["cluster_gateway"])
+    words = gateway.cmdline()
+    url, token = words[words.index("--nats-url") + 1], gateway.environ()["TIDEGATE_NATS_TOKEN"]
+    inventory = folder / "inventory.yaml"
+    inventory.write_text("gpus: [{memory: 80Gi, model: A100}, {memory: 80Gi, model: A100}]\nnvlink: [[0, 1]]\n")
+    command = [*node.inside, sys.executable, "-m", "node_agent.main", "--kubelet", "true", "--node", NODE]
+    command += ["--nats-url", url, "--data-dir", str(folder), "--usage-interval", "5s", "--inventory", str(inventory)]
+    command += ["--cgroup-mount", str(CGROUPS), "--cgroup-root", node.cgroup_root]
+    with (folder / "agent.log").open("ab") as log:
+        process = subprocess.Popen(command, stdout=log, stderr=log, env={**os.environ, "TIDEGATE_NATS_TOKEN": token})
+    try:
+        yield
+    finally:
+        process.terminate()
+        assert process.wait(20) == 0, (folder / "agent.log").read_text()
+
+
+def told(plane: ControlPlane, pod: str) -> tuple[float, int] | None:
+    """Cores and bytes that the NodeMetric says a pod uses."""
+    try:
+        status = plane.request("GET", METRIC)["status"]
+    except OSError:
+        return None
+    used = {one["name"]: one["podUsage"]["resources"] for one in status.get("podsMetric", ())}.get(pod)
+    if used is None:
+        return None
+    amounts = parse_amounts(used)
+    return amounts["cpu"] / 1000, amounts["memory"]
+
+
+def kubelet_says(plane: ControlPlane, pod: str) -> tuple[float, int]:
+    summary = plane.request("GET", f"/api/v1/nodes/{NODE}/proxy/stats/summary")
+    used = next(one for one in summary["pods"] if one["podRef"]["name"] == pod)
+    return used["cpu"]["usageNanoCores"] / 1e9, used["memory"]["workingSetBytes"]
+
+
+def test_the_agent_measures_what_the_kubelet_measures(node: RealNode, system: Path, tmp_path: Path) -> None:
+    limited = container(BUSY, "20m")
+    limited["resources"]["limits"] = {"cpu": "100m"}
+    with deployed(node.plane, deployment("busy", 1, limited)), agent(node, system, tmp_path):
+        (pod,) = ready(node.plane, "app=busy", 1)
+        name = pod["metadata"]["name"]
+        time.sleep(25)  # the kubelet's own figures are an average over its last 10 to 20 seconds
+
+        ours, theirs = told(node.plane, name), kubelet_says(node.plane, name)
+
+        assert ours is not None
+        assert theirs[0] == pytest.approx(0.1, rel=0.2)
+        assert ours[0] == pytest.approx(theirs[0], rel=0.2)
+        assert ours[1] == pytest.approx(theirs[1], rel=0.1)
+        assert ours[1] > 48 << 20
+        _, group = group_of(node, pod["metadata"]["uid"])
+        assert pod["status"]["containerStatuses"][0]["containerID"].rpartition("/")[2] in group.containers
+        assert len(group.containers) == 2
+
+
+def test_an_agent_that_starts_anew_leaves_no_gap(node: RealNode, system: Path, tmp_path: Path) -> None:
+    limited = container(BUSY, "20m")
+    limited["resources"]["limits"] = {"cpu": "100m"}
+    with deployed(node.plane, deployment("steady", 1, limited)):
+        (pod,) = ready(node.plane, "app=steady", 1)
+        uid, name = pod["metadata"]["uid"], pod["metadata"]["name"]
+        with agent(node, system, tmp_path):
+            eventually(lambda: told(node.plane, name), 30)
+        kept = json.loads((tmp_path / "node/usage.json").read_text())
+        stored = node.plane.request("GET", METRIC)["status"]["updateTime"]
+
+        with agent(node, system, tmp_path):
+            eventually(lambda: node.plane.request("GET", METRIC)["status"]["updateTime"] != stored, 30)
+        after = json.loads((tmp_path / "node/usage.json").read_text())
+
+        groups, group = group_of(node, uid)
+        assert consumptions(groups, {uid: group})[uid].cpu_ns >= after["cpu_ns"][uid] > kept["cpu_ns"][uid]
+        assert told(node.plane, name)[0] == pytest.approx(0.1, rel=0.2)
+
+
+def test_the_devices_of_a_node_stand_in_its_device_and_are_told_again_when_it_is_lost(
+    node: RealNode, system: Path, tmp_path: Path
+) -> None:
+    before = node.plane.request("GET", f"/api/v1/nodes/{NODE}")
+
+    def device() -> Any:
+        try:
+            return node.plane.request("GET", DEVICE)
+        except OSError:
+            return None
+
+    with agent(node, system, tmp_path):
+        first = eventually(device, 30)
+        node.plane.request("DELETE", DEVICE)
+        found = eventually(
+            lambda: now if (now := device()) and now["metadata"]["uid"] != first["metadata"]["uid"] else None
+        )
+
+    assert [one["minor"] for one in found["spec"]["devices"]] == [0, 1]
+    assert json.loads(found["metadata"]["annotations"]["tidegate.dev/inventory"])["nvlink"] == [[0, 1]]
+    after = node.plane.request("GET", f"/api/v1/nodes/{NODE}")
+    for part in ("labels", "annotations"):
+        assert after["metadata"][part] == before["metadata"][part]

@@ -1,0 +1,142 @@
+"""Helm installs the whole of Tidegate on a real node, which then places gangs and later replicas of its own.
+
+The tests are one story, in this order.
+"""
+
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from cluster_tools import DEFINITIONS, REGISTRATION, eventually
+from control_plane import ControlPlane
+from helm_tools import CHARTS, NAMESPACE, Helm, deep
+from lab_programs import NoLab, programs
+from lab_services import service_archives
+from node_configuration import NODE
+from real_node import RealNode
+from real_pods import JOBS, apply, log_of, phase, pods, ready, ring
+
+pytestmark = pytest.mark.timeout(900)
+JOB = "ring-allreduce"
+MEMBERS = f"volcano.sh/job-name={JOB}"
+OURS = f"/api/v1/namespaces/{NAMESPACE}/pods"
+METRIC = f"/apis/slo.koordinator.sh/v1alpha1/nodemetrics/{NODE}"
+SMALL = {"resources": {"requests": {"cpu": "10m", "memory": "32Mi"}}}
+DECIDING = ("gang-scheduler", "job-controller")
+WAIT = ("--wait", "--timeout", "280s")
+
+
+def values(node: RealNode) -> dict[str, Any]:
+    """Little of everything: one node of few cores holds all of it."""
+    charts = ("admission", "cluster-gateway", "gang-scheduler", "job-controller", "queue-manager")
+    return {
+        **{chart: {"replicas": 1, **SMALL} for chart in charts},
+        "nats": {"storage": {"ephemeral": True}, **SMALL},
+        "gang-scheduler": {"replicas": 1, "settings": {"schedulerNames": "tidegate,volcano"}, **SMALL},
+        "node-agent": {"settings": {"cgroupRoot": node.cgroup_root, "usageInterval": "5s"}, **SMALL},
+    }
+
+
+@pytest.fixture(scope="module")
+def helm(node: RealNode, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Helm]:
+    """Tidegate, installed; what a system beside the cluster had made before becomes the release's."""
+    folder = tmp_path_factory.mktemp("release")
+    try:
+        programs("helm")
+    except NoLab as error:
+        pytest.skip(str(error))
+    for archive in service_archives(folder):
+        node.load(archive)
+    made = Helm(folder, node.plane)
+    try:
+        made.install("tidegate", values(node), "--take-ownership", *WAIT)
+        yield made
+    finally:
+        made.run("uninstall", "tidegate", "--namespace", NAMESPACE, "--ignore-not-found", *WAIT)
+
+
+def ours(plane: ControlPlane, chart: str) -> list[Any]:
+    found: list[Any] = plane.request("GET", f"{OURS}?labelSelector=app.kubernetes.io%2Fname%3D{chart}")["items"]
+    return found
+
+
+def uids(found: list[Any]) -> set[str]:
+    return {pod["metadata"]["uid"] for pod in found}
+
+
+def rounds(plane: ControlPlane) -> int:
+    """How many rounds the gang has computed so far."""
+    return log_of(plane, f"{JOB}-master-0").count("sums are right")
+
+
+@pytest.mark.usefixtures("helm")
+def test_the_whole_system_comes_up_inside_the_cluster(node: RealNode) -> None:
+    found = node.plane.request("GET", OURS)["items"]
+
+    by_chart = {pod["metadata"]["labels"]["app.kubernetes.io/name"]: pod for pod in found}
+    assert by_chart.keys() >= {"nats", "cluster-gateway", "admission", "node-agent", *DECIDING, "queue-manager"}
+    assert {pod["spec"]["schedulerName"] for pod in found} == {"default-scheduler"}
+    assert node.plane.request("GET", f"{REGISTRATION}/validatingwebhookconfigurations/tidegate-admission")["webhooks"]
+
+
+@pytest.mark.usefixtures("helm")
+def test_its_node_agent_measures_from_inside_a_container(node: RealNode) -> None:
+    (agent,) = ours(node.plane, "node-agent")
+
+    def measured() -> bool:
+        try:
+            status = node.plane.request("GET", METRIC)["status"]
+        except OSError:
+            return False
+        seen = {one["name"] for one in status["podsMetric"]}
+        return (
+            status["updateTime"] > agent["status"]["startTime"]
+            and {"tidegate-nats-0", agent["metadata"]["name"]} <= seen
+        )
+
+    eventually(measured, 90)
+
+
+def test_a_gang_is_not_disturbed_by_an_upgrade_whose_new_replicas_tidegate_places_itself(
+    node: RealNode, helm: Helm, tmp_path: Path
+) -> None:
+    apply(node.plane, *ring(rounds=200))
+    gang = uids(ready(node.plane, MEMBERS, 4))
+    chart = shutil.copytree(CHARTS, tmp_path / "helm", symlinks=True) / "tidegate"
+    described = chart / "Chart.yaml"
+    described.write_text(described.read_text().replace("version: 0.1.0\n", "version: 0.1.1\n", 1))
+    more = {name: {"replicas": 2, "schedulerName": "tidegate"} for name in DECIDING}
+
+    before = rounds(node.plane)
+
+    helm.install(str(chart), deep(values(node), more), *WAIT)
+
+    assert rounds(node.plane) > before
+    assert "tidegate-0.1.1" in helm.run("list", "--namespace", NAMESPACE).stdout
+    for name in DECIDING:
+        placed = ours(node.plane, name)
+        assert [pod["spec"]["schedulerName"] for pod in placed] == ["tidegate", "tidegate"]
+        assert {pod["spec"]["nodeName"] for pod in placed} == {NODE}
+    eventually(lambda: phase(node.plane, JOB) == "Completed", 180)
+    assert uids(pods(node.plane, MEMBERS)) == gang
+    assert node.plane.request("GET", f"{JOBS}/{JOB}")["status"].get("retryCount", 0) == 0
+    assert "checked: sum 6.0 over 4 ranks, 200 rounds" in log_of(node.plane, f"{JOB}-master-0")
+    node.plane.request("DELETE", f"{JOBS}/{JOB}")
+    eventually(lambda: not pods(node.plane, MEMBERS), 60)
+
+
+def test_what_users_run_goes_on_when_the_release_is_uninstalled(node: RealNode, helm: Helm) -> None:
+    apply(node.plane, *ring(rounds=2000))
+    gang = uids(ready(node.plane, MEMBERS, 4))
+
+    helm.run("uninstall", "tidegate", "--namespace", NAMESPACE, *WAIT)
+
+    assert uids(ready(node.plane, MEMBERS, 4)) == gang
+    assert phase(node.plane, JOB) == "Running"
+    assert node.plane.request("GET", f"{DEFINITIONS}/jobs.batch.volcano.sh")["spec"]
+    eventually(lambda: not node.plane.request("GET", OURS)["items"], 90)
+    webhooks = node.plane.request("GET", f"{REGISTRATION}/validatingwebhookconfigurations")["items"]
+    assert not [one for one in webhooks if one["metadata"]["name"].startswith("tidegate")]
+    node.plane.request("DELETE", f"{JOBS}/{JOB}")

@@ -1,0 +1,149 @@
+"""Requests over kept connections, against a server of a few lines that says exactly what a test wants it to say."""
+
+import asyncio
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
+from types import SimpleNamespace
+
+import pytest
+from kubernetes.aio.client import Configuration
+
+from apiserver.access import Access
+from apiserver.api import Api, ApiRequest, Unreachable
+from apiserver.connections import BadReply, Connections
+
+PLAIN = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n{}"
+
+
+@asynccontextmanager
+async def serving(*answers: Sequence[bytes]) -> AsyncIterator[SimpleNamespace]:
+    """A server that gives these answers, each in its pieces; an empty one ends the connection."""
+    told = SimpleNamespace(requests=[], connections=0, port=0)
+    rest = iter(answers)
+
+    async def talk(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        told.connections += 1
+        try:
+            while True:
+                head = await reader.readuntil(b"\r\n\r\n")
+                length = int(head.lower().partition(b"content-length: ")[2].partition(b"\r\n")[0])
+                told.requests.append((head, await reader.readexactly(length)))
+                pieces = next(rest)
+                if not pieces:
+                    return
+                for piece in pieces:
+                    writer.write(piece)
+                    await asyncio.sleep(0)
+        except (EOFError, ConnectionError):
+            return
+        finally:
+            writer.close()
+
+    server = await asyncio.start_server(talk, "127.0.0.1", 0)
+    told.port = server.sockets[0].getsockname()[1]
+    try:
+        yield told
+    finally:
+        server.close()
+        await server.wait_closed()
+
+
+def connections(port: int) -> Connections:
+    return Connections("127.0.0.1", port, f"127.0.0.1:{port}", None)
+
+
+def api(port: int) -> Api:
+    configuration = Configuration(host=f"http://127.0.0.1:{port}/prefix")
+    return Api(Access(configuration, None, ""))
+
+
+@pytest.mark.parametrize(
+    ("answer", "code", "body"),
+    [
+        ([PLAIN], 200, b"{}"),
+        ([b"HTTP/1.1 201 Created\r\ncontent-length:", b" 4\r\n", b"\r\nab", b"cd"], 201, b"abcd"),
+        (
+            [b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n", b"1;x=y\r\nd\r\n0\r\n\r\n"],
+            200,
+            b"abcd",
+        ),
+        ([b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n1\r\na\r\n0\r\nA: b\r\n\r\n"], 200, b"a"),
+        ([b"HTTP/1.1 204 No Content\r\n\r\n"], 204, b""),
+        ([b"HTTP/1.1 100 Continue\r\n\r\n", PLAIN], 200, b"{}"),
+    ],
+)
+async def test_a_reply_is_read_however_it_is_cut_and_framed(answer: list[bytes], code: int, body: bytes) -> None:
+    async with serving(answer, [PLAIN]) as server:
+        pool = connections(server.port)
+        reply = await pool.ask("GET", "/a", "", b"")
+        assert (reply.code, reply.body) == (code, body)
+        assert (await pool.ask("GET", "/b", "", b"")).body == b"{}"
+        assert server.connections == 1
+        await pool.close()
+
+
+async def test_requests_at_one_time_have_connections_of_their_own_and_later_ones_take_those() -> None:
+    async with serving(*([PLAIN] for _ in range(6))) as server:
+        pool = connections(server.port)
+        for _ in range(2):
+            await asyncio.gather(*(pool.ask("POST", "/a", "", b"x") for _ in range(3)))
+        assert (len(server.requests), server.connections) == (6, 3)
+        await pool.close()
+
+
+@pytest.mark.parametrize("last", [[b"HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: 2\r\n\r\n{}"], []])
+async def test_a_connection_that_the_server_ends_is_not_used_again(last: list[bytes]) -> None:
+    async with serving([PLAIN], last, [PLAIN]) as server:
+        pool = connections(server.port)
+        await pool.ask("GET", "/a", "", b"")
+        if last:
+            assert (await pool.ask("GET", "/b", "", b"")).code == 200
+        else:
+            with pytest.raises(EOFError):
+                await pool.ask("GET", "/b", "", b"")
+        await asyncio.sleep(0.01)
+        assert (await pool.ask("GET", "/c", "", b"")).code == 200
+        assert server.connections == 2
+        await pool.close()
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        b"SSH-2.0-x\r\n\r\n",
+        b"HTTP/1.1 what\r\n\r\n",
+        b"HTTP/1.1 200 OK\r\nContent-Length: x\r\n\r\n",
+        b"HTTP/1.1 200 OK\r\nA: " + b"b" * 70_000 + b"\r\n\r\n",
+    ],
+)
+async def test_what_is_no_reply_is_an_error_and_its_connection_is_given_up(answer: bytes) -> None:
+    async with serving([answer], [PLAIN]) as server:
+        pool = connections(server.port)
+        with pytest.raises(BadReply):
+            await pool.ask("GET", "/a", "", b"")
+        assert (await pool.ask("GET", "/b", "", b"")).code == 200
+        assert server.connections == 2
+        await pool.close()
+
+
+async def test_a_request_is_what_was_asked_and_no_name_in_it_can_be_more_than_a_name() -> None:
+    async with serving([PLAIN], [PLAIN]) as server, api(server.port) as asked:
+        await asked.send(ApiRequest("PATCH", "/api/v1/pods/a", {"b": 1}, {"fieldManager": "x y"}, "application/x"))
+        await asked.get("/apis/x/a\r\nEvil: b/ü")
+        (head, body), (other, _) = server.requests
+        assert head.startswith(b"PATCH /prefix/api/v1/pods/a?fieldManager=x+y HTTP/1.1\r\nHost: 127.0.0.1:")
+        assert b"\r\nContent-Type: application/x\r\n" in head and body == b'{"b":1}'
+        assert other.startswith(b"GET /prefix/apis/x/a%0D%0AEvil:%20b/%C3%BC HTTP/1.1\r\n")
+
+
+async def test_a_server_that_ends_without_an_answer_leaves_it_open_what_it_did() -> None:
+    async with serving([]) as server, api(server.port) as asked:
+        with pytest.raises(Unreachable, match="GET /a: IncompleteReadError"):
+            await asked.get("/a")
+
+
+async def test_an_answer_says_when_to_ask_again() -> None:
+    busy = b'HTTP/1.1 429 Too Many Requests\r\nRetry-After: 3\r\nContent-Length: 18\r\n\r\n{"message":"busy"}'
+    async with serving([busy]) as server, api(server.port) as asked:
+        answer = await asked.get("/a")
+        assert (answer.code, answer.retry_after) == (429, 3.0)
