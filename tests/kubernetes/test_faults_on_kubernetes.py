@@ -190,8 +190,8 @@ def test_clocks_that_are_wrong_change_nothing(plane: ControlPlane, services: Pat
     for name in names:
         (services / "logs" / f"{name}-standby.log").unlink(missing_ok=True)
     with (
-        standby(services, names[0], ahead_ms),
-        standby(services, names[1], ahead_ms),
+        standby(services, names[0], TEN_MINUTES_MS),
+        standby(services, names[1], -TEN_MINUTES_MS),
         stopped(pids[0]),
         stopped(pids[1]),
     ):
