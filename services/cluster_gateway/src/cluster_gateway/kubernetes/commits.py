@@ -52,7 +52,8 @@ class Commits:
     async def follow(self, service: str) -> None:
         """Read the decisions of a service, not many more than are begun."""
         source, position = self.bus.log(subjects.decisions(service)), self.positions.done.get(service, 0)
-        self._ended_before |= await ended_already(self.bus, service, position)
+        ended = await ended_already(self.bus, service, position)
+        self._ended_before |= ended  # not before the wait: other services' are read at the same time
         async for entries in source.read(position):
             self._read += ((service, entry) for entry in entries)
             self.wake()
