@@ -38,7 +38,7 @@ class Burst:
 
 async def burst(cluster: Cluster, contender: Contender, *, nodes: int, pods: int, gang: int) -> Burst:
     """Make the pods, let the contender go, watch until all are bound."""
-    made = singles("p", pods, contender.name) if gang == 1 else contender.gangs("g", pods // gang, gang)
+    made = singles(f"p{nodes}", pods, contender.name) if gang == 1 else contender.gangs(f"g{nodes}", pods // gang, gang)
     names = [str(body["metadata"]["name"]) for path, body in made if path == PODS]
     await cluster.create(made)
     if isinstance(contender, Tidegate):

@@ -195,9 +195,22 @@ def snapshot(decision_id: str = "") -> Stream[bytes]:
     return Stream(Question("Snapshot", api_pb2.SnapshotRequest(decision_id=decision_id)), _data)
 
 
-def logs(pod: str, namespace: str = "", *, container: str = "", follow: bool = False, tail: int = 0) -> Stream[bytes]:
-    """What a container wrote, in pieces: the last ``tail`` lines (0: all), with ``follow`` until it has ended."""
-    request = api_pb2.LogsRequest(namespace=namespace, pod=pod, container=container, follow=follow, tail=tail)
+def logs(
+    pod: str,
+    namespace: str = "",
+    *,
+    container: str = "",
+    follow: bool = False,
+    tail: int = 0,
+    previous: bool = False,
+) -> Stream[bytes]:
+    """What a container wrote, in pieces: the last ``tail`` lines (0: all), with ``follow`` until it has ended.
+
+    ``previous``: what it wrote before it was started again.
+    """
+    request = api_pb2.LogsRequest(
+        namespace=namespace, pod=pod, container=container, follow=follow, tail=tail, previous=previous
+    )
     return Stream(Question("Logs", request), _data)
 
 

@@ -774,12 +774,15 @@ class LogsRequest(_message.Message):
     CONTAINER_FIELD_NUMBER: _builtins.int
     FOLLOW_FIELD_NUMBER: _builtins.int
     TAIL_FIELD_NUMBER: _builtins.int
+    PREVIOUS_FIELD_NUMBER: _builtins.int
     namespace: _builtins.str
     pod: _builtins.str
     container: _builtins.str
     follow: _builtins.bool
     tail: _builtins.int
     """Lines from the end; 0 for all."""
+    previous: _builtins.bool
+    """What the container wrote before it was started again."""
     def __init__(
         self,
         *,
@@ -788,10 +791,11 @@ class LogsRequest(_message.Message):
         container: _builtins.str = ...,
         follow: _builtins.bool = ...,
         tail: _builtins.int = ...,
+        previous: _builtins.bool = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["container", b"container", "follow", b"follow", "namespace", b"namespace", "pod", b"pod", "tail", b"tail"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["container", b"container", "follow", b"follow", "namespace", b"namespace", "pod", b"pod", "previous", b"previous", "tail", b"tail"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

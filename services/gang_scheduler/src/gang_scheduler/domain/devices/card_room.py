@@ -23,13 +23,13 @@ class CardRoom:
     core: list[int] = field(init=False)
     memory: list[int] = field(init=False)
     slots: list[int] = field(init=False)
-    partitions: Partitions = field(default=NO_PARTITIONS, kw_only=True)
     whole: int = field(init=False)
     """How many cards are free altogether."""
 
     moved: set[int] = field(init=False, compare=False)
     """The places of cards whose amounts changed since somebody took them over."""
 
+    partitions: Partitions = field(default=NO_PARTITIONS, kw_only=True)
     _alike: bool = field(init=False)
     """Whether no card is nearer to another than to a third: then the lowest are the best."""
 
