@@ -37,6 +37,8 @@ class ServerDouble(api_pb2_grpc.TidegateServiceServicer):
         self.events: list[api_pb2.Event] = []
         self.services: list[api_pb2.ServiceStatus] = []
         self.page_size = 2
+        self.patched = "configured"
+        """What becomes of patches."""
         self._changes: list[tuple[str, Manifest, int]] = []
         self._changed = threading.Condition()
         self._server = grpc.server(ThreadPoolExecutor(16), options=[("grpc.so_reuseport", 0)])
@@ -98,11 +100,7 @@ class ServerDouble(api_pb2_grpc.TidegateServiceServicer):
         result = api_pb2.ApplyResult(name=_name(key), outcome="created")
         if key.name in self.warnings:
             result.warnings.append(self.warnings[key.name])
-        if key.name in self.refusals:
-            result.outcome = "refused"
-            result.errors.extend(
-                api_pb2.FieldError(path=path, value=value, rule=rule) for path, value, rule in self.refusals[key.name]
-            )
+        if self._refuse(key.name, result):
             return result
         old = self.objects.get(key)
         if old is not None:
@@ -110,6 +108,22 @@ class ServerDouble(api_pb2_grpc.TidegateServiceServicer):
         if not request.dry_run:
             self.put(manifest)
         return result
+
+    def _refuse(self, name: str, result: Any) -> bool:
+        if name not in self.refusals:
+            return False
+        result.outcome = "refused"
+        result.errors.extend(
+            api_pb2.FieldError(path=path, value=value, rule=rule) for path, value, rule in self.refusals[name]
+        )
+        return True
+
+    def Patch(self, request: Any, context: Any) -> Any:
+        self._begin("Patch", request, context)
+        self._find(request.name, context)
+        result = api_pb2.ApplyResult(name=request.name, outcome=self.patched)
+        self._refuse(request.name.name, result)
+        return api_pb2.PatchResponse(result=result, revision=self.revision)
 
     def Delete(self, request: Any, context: Any) -> Any:
         self._begin("Delete", request, context)

@@ -245,22 +245,23 @@ def test_json_manifests_are_sent_as_they_were_written(tidegate: Any, server: Any
     }
 
 
-def test_patch_changes_the_fields_that_it_names(tidegate: Any, server: Any, job: Manifest) -> None:
+def test_a_patch_is_sent_as_it_was_given_and_its_end_is_told(tidegate: Any, server: Any, job: Manifest) -> None:
     server.put(job)
     assert tidegate("patch", "job/ring", "-p", '{"spec": {"queue": "b"}}').out == "job.batch.volcano.sh/ring patched\n"
-    key = Key("Job.batch.volcano.sh", "default", "ring")
-    assert server.objects[key]["spec"] == {**job["spec"], "queue": "b"}
     operation = '[{"op": "add", "path": "/metadata/labels", "value": {"a": "b"}}]'
     assert tidegate("patch", "job", "ring", "--type", "json", "-p", operation).code == 0
-    assert server.objects[key]["metadata"]["labels"] == {"a": "b"}
-    assert tidegate("patch", "job/ring", "-p", '{"metadata": {"labels": null, "name": "x"}}').code == 0
-    assert "labels" not in server.objects[key]["metadata"] and server.objects[key]["metadata"]["name"] == "ring"
-    ended = tidegate("patch", "job/ring", "-p", '{"spec": {"queue": "b"}}')
-    assert ended.out == "job.batch.volcano.sh/ring patched (no change)\n"
+    assert [json.loads(asked.patch) for asked in server.asked["Patch"]] == [
+        {"spec": {"queue": "b"}},
+        [{"op": "add", "path": "/metadata/labels", "value": {"a": "b"}}],
+    ]
+    server.patched = "unchanged"
+    ended = tidegate("patch", "job/ring", "-p", "spec: {queue: b}", "--dry-run")
+    assert ended.out.startswith("job.batch.volcano.sh/ring patched (no change)") and server.asked["Patch"][-1].dry_run
 
 
 def test_patch_tells_what_does_not_fit(tidegate: Any, server: Any, job: Manifest) -> None:
     server.put(job)
-    ended = tidegate("patch", "job/ring", "--type", "json", "-p", '[{"op": "remove", "path": "/spec/none"}]')
-    assert (ended.code, ended.err) == (1, "Error: operation 1 (remove /spec/none): there is no none\n")
+    server.refusals["ring"] = [("spec.queue", '"b"', "there is no such queue")]
+    ended = tidegate("patch", "job/ring", "-p", '{"spec": {"queue": "b"}}')
+    assert (ended.code, ended.err) == (1, 'Error: spec.queue: "b": there is no such queue\n')
     assert tidegate("patch", "job/nope", "-p", '{"spec": {}}').code == 1
