@@ -52,16 +52,8 @@ def _started(program: str) -> Iterator[None]:
     with tempfile.TemporaryDirectory(prefix="tidegate-docker-", ignore_cleanup_errors=True) as made:
         folder = Path(made)
         host = f"unix://{folder}/docker.sock"
-        words = [
-            "--host",
-            host,
-            "--data-root",
-            str(cache),
-            "--exec-root",
-            f"{folder}/exec",
-            "--pidfile",
-            f"{folder}/pid",
-        ]
+        places = {"host": host, "data-root": cache, "exec-root": folder / "exec", "pidfile": folder / "pid"}
+        words = ["--iptables=false", *(f"--{name}={place}" for name, place in places.items())]
         with (folder / "log").open("wb") as log:
             process = subprocess.Popen([program, *words], stdout=log, stderr=log, start_new_session=True)
         before = os.environ.get("DOCKER_HOST")
