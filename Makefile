@@ -8,10 +8,10 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
-.PHONY: help setup demo test lint check proto bench docs clean
+.PHONY: help setup demo test lint check proto bench bench-kubernetes docs clean
 
 help: ## What there is to make
-	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-16s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 setup: $(STAMP) ## A virtual environment in .venv with everything, and .venv/bin/tidegate
 
@@ -38,6 +38,9 @@ test: lint ## Everything that can run on this machine
 
 bench: setup ## Speed, as a table with a reference beside each figure
 	@$(BIN)/python -m tests.bench
+
+bench-kubernetes: setup ## kube-scheduler and Tidegate side by side on a real API server (8 minutes)
+	@TIDEGATE_LAB=build $(BIN)/python -m tests.bench_kubernetes
 
 proto: setup ## Generate the code of libs/contracts from proto/
 	@PYTHON=$(BIN)/python libs/contracts/generate.sh

@@ -30,8 +30,14 @@ class Found:
 
     bursts: list[Burst] = field(default_factory=list)
     latencies: dict[str, Sequence[float]] = field(default_factory=dict)
-    start_seconds: dict[int, float] = field(default_factory=dict)
-    """How long Tidegate's start took, by the number of nodes."""
+    start_seconds: dict[str, float] = field(default_factory=dict)
+    """How long Tidegate's start took with an empty bus, by what there was on the API server."""
+
+    def add(self, one: Burst) -> None:
+        """Keep what a burst came to, and say it."""
+        self.bursts.append(one)
+        cpu_seconds = {name: round(seconds, 1) for name, seconds in one.usage.cpu_seconds.items()}
+        tell(f"  {one.pods_per_second:.0f} pods/s, first after {one.first_seconds:.2f} s, CPU seconds {cpu_seconds}")
 
 
 def tell(text: str) -> None:
@@ -43,7 +49,7 @@ async def of_kube_scheduler(cluster: Cluster, options: argparse.Namespace, nodes
     for gang, pods in ((1, options.pods), (GANG, options.gang_pods)):
         contender = KubeScheduler(cluster.plane, gangs=gang > 1)
         tell(f"kube-scheduler, {nodes} nodes, {pods} pods in gangs of {gang}")
-        found.bursts.append(await burst(cluster, contender, nodes=nodes, pods=pods, gang=gang))
+        found.add(await burst(cluster, contender, nodes=nodes, pods=pods, gang=gang))
         if gang > 1 and nodes == min(options.nodes):
             tell("  single gangs")
             found.latencies[contender.title] = await latencies(cluster, contender, GANG, options.rounds)
@@ -52,16 +58,20 @@ async def of_kube_scheduler(cluster: Cluster, options: argparse.Namespace, nodes
 
 
 async def of_tidegate(cluster: Cluster, options: argparse.Namespace, nodes: int, found: Found, folder: Path) -> None:
-    async with tidegate(cluster.plane, folder) as (contender, took):
-        found.start_seconds[nodes] = took
-        for gang, pods in ((1, options.pods), (GANG, options.pods)):
-            tell(f"Tidegate, {nodes} nodes, {pods} pods in gangs of {gang}")
-            await contender.hold()
-            found.bursts.append(await burst(cluster, contender, nodes=nodes, pods=pods, gang=gang))
+    async with tidegate(cluster.plane, folder / "first") as (contender, took):
+        found.start_seconds[f"{nodes:,} nodes"] = took
+        for gang in (1, GANG):
+            tell(f"Tidegate, {nodes} nodes, {options.pods} pods in gangs of {gang}")
             await cluster.clear(contender.groups)
             await contender.knows(0)
+            await contender.hold()
+            found.add(await burst(cluster, contender, nodes=nodes, pods=options.pods, gang=gang))
+    async with tidegate(cluster.plane, folder / "second") as (contender, took):
+        found.start_seconds[f"{nodes:,} nodes and {options.pods:,} pods"] = took
+        await cluster.clear(contender.groups)
         if nodes == min(options.nodes):
             tell("  single gangs")
+            await contender.knows(0)
             found.latencies[contender.title] = await latencies(cluster, contender, GANG, options.rounds)
             await cluster.clear(contender.groups)
 

@@ -1,7 +1,7 @@
 """What is measured: a burst of pods that were made before, and single gangs on a quiet cluster."""
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import psutil
@@ -10,6 +10,7 @@ from tests.bench_kubernetes.contenders import Contender, Tidegate
 from tests.bench_kubernetes.eyes import watching
 from tests.bench_kubernetes.usage import Usage, used
 
+PLANE = ("kube-apiserver", "etcd")
 SLOWEST_PODS_PER_SECOND = 20
 """A scheduler that is slower is not waited for."""
 
@@ -37,7 +38,7 @@ class Burst:
 
 async def burst(cluster: Cluster, contender: Contender, *, nodes: int, pods: int, gang: int) -> Burst:
     """Make the pods, let the contender go, watch until all are bound."""
-    made = singles("p", pods, contender.name) if gang == 1 else contender.gangs("g", pods // gang, gang)
+    made = singles(f"p{nodes}", pods, contender.name) if gang == 1 else contender.gangs(f"g{nodes}", pods // gang, gang)
     names = [str(body["metadata"]["name"]) for path, body in made if path == PODS]
     await cluster.create(made)
     if isinstance(contender, Tidegate):
@@ -45,17 +46,16 @@ async def burst(cluster: Cluster, contender: Contender, *, nodes: int, pods: int
     async with watching(cluster) as eyes:
         released = time.perf_counter()
         await contender.release()
-        processes = _processes(cluster, contender)
-        async with used(processes) as usage:
+        own = contender.processes()
+        async with used(_plane(cluster) | own, own.values()) as usage:
             await eyes.until(names, 60 + pods / SLOWEST_PODS_PER_SECOND)
         times = sorted(eyes.bound.values())
         gangs = [max(eyes.bound[name] for name in names[at : at + gang]) for at in range(0, len(names), gang)]
     return Burst(contender.title, nodes, len(names), gang, times[-1] - times[0], min(gangs) - released, usage)
 
 
-def _processes(cluster: Cluster, contender: Contender) -> Mapping[str, psutil.Process]:
-    plane = {name: psutil.Process(cluster.plane.processes[name].pid) for name in ("kube-apiserver", "etcd")}
-    return {**plane, **contender.processes()}
+def _plane(cluster: Cluster) -> dict[str, psutil.Process]:
+    return {name: psutil.Process(cluster.plane.processes[name].pid) for name in PLANE}
 
 
 async def latencies(cluster: Cluster, contender: Contender, gang: int, rounds: int) -> Sequence[float]:

@@ -5,7 +5,7 @@ import json
 import subprocess
 import sys
 import time
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Protocol
@@ -32,7 +32,7 @@ class Contender(Protocol):
     async def release(self) -> None:
         """Let it place what waits."""
 
-    def processes(self) -> Mapping[str, psutil.Process]:
+    def processes(self) -> dict[str, psutil.Process]:
         """Its processes by name."""
 
     def gangs(self, prefix: str, count: int, size: int) -> Sequence[tuple[str, Manifest]]:
@@ -61,7 +61,7 @@ class KubeScheduler:
         command = [str(programs("kube-scheduler")["kube-scheduler"]), f"--config={file}", "--secure-port=0"]
         self._plane.start("kube-scheduler", command + ([f"--feature-gates={GATES}"] if self._gangs else []))
 
-    def processes(self) -> Mapping[str, psutil.Process]:
+    def processes(self) -> dict[str, psutil.Process]:
         return {"kube-scheduler": psutil.Process(self._plane.processes["kube-scheduler"].pid)}
 
     def gangs(self, prefix: str, count: int, size: int) -> Sequence[tuple[str, Manifest]]:
@@ -116,7 +116,7 @@ class Tidegate:
     def _cpu_seconds(self) -> float:
         return sum(sum(process.cpu_times()[:2]) for process in self.processes().values())
 
-    def processes(self) -> Mapping[str, psutil.Process]:
+    def processes(self) -> dict[str, psutil.Process]:
         found = endpoint.read(self._folder)
         assert found is not None, "Tidegate does not run"
         children = {name: psutil.Process(pid) for name, pid in found.children.items()}

@@ -44,7 +44,10 @@ def _answers() -> bool:
 
 @contextmanager
 def _started(program: str) -> Iterator[None]:
-    """A daemon with a socket of its own. Its images are kept for the next time, beside what else is built only once."""
+    """A daemon with a socket of its own. Its images are kept for the next time, beside what else is built only once.
+
+    The machine's packet filter is left alone: containers reach one another, and this machine reaches them by their ports.
+    """
     cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "tidegate" / "docker"
     with tempfile.TemporaryDirectory(prefix="tidegate-docker-", ignore_cleanup_errors=True) as made:
         folder = Path(made)

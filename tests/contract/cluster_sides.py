@@ -241,7 +241,7 @@ class KubernetesSide(Side):
 
     async def close(self) -> None:
         await super().close()
-        await asyncio.sleep(0.25)  # connections over TLS are closed a moment after their session
+        await asyncio.sleep(0.5)  # connections over TLS are closed a moment after their session
 
     def ask(self, method: str, path: str, body: Any = None, content: str = "application/json") -> Any:
         """Ask the API server, past the gateway."""

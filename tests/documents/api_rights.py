@@ -32,14 +32,17 @@ WRITES: dict[str, tuple[str, ...]] = {
     "Event": ("create", "patch"),
     f"PodGroup.{VOLCANO}": ("create", "get", "patch", "delete"),
     f"Queue.{VOLCANO}": ("create", "get", "patch"),
-    "Job.batch.volcano.sh": ("create", "get", "patch", "delete"),
+    "Job.batch.volcano.sh": ("create", "get", "delete"),
     "JobSet.jobset.x-k8s.io": ("create", "get", "patch", "delete"),
     f"Workload.{KUEUE}": ("create", "get", "patch", "delete"),
     "Command.bus.volcano.sh": ("get", "delete"),
+    # A volume that is there is kept for a claim; a claim of devices cannot be deleted while it has some.
+    "PersistentVolume": ("get", "patch"),
+    "ResourceClaim.resource.k8s.io": ("get", "patch"),
     "Reservation.scheduling.koordinator.sh": ("get", "delete"),
     "NodeMetric.slo.koordinator.sh": ("create",),
     "Device.scheduling.koordinator.sh": ("create", "patch"),
-    **dict.fromkeys((*TRAINING, "TrainJob.trainer.kubeflow.org"), ("get", "delete")),
+    **dict.fromkeys(TRAINING, ("get", "delete")),
 }
 """What services make, change and delete, and are told of again when an answer was lost."""
 
@@ -73,8 +76,12 @@ def gateway_rules() -> dict[str, dict[str, list[Rule]]]:
         rights[_place(kind)].update(verbs)
     for kind in STATUS:
         rights[_place(kind, "/status")].add("patch")
+        # Where somebody wrote meanwhile, the change is laid over what is there now.
+        rights[_place(kind)].add("get")
     for kind in OWNERS:
         rights[_place(kind, "/finalizers")].add("update")
+    # No subresource: the API server asks about it where devices are allocated (since Kubernetes 1.36).
+    rights["resource.k8s.io", "resourceclaims/binding"].add("patch")
     rights["", "pods/binding"].add("create")
     rights["", "pods/eviction"].add("create")
     return {

@@ -292,6 +292,17 @@ SECTIONS = (
         ),
     ),
     Section(
+        "What a cluster begins with",
+        (
+            Event(
+                "QueuesMade",
+                "cluster_gateway",
+                "On a cluster of Kubernetes the queues that every cluster has are made where they are missing.",
+                ("CREATE Queue",),
+            ),
+        ),
+    ),
+    Section(
         "Where pods go",
         (
             _place(

@@ -60,8 +60,11 @@ def _covers(patterns: tuple[str, ...], subject: str) -> bool:
 
 
 def test_every_write_of_the_gateway_is_one_that_a_service_may_decide() -> None:
-    """Or of its own: Events, the queues that every cluster has, and what node agents report."""
-    own = {"Event", "Queue.scheduling.volcano.sh", "NodeMetric.slo.koordinator.sh", "Device.scheduling.koordinator.sh"}
+    """Or of its own: Events, the queues that every cluster has, what node agents report, what goes with claims."""
+    own = {
+        *("Event", "Queue.scheduling.volcano.sh", "NodeMetric.slo.koordinator.sh", "Device.scheduling.koordinator.sh"),
+        *("PersistentVolume", "ResourceClaim.resource.k8s.io"),
+    }
     verbs = {"create": Verb.CREATE, "patch": Verb.PATCH, "delete": Verb.DELETE}
     for kind, allowed in WRITES.items():
         for verb in set(allowed) & verbs.keys() if kind not in own else ():

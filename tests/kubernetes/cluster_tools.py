@@ -68,7 +68,9 @@ def running_system(
     command = [*inside, sys.executable, "-m", "tidegate_cli.main", "up", "--data-dir", str(data)]
     command += ["--kubeconfig", str(kubeconfig or plane.kubeconfig), "--scheduler-names", schedulers]
     command += [word for setting in settings for word in ("--set", setting)]
-    command += ["--webhook-url", f"https://127.0.0.1:{free_ports(1)[0]}"]
+    port, webhooks = free_ports(2)
+    # Another system of this machine may be about to take the usual port.
+    command += ["--port", str(port), "--webhook-url", f"https://127.0.0.1:{webhooks}"]
     with log.open("wb") as output:
         process = subprocess.Popen(command, stdout=output, stderr=output, start_new_session=True)
     try:

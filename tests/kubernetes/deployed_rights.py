@@ -10,12 +10,13 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 import yaml
-from background import process
 from cluster_tools import eventually
 from control_plane import ControlPlane
 from helm_tools import NAMESPACE, Manifest
 
 from bus.server import binary, free_ports
+from testing.background import process
+from tidegate.client import Denied, Endpoint, SyncClient
 
 INVENTORY = Path(__file__).resolve().parents[2] / "examples" / "8-cpus.inventory"
 Right = tuple[str, str, str]
@@ -102,6 +103,20 @@ def apply_hook_rights(plane: ControlPlane, objects: Sequence[Manifest]) -> None:
             plane.request("POST", collections[item["kind"]], item)
 
 
+def asked_as(plane: ControlPlane, account: str, address: str) -> str:
+    """What the API says to an account of the namespace ``default`` that asks for pods; its certificate is the release's."""
+    path = f"/api/v1/namespaces/default/serviceaccounts/{account}/token"
+    token = plane.request("POST", path, {"apiVersion": "authentication.k8s.io/v1", "kind": "TokenRequest", "spec": {}})
+    authority = secret(plane, "tidegate-admission-tls")["ca.crt"].encode()
+    client = SyncClient(Endpoint(address, token["status"]["token"], authority), timeout_seconds=20.0)
+    try:
+        return f"{len(client.list('pods', 'default'))} pods"
+    except Denied as error:
+        return str(error)
+    finally:
+        client.close()
+
+
 def secret(plane: ControlPlane, name: str) -> dict[str, str]:
     """The values of a Secret."""
     data = plane.request("GET", f"/api/v1/namespaces/{NAMESPACE}/secrets/{name}")["data"]
@@ -137,8 +152,9 @@ FLAGS: dict[str, tuple[str, ...]] = {
 
 
 @contextmanager
-def deployed_services(plane: ControlPlane, folder: Path) -> Iterator[Path]:
-    """All services on the plane, as the release's pods would run; the folder of their logs."""
+def deployed_services(plane: ControlPlane, folder: Path) -> Iterator[str]:
+    """All services on the plane, as the release's pods would run; their logs are in ``folder``. The address of the API."""
+    webhooks, api = free_ports(2)
     kept = {name: value for name, value in os.environ.items() if not name.startswith("TIDEGATE_")}
     with ExitStack() as running:
         url = running.enter_context(deployed_bus(plane, folder))
@@ -152,10 +168,10 @@ def deployed_services(plane: ControlPlane, folder: Path) -> Iterator[Path]:
             if service in ("cluster_gateway", "admission"):
                 words += ["--kubeconfig", str(kubeconfig_of(plane, f"tidegate-{dashed}", folder))]
             if service == "admission":
-                (port,) = free_ports(1)
-                words += ["--webhook-url", f"https://127.0.0.1:{port}", "--webhook-port", str(port)]
+                words += ["--webhook-url", f"https://127.0.0.1:{webhooks}", "--webhook-port", str(webhooks)]
+                words += ["--access", "cluster", "--api-port", str(api)]
             command = [sys.executable, "-m", f"{service}.main", *words, *flags]
             running.enter_context(process(command, folder / f"{service}.log", kept))
-        eventually(lambda: '"ready"' in (folder / "admission.log").read_text(), 60)
-        eventually(lambda: '"ready"' in (folder / "cluster_gateway.log").read_text(), 60)
-        yield folder
+        eventually(lambda: '"ready"' in (folder / "admission.log").read_text(), 150)
+        eventually(lambda: '"ready"' in (folder / "cluster_gateway.log").read_text(), 150)
+        yield f"127.0.0.1:{api}"

@@ -14,6 +14,8 @@ import yaml
 from aiohttp import web
 from control_plane import ControlPlane
 
+from chassis.endings import end
+
 DROPPED = ("Host", "Transfer-Encoding", "Content-Length", "Connection")
 
 
@@ -145,6 +147,7 @@ class FaultProxy:
             ready()
             await stop.wait()
             await runner.cleanup()
+            await end(*(task for task in asyncio.all_tasks() if task is not asyncio.current_task()))
         await asyncio.sleep(0.25)  # connections over TLS are closed a moment after their session
 
 

@@ -128,7 +128,7 @@ def command_of(pid: int) -> list[str]:
 
 
 def undecided(pid: int) -> list[str]:
-    """The decisions without exactly one outcome, on the bus of the service that is process ``pid``."""
+    """The decisions without exactly one outcome, and how many they have, on the bus of the service that is process ``pid``."""
     command = command_of(pid)
     url, token = command[command.index("--nats-url") + 1], environment_of(pid)["TIDEGATE_NATS_TOKEN"]
     return asyncio.run(_undecided(url, token))
@@ -144,7 +144,8 @@ async def _undecided(url: str, token: str) -> list[str]:
         for service in SERVICES:
             async for entry in _entries(bus, subjects.decisions(service)):
                 commit = decision_pb2.Commit.FromString(entry.payload)
-                wrong += [decision_id for decision_id, _ in decode_commit(commit) if outcomes[decision_id] != 1]
+                ids = [decision_id for decision_id, _ in decode_commit(commit)]
+                wrong += [f"{one}: {outcomes[one]}" for one in ids if outcomes[one] != 1]
         return wrong
     finally:
         await bus.close()

@@ -40,8 +40,8 @@ def play(plane: ControlPlane) -> None:
     _make_devices(plane)
     manifests = [*_examples(), *_shown_besides()]
     # What a job names (its queue, its runtime) has to be known before it is let in.
-    _until_let_in(plane, manifests, 90)
-    _until_finished(plane, 150)
+    _until_let_in(plane, manifests, 150)
+    _until_finished(plane, 240)
     _preempt(plane)
     _abort(plane)
     _claim(plane)
@@ -238,11 +238,11 @@ def _preempt(plane: ControlPlane) -> None:
     """A pod of more worth takes the place of one of less."""
     worth = {"apiVersion": "scheduling.k8s.io/v1", "kind": "PriorityClass", "metadata": {"name": "high"}, "value": 1000}
     kubectl(plane, "apply", "-f", "-", given=[worth, volcano_job("low", pod("1h", gpu="8"), 8, minAvailable=1)])
-    eventually(lambda: _phase(plane, "low") == "Running", 60)
+    eventually(lambda: _phase(plane, "low") == "Running", 120)
     high = pod(gpu="8")
     high["spec"]["priorityClassName"] = "high"
     kubectl(plane, "apply", "-f", "-", given=[volcano_job("high", high, priorityClassName="high")])
-    eventually(lambda: _phase(plane, "high") == "Completed", 60)
+    eventually(lambda: _phase(plane, "high") == "Completed", 120)
 
 
 def _abort(plane: ControlPlane) -> None:
@@ -257,7 +257,7 @@ def _abort(plane: ControlPlane) -> None:
         "target": target,
     }
     kubectl(plane, "create", "-f", "-", given=[command])
-    eventually(lambda: _phase(plane, "low") == "Aborted", 60)
+    eventually(lambda: _phase(plane, "low") == "Aborted", 120)
     eventually(lambda: json.loads(kubectl(plane, "get", "commands", "-o", "json"))["items"] == [], 30)
 
 

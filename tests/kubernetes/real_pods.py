@@ -1,5 +1,7 @@
 """Pods on a real node: made by kubectl, looked at until they are as they should be."""
 
+import os
+import signal
 import subprocess
 from pathlib import Path
 from typing import Any
@@ -8,6 +10,10 @@ import yaml
 from cluster_tools import eventually
 from control_plane import ControlPlane
 from lab_image import PYTHON
+from node_place import CGROUPS
+from real_node import RealNode
+
+from node_agent.kubelet.pod_groups import PodGroup, PodGroups, find_groups
 
 PODS = "/api/v1/namespaces/default/pods"
 JOBS = "/apis/batch.volcano.sh/v1alpha1/namespaces/default/jobs"
@@ -55,3 +61,18 @@ def log_of(plane: ControlPlane, pod: str) -> str:
 def phase(plane: ControlPlane, job: str) -> str:
     found = plane.request("GET", f"{JOBS}/{job}").get("status", {}).get("state", {}).get("phase", "")
     return str(found)
+
+
+def group_of(node: RealNode, uid: str) -> tuple[PodGroups, PodGroup]:
+    """The control group of a pod, and how to read it."""
+    groups = find_groups(CGROUPS, node.cgroup_root)
+    return groups, groups.find()[uid]
+
+
+def kill_container(node: RealNode, pod: Any) -> None:
+    """SIGKILL its processes, as the kernel does when memory is short."""
+    (status,) = pod["status"]["containerStatuses"]
+    groups, group = group_of(node, pod["metadata"]["uid"])
+    running = groups.cpu / group.path / status["containerID"].rpartition("/")[2] / "cgroup.procs"
+    for pid in running.read_text().split():
+        os.kill(int(pid), signal.SIGKILL)

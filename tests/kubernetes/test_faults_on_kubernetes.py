@@ -21,7 +21,7 @@ from kube import KINDS
 from tidegate_cli.supervisor import endpoint
 
 GROUP = "PodGroup.scheduling.volcano.sh"
-AWAY_SECONDS = 15.0
+AWAY_SECONDS = 10.0
 TEN_MINUTES_MS = 600_000
 
 
@@ -54,10 +54,19 @@ def log_of(data: Path, name: str) -> str:
 def all_decided(services: Path) -> Iterator[None]:
     """At the end every decision has one outcome."""
     yield
-    eventually(lambda: not undecided(child(services, "cluster_gateway")), 60)
+    wrong: list[str] = []
+
+    def settled() -> bool:
+        wrong[:] = undecided(child(services, "cluster_gateway"))
+        return not wrong
+
+    try:
+        eventually(settled, 60)
+    finally:
+        print(f"decisions without exactly one outcome: {wrong[:20]}")
 
 
-pytestmark = pytest.mark.usefixtures("all_decided")
+pytestmark = [pytest.mark.usefixtures("all_decided"), pytest.mark.timeout(300)]
 
 
 def test_etcd_is_killed(plane: ControlPlane, services: Path) -> None:
@@ -174,16 +183,15 @@ def _ends_or_waits(data: Path, pid: int) -> None:
     )
 
 
-@pytest.mark.parametrize("ahead_ms", [TEN_MINUTES_MS, -TEN_MINUTES_MS])
-def test_clocks_that_are_wrong_change_nothing(plane: ControlPlane, services: Path, ahead_ms: int) -> None:
-    """Another scheduler and another gateway, whose clocks are off by ten minutes, take over."""
+def test_clocks_that_are_wrong_change_nothing(plane: ControlPlane, services: Path) -> None:
+    """Another scheduler, whose clock is ten minutes ahead, and another gateway, ten minutes behind, take over."""
     names = ("gang_scheduler", "cluster_gateway")
     pids = [child(services, name) for name in names]
     for name in names:
         (services / "logs" / f"{name}-standby.log").unlink(missing_ok=True)
     with (
-        standby(services, names[0], ahead_ms),
-        standby(services, names[1], ahead_ms),
+        standby(services, names[0], TEN_MINUTES_MS),
+        standby(services, names[1], -TEN_MINUTES_MS),
         stopped(pids[0]),
         stopped(pids[1]),
     ):

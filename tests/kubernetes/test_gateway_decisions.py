@@ -298,3 +298,21 @@ async def test_a_gateway_that_may_not_be_the_only_one_sends_nothing(
     monkeypatch.undo()
     (outcome,) = await side.outcomes(ids)
     assert outcome.applied and bound.met == 1
+
+
+async def test_a_decision_that_ended_before_an_older_one_has_one_outcome_whoever_goes_on(
+    side: KubernetesSide, proxy: FaultProxy
+) -> None:
+    pods = await make_pods(side, "slow", "quick")
+    proxy.add("POST .*/pods/slow/binding", code=503)
+    slow = await side.commit("gang_scheduler", placed(side, pods[:1], "n001"))
+    (quick,) = await side.decide("gang_scheduler", placed(side, pods[1:], "n001"))
+    assert quick.applied
+
+    await side.kill()
+    proxy.faults.clear()
+    await side.start()
+
+    (late,) = await side.outcomes(slow)
+    assert late.applied
+    await side.decide("gang_scheduler", Decision("Noted", pods[0].key))

@@ -79,7 +79,7 @@ def _team(plane: ControlPlane) -> Iterator[None]:
     )
     yield
     plane.request("DELETE", TEAM)
-    plane.request("DELETE", "/apis/config.koordinator.sh/v1alpha1/clustercolocationprofiles/offline")
+    plane.request("DELETE", "/apis/config.koordinator.sh/v1alpha1/clustercolocationprofiles")
     eventually(
         lambda: "team" not in {one["metadata"]["name"] for one in plane.request("GET", "/api/v1/namespaces")["items"]},
         60,
@@ -100,6 +100,30 @@ def test_pods_are_shaped_and_placed_like_those_that_come_by_our_own_api(plane: C
     assert requests == {"kubernetes.io/batch-cpu": "1k", "kubernetes.io/batch-memory": "1Gi"}
     eventually(lambda: [one["spec"].get("nodeName", "")[:1] for one in pods("online")] == ["n", "n"])
     assert {one["spec"]["schedulerName"] for one in pods("online")} == {"tidegate"}
+
+
+def test_a_profile_for_some_of_the_pods_draws_each_of_a_deployment_by_itself(plane: ControlPlane) -> None:
+    drawn = {"selector": {"matchLabels": {"work": "drawn"}}, "probability": "50%", "labels": {"drawn": "yes"}}
+    applied(plane, {**PROFILE, "metadata": {"name": "half"}, "spec": drawn})
+    probe = pod("probe", labels={"work": "drawn"})
+
+    def chosen() -> bool:
+        """Whether some of many names are drawn: the API server asks about such pods from now on."""
+        names = [{**probe, "metadata": {**probe["metadata"], "name": f"probe{number}"}} for number in range(8)]
+        dry = [applied(plane, one, "--dry-run=server")["metadata"]["labels"] for one in names]
+        return any("drawn" in labels for labels in dry)
+
+    eventually(chosen)
+    applied(plane, deployment("some", {"work": "drawn"}, replicas=16))
+
+    pods = eventually(
+        lambda: (
+            found
+            if len(found := plane.request("GET", f"{TEAM}/pods?labelSelector=app%3Dsome")["items"]) == 16
+            else None
+        )
+    )
+    assert 0 < sum("drawn" in one["metadata"]["labels"] for one in pods) < 16
 
 
 def test_what_cannot_be_touched_stays_as_it_is(plane: ControlPlane) -> None:

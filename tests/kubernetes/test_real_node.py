@@ -2,7 +2,6 @@
 
 import json
 import os
-import signal
 import subprocess
 import sys
 import time
@@ -19,9 +18,9 @@ from lab_image import PYTHON
 from node_configuration import NODE
 from node_place import CGROUPS
 from real_node import RealNode
-from real_pods import JOBS, apply, log_of, phase, pods, ready, ring
+from real_pods import JOBS, apply, group_of, kill_container, log_of, phase, pods, ready, ring
 
-from node_agent.kubelet.pod_groups import PodGroup, PodGroups, consumptions, find_groups
+from node_agent.kubelet.pod_groups import consumptions
 from resources import parse_amounts
 from tidegate_cli.supervisor import endpoint
 
@@ -92,20 +91,6 @@ def test_pods_of_a_deployment_run_with_addresses_of_their_own(node: RealNode) ->
 
 
 # --- a gang that computes together --------------------------------------------------------------------------------------
-
-
-def group_of(node: RealNode, uid: str) -> tuple[PodGroups, PodGroup]:
-    groups = find_groups(CGROUPS, node.cgroup_root)
-    return groups, groups.find()[uid]
-
-
-def kill_container(node: RealNode, pod: Any) -> None:
-    """SIGKILL its processes, as the kernel does when memory is short."""
-    (status,) = pod["status"]["containerStatuses"]
-    groups, group = group_of(node, pod["metadata"]["uid"])
-    running = groups.cpu / group.path / status["containerID"].rpartition("/")[2] / "cgroup.procs"
-    for pid in running.read_text().split():
-        os.kill(int(pid), signal.SIGKILL)
 
 
 @pytest.mark.usefixtures("system")

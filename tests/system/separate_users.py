@@ -1,9 +1,7 @@
 """The services as processes on a bus where each has a user of its own, with the permissions of `deploy/topology`."""
 
-import dataclasses
 import json
 import os
-import subprocess
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
@@ -12,25 +10,17 @@ from typing import Any
 
 import yaml
 
-from bus.permissions import Conduct, Permissions, permissions
+from bus.permissions import Permissions, conducts, permissions
 from bus.server import binary, free_ports
+from testing.background import process
 
 TOPOLOGY = Path(__file__).resolve().parents[2] / "deploy" / "topology" / "permissions.yaml"
 
 
-def conducts() -> dict[str, Conduct]:
-    """What each service does on the bus."""
-    written = yaml.safe_load(TOPOLOGY.read_text())["services"]
-    lists = {field.name for field in dataclasses.fields(Conduct) if field.default == ()}
-    return {
-        service: Conduct(**{word: tuple(value) if word in lists else value for word, value in said.items()})
-        for service, said in written.items()
-    }
-
-
 def of_services() -> dict[str, Permissions]:
     """What the user of each service is permitted."""
-    return {service: permissions(service, conduct) for service, conduct in conducts().items()}
+    written = yaml.safe_load(TOPOLOGY.read_text())["services"]
+    return {service: permissions(service, conduct) for service, conduct in conducts(written).items()}
 
 
 @contextmanager
@@ -78,21 +68,3 @@ def services(folder: Path, url: str, flags: Mapping[str, Sequence[str]]) -> Iter
             command = [sys.executable, "-m", f"{service}.main", *words, "--health-port", str(ports[service]), *own]
             running.enter_context(process(command, folder / f"{service}.log", kept))
         yield ports
-
-
-@contextmanager
-def process(
-    command: list[str], log: Path, environment: Mapping[str, str] | None = None
-) -> "Iterator[subprocess.Popen[bytes]]":
-    """A process, until the end."""
-    with log.open("ab") as output:
-        started = subprocess.Popen(command, stdout=output, stderr=output, env=environment)
-    try:
-        yield started
-    finally:
-        started.terminate()
-        try:
-            started.wait(20)
-        except subprocess.TimeoutExpired:
-            started.kill()
-            started.wait()

@@ -17,7 +17,7 @@ from nats.aio.client import Client
 from tidegate import subjects
 from tidegate.client import Endpoint, NotFound, SyncClient, TimedOut, Unavailable, accepted
 
-pytestmark = [pytest.mark.system, pytest.mark.timeout(150)]
+pytestmark = [pytest.mark.system, pytest.mark.timeout(300)]
 
 
 def _beside(name: str) -> ModuleType:
@@ -89,7 +89,7 @@ def phase_of(job: Any) -> str:
     return str(job.get("status", {}).get("state", {}).get("phase", ""))
 
 
-def eventually(holds: Any, seconds: float = 60.0) -> Any:
+def eventually(holds: Any, seconds: float = 110.0) -> Any:
     until = time.monotonic() + seconds
     while time.monotonic() < until:
         try:

@@ -21,7 +21,7 @@ def pod(labels: dict[str, str] | None = None, **spec: Any) -> dict[str, Any]:
     return {
         "apiVersion": "v1",
         "kind": "Pod",
-        "metadata": {"generateName": "web-", "uid": "u1", **({"labels": labels} if labels else {})},
+        "metadata": {"generateName": "web-", **({"labels": labels} if labels else {})},
         "spec": {"schedulerName": "default-scheduler", "containers": [container], **spec},
     }
 
@@ -42,9 +42,11 @@ def profile(name: str = "offline", **spec: Any) -> dict[str, Any]:
     }
 
 
-def asked(manifest: Manifest, shape: Any, store: Store | None = None, old: Manifest | None = None) -> dict[str, Any]:
+def asked(
+    manifest: Manifest, shape: Any, store: Store | None = None, old: Manifest | None = None, uid: str = "r"
+) -> dict[str, Any]:
     operation = "UPDATE" if old else "CREATE"
-    request = {"uid": "r", "operation": operation, "object": manifest, "oldObject": old, "namespace": "team"}
+    request = {"uid": uid, "operation": operation, "object": manifest, "oldObject": old, "namespace": "team"}
     review = {"apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview", "request": request}
     response: dict[str, Any] = answer_pod(review, store or Store(), shape)["response"]
     return response
@@ -103,6 +105,19 @@ def test_the_class_of_a_pod_stays_what_it_was() -> None:
     before, after = pod({QOS: "LS"}), pod({QOS: "BE"})
 
     assert QOS in asked(after, [], old=before)["status"]["message"]
+
+
+def test_pods_without_names_are_drawn_one_by_one_and_once() -> None:
+    """By the uid of the question; when the API server asks again, with another one, what was drawn stays."""
+    store = stored(profile(probability="50%", labels={"drawn": "yes"}))
+    drawn = 0
+    for number in range(200):
+        first = patched(asked(pod(), [shape_pod], store, uid=f"r{number}"))
+        drawn += "/metadata/labels" in first
+        again = pod()
+        again["metadata"] |= {path.rpartition("/")[2]: part for path, part in first.items() if "metadata" in path}
+        assert "patch" not in asked(again, [shape_pod], store, uid=f"again{number}")
+    assert 70 < drawn < 130
 
 
 LABELS = st.dictionaries(st.sampled_from(["a", "b", "c"]), st.sampled_from(["x", "y"]), max_size=2)

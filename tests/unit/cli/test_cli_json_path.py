@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from tidegate_cli.json_patch import BadPatch, patched
+from kube.json_patch import BadPatch, patched
 from tidegate_cli.json_path import BadTemplate, filled, find
 from tidegate_cli.tables import own_columns, render
 

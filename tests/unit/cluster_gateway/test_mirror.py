@@ -91,6 +91,17 @@ def test_a_bound_pod_is_never_seen_unbound_again(mirror: Mirror) -> None:
     assert all(edit.body is None and not edit.node for edit in turn(mirror))
 
 
+def test_of_a_pod_that_others_bound_only_the_node_and_the_status_are_told(mirror: Mirror) -> None:
+    mirror.seen("Pod", pod(5))
+    turn(mirror)
+
+    mirror.seen("Pod", pod(6, node="n1", phase="Running"))
+
+    (edit,) = turn(mirror)
+    assert (edit.metadata, edit.body, edit.node, edit.status) == (None, None, "n1", {"phase": "Running"})
+    assert mirror.store.objects[POD].spec["nodeName"] == "n1"
+
+
 def test_a_binding_of_a_pod_that_was_replaced_is_not_laid_over_its_successor(mirror: Mirror) -> None:
     mirror.seen("Pod", pod(5, uid="u2"))
     mirror.bound(POD, "u1", "n1", {}, "gang_scheduler")

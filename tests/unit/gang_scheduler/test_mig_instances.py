@@ -292,3 +292,22 @@ def test_the_vectors_say_what_the_plain_rule_says(asked: list[dict[str, int]]) -
             key = Key("Pod", "", str(number))
             devices.take(0, [Tenant(key, need, devices.allotted(0, key), False, (0, "", "", ""))])
     assert np.all(devices.copies(DeviceNeed(slices=slice_needs(mig("7g.80gb"))), np.array([1])) == 2)
+
+
+@pytest.mark.parametrize(
+    "gpus",
+    [
+        "x",
+        [5],
+        [{"mig": 5}],
+        [{"index": "x", "mig": True}],
+        [{"mig": ["1g.10gb", None]}],
+        [{"mig": {"x": "y"}}],
+        [{"numa": "x", "mig": 1}],
+    ],
+)
+def test_an_inventory_that_cannot_be_read_stops_nobody(toy: Any, gpus: Any) -> None:
+    toy.node("n1", cpu=8, inventory={"gpus": gpus}, **mig("1g.10gb"))
+    toy.pods("p", cpu=1)
+    toy.settle()
+    assert toy.where("p") == "n1"

@@ -16,7 +16,7 @@ from node_agent.inventory.machine import Reserve, find_inventory, links
 from node_agent.inventory.parts import MigInstance
 from node_agent.inventory.processors import find_cpus, find_memory_bytes, find_numa
 from node_agent.runtime.cgroups import find_cgroups
-from node_agent.runtime.logs import older_end, prune, rotate, tail_of
+from node_agent.runtime.logs import older_end, previous_of, prune, rotate, set_aside, tail_of
 from node_agent.runtime.materials import make_inside, write_files, write_hosts
 from tidegate.node.v1.node_pb2 import LogRequest
 
@@ -326,3 +326,35 @@ def test_a_long_log_is_told_as_a_whole(tmp_path: Path) -> None:
     while (reply := log_piece(Written(), LogRequest(pod_uid="u", tail=-1, offset=offset))).data:
         told, offset = told + reply.data, reply.next_offset
     assert told == b"older\n" + content and reply.ended
+
+
+def test_what_an_attempt_wrote_is_kept_until_the_next_but_one(tmp_path: Path) -> None:
+    class Written:
+        def has_ended(self, uid: str, container: str) -> bool:
+            return False
+
+        def log_file(self, uid: str, container: str) -> Path:
+            return tmp_path / "main.log"
+
+    def told(**request: Any) -> tuple[bytes, str]:
+        reply = log_piece(Written(), LogRequest(pod_uid="u", container="main", tail=-1, offset=-1, **request))
+        return reply.data, reply.error
+
+    file = tmp_path / "main.log"
+    set_aside(file)
+    assert told(previous=True) == (b"", "container 'main' of pod u has not run before")
+    for attempt in range(3):
+        set_aside(file)
+        file.write_bytes(b"%d\n" % attempt)
+        if attempt == 0:
+            (tmp_path / "main.log.1").write_bytes(b"older\n")
+    assert (told(), told(previous=True)) == ((b"2\n", ""), (b"1\n", ""))
+    assert sorted(one.name for one in tmp_path.iterdir()) == ["main.log", "main.log.previous"]
+
+
+def test_what_was_rotated_of_an_attempt_goes_with_it(tmp_path: Path) -> None:
+    file = tmp_path / "main.log"
+    file.write_bytes(b"new\n")
+    (tmp_path / "main.log.1").write_bytes(b"old\n")
+    set_aside(file)
+    assert tail_of(previous_of(file), None)[0] == b"old\nnew\n" and not file.exists()

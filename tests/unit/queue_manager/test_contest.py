@@ -68,7 +68,7 @@ def plainly(queues: list[ClusterQueue], jobs: list[Job], fair: bool) -> list[str
                 if job.cpu <= node.available(PLACE):
                     heads.append(job)
                     break
-                if queue.strict and job.cpu <= node.potential(PLACE):
+                if queue.strict:
                     break
                 failed.add(job.name)
         if not heads:

@@ -1,7 +1,7 @@
 """HTTP/1.1 over kept connections: one request at a time on each, as many connections as there are requests at one time.
 
 Only what an API server needs is here. A request costs less than half of what it does with a client that can do everything
-(docs/adr/0027-requests-of-a-burst.md has the numbers).
+(docs/adr/0030-bursts-on-kubernetes.md has the numbers).
 """
 
 import asyncio

@@ -4,8 +4,9 @@ A server that is given them keeps services apart: nobody writes another's log, a
 What it cannot keep apart: who may read a stream may read all of it, and may have it delivered to a subject of its own choice.
 """
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, fields
+from typing import Any
 
 from bus.topology import DEAD, LEASES, SNAPSHOTS, VALUES, stream_of_log
 
@@ -29,6 +30,17 @@ class Conduct:
     tells: tuple[str, ...] = ()
     parks: bool = False
     reads_parked: bool = False
+
+
+def conducts(written: Mapping[str, Mapping[str, Any]]) -> dict[str, Conduct]:
+    """What each service does, from the document's ``services``. Raises TypeError for a word that is none of Conduct's."""
+    lists = {field.name for field in fields(Conduct) if field.default == ()}
+
+    def conduct(said: Mapping[str, Any]) -> Conduct:
+        given: dict[str, Any] = {word: tuple(value) if word in lists else value for word, value in said.items()}
+        return Conduct(**given)
+
+    return {service: conduct(said) for service, said in written.items()}
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,6 +12,7 @@ from admission.domain.admit import KEPT_METADATA, admit, admit_delete, read_key
 from admission.domain.core_kinds import SECRET_IS_FIXED
 from admission.domain.errors import FieldError, Rejected
 from admission.domain.overlay import Marks, Overlay
+from admission.domain.patching import Edit, patched_manifest
 from admission.domain.templates import Templates
 from admission.domain.updating import updated
 from admission.view import View
@@ -55,6 +56,9 @@ class Change:
     create_only: bool = False
     replace: bool = False
     """Labels and annotations that the manifest leaves out are taken away, not kept."""
+    patch: Key | None = None
+    """The object whose fields ``edit`` changes, as it is when it is written; ``manifest`` counts for nothing then."""
+    edit: Edit | None = None
 
 
 @dataclass(slots=True)
@@ -214,6 +218,9 @@ def _prepare(change: Change, draft: Draft, meant: dict[Key, str]) -> Result:
     try:
         if change.delete is not None:
             return _prepare_delete(change, change.delete, draft, meant)
+        if change.patch is not None:
+            key = change.patch
+            return _prepare_patch(key, change, draft)
         if change.name and (result := _prepare_likeness(change, draft)) is not None:
             return result
         manifest = _named(change)
@@ -240,6 +247,15 @@ def _prepare_delete(change: Change, key: Key, draft: Draft, meant: dict[Key, str
     draft.written.delete(key, uid, change.grace_seconds)
     world.remove(key)
     return Result(key, "deleted")
+
+
+def _prepare_patch(key: Key, change: Change, draft: Draft) -> Result:
+    """Written over the version that is edited here, or not at all: another one is edited anew."""
+    old = draft.world.get(key)
+    if old is None:
+        return Result(key, "refused", message=f"{key} not found")
+    assert change.edit is not None, "a patch has what it changes"
+    return _prepare_write(key, patched_manifest(old, change.edit), Change(replace=True), draft)
 
 
 def _prepare_likeness(change: Change, draft: Draft) -> Result | None:

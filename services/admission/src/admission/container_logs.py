@@ -23,8 +23,12 @@ class ContainerLogs:
     def __init__(self, bus: Bus, view: View) -> None:
         self._bus, self._view = bus, view
 
-    async def read(self, key: Key, container: str, *, tail: int, follow: bool) -> AsyncIterator[bytes]:
+    async def read(
+        self, key: Key, container: str, *, tail: int, follow: bool, previous: bool = False
+    ) -> AsyncIterator[bytes]:
         """The last ``tail`` lines (0: all), then with ``follow`` what is written until the container has ended.
+
+        ``previous``: what it wrote before it was started again.
 
         Raises LookupError when the pod or container does not exist, NoLogs when it has not run.
         """
@@ -38,7 +42,9 @@ class ContainerLogs:
             raise NoLogs(f"{key} runs on the simulated node {node}, which runs no containers and writes no logs")
         offset = -1
         while True:
-            request = node_pb2.LogRequest(pod_uid=pod.uid, container=name, tail=tail or -1, offset=offset)
+            request = node_pb2.LogRequest(
+                pod_uid=pod.uid, container=name, tail=tail or -1, offset=offset, previous=previous
+            )
             reply = await self._ask(str(node), request)
             if reply.data:
                 yield reply.data

@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
+from contextlib import suppress
 from typing import Any, TypeVar
 
 import grpc
@@ -11,6 +12,8 @@ from admission.answers import MyStatus, applied, departed, fill_response, happen
 from admission.applier import Applier, Change, NotStored, Result, Unavailable
 from admission.callers import EVERYTHING, Ask, Caller, Denied, apply_asks
 from admission.container_logs import ContainerLogs, NoLogs
+from admission.domain.errors import Rejected
+from admission.domain.patching import BadEdit, patched_manifest, read_edit
 from admission.door import Door
 from admission.history import History
 from admission.manifests import BadManifest, ManifestReader
@@ -38,6 +41,7 @@ _CODES: dict[type[Exception], grpc.StatusCode] = {
     UnknownKind: grpc.StatusCode.INVALID_ARGUMENT,
     SelectorError: grpc.StatusCode.INVALID_ARGUMENT,
     NotPossible: grpc.StatusCode.INVALID_ARGUMENT,
+    BadEdit: grpc.StatusCode.INVALID_ARGUMENT,
     BadManifest: grpc.StatusCode.INVALID_ARGUMENT,
     BadToken: grpc.StatusCode.INVALID_ARGUMENT,
     Unavailable: grpc.StatusCode.UNAVAILABLE,
@@ -89,12 +93,27 @@ class Servicer(api_pb2_grpc.TidegateServiceServicer):
                 await user.check(*apply_asks(manifest, self._exists, name))
                 # What a cluster allows may change from one moment to the next: it is asked again.
                 self._allowed = (user, manifest) if user.identity is None else (None, None)
-            changes.append(Change(manifest, name, create_only=request.create_only))
+            changes.append(Change(manifest, name, create_only=request.create_only, replace=request.replace))
         if not request.dry_run:
             return self._applier.begin(user.name, changes, user.identity)
         tried: asyncio.Future[Results] = asyncio.get_running_loop().create_future()
         tried.set_result((self._applier.dry_run(changes), 0))
         return tried
+
+    async def Patch(self, request: api_pb2.PatchRequest, context: Any) -> api_pb2.PatchResponse:
+        async def patch(user: Caller) -> api_pb2.PatchResponse:
+            key = key_of_name(request.name.kind, request.name.namespace, request.name.name)
+            await user.check(Ask("update", *key))
+            item, edit = await self._find(user, request.name), read_edit(request.patch)
+            with suppress(Rejected):  # which is told when it is tried
+                await user.check(*apply_asks(patched_manifest(item, edit), self._exists))
+            changes = [Change(patch=item.key, edit=edit)]
+            if request.dry_run:
+                return api_pb2.PatchResponse(result=applied(self._applier.dry_run(changes)[0]))
+            results, revision = await self._applier.begin(user.name, changes, user.identity)
+            return api_pb2.PatchResponse(result=applied(results[0]), revision=revision)
+
+        return await self._guarded(context, patch)
 
     async def Delete(self, request: api_pb2.DeleteRequest, context: Any) -> api_pb2.DeleteResponse:
         async def delete(user: Caller) -> api_pb2.DeleteResponse:
@@ -217,7 +236,10 @@ class Servicer(api_pb2_grpc.TidegateServiceServicer):
         try:
             key = Key("Pod", request.namespace or "default", request.pod)
             await user.check(Ask("get", *key, subresource="log"))
-            async for data in self._logs.read(key, request.container, tail=request.tail, follow=request.follow):
+            pieces = self._logs.read(
+                key, request.container, tail=request.tail, follow=request.follow, previous=request.previous
+            )
+            async for data in pieces:
                 yield api_pb2.LogsResponse(data=data)
         except tuple(_CODES) as error:
             await context.abort(_code(error), _text(error))

@@ -1,14 +1,19 @@
 """How a gateway finds out where its predecessor was: all of it is in the logs."""
 
 import logging
-from collections.abc import Sequence
-from contextlib import aclosing
+from collections.abc import AsyncIterator, Sequence
+from contextlib import aclosing, suppress
 from dataclasses import dataclass
 
-from bus import Bus, Entry
+from google.protobuf.message import DecodeError
+
+from bus import Bus, Entry, Log
 from chassis.fact_fold import FactFold, load
 from chassis.parking import Parking
 from tidegate import subjects
+from tidegate.codec.facts import outcomes
+from tidegate.decision.v1 import decision_pb2
+from tidegate.fact.v1 import fact_pb2
 
 log = logging.getLogger(__name__)
 
@@ -39,6 +44,39 @@ async def recover(bus: Bus, services: Sequence[str], parking: Parking) -> Recove
     snapshot_at = fold.revision
     requests = await _catch_up(bus, fold, parking)
     return Recovered(fold, snapshot_at, await _positions(bus, services, fold), requests)
+
+
+async def ended_already(bus: Bus, service: str, position: int) -> frozenset[str]:
+    """The decisions of ``service`` behind ``position`` that have their outcomes: those that took less long than one before them.
+
+    An outcome stands behind the revision that its decision was made on, so not all of the facts are read.
+    """
+    source, facts = bus.log(subjects.decisions(service)), bus.log(subjects.FACTS)
+    ids, oldest = set[str](), await facts.last()
+    async for entry in _behind(source, position):
+        commit = decision_pb2.Commit()
+        with suppress(DecodeError):
+            commit.ParseFromString(entry.payload)
+            ids.update(item.id for item in commit.decisions)
+            oldest = min(oldest, commit.decided_on) if commit.decisions else oldest
+    ended = set[str]()
+    if ids:
+        async for entry in _behind(facts, max(oldest, await facts.first() - 1)):
+            ended.update(item.decision_id for item in outcomes(fact_pb2.ChangeSet.FromString(entry.payload)))
+    return frozenset(ids & ended)
+
+
+async def _behind(log: Log, position: int) -> AsyncIterator[Entry]:
+    """The entries behind ``position`` that are there now."""
+    last = await log.last()
+    if position >= last:
+        return
+    async with aclosing(log.read(position)) as reader:
+        async for entries in reader:
+            for entry in entries:
+                yield entry
+            if entries[-1].sequence >= last:
+                return
 
 
 async def _catch_up(bus: Bus, fold: FactFold, parking: Parking) -> list[str]:

@@ -13,7 +13,7 @@ from kube import Manifest
 from node_agent.agent import Agent
 from node_agent.inventory.machine import Devices, Inventory
 from node_agent.ports import Assignment, HostNames, Report
-from node_agent.runtime.logs import older_end, piece, tail_of
+from node_agent.runtime.logs import older_end, piece, previous_of, tail_of
 from tidegate import subjects
 from tidegate.node.v1 import node_pb2
 
@@ -101,6 +101,10 @@ def log_piece(agent: Writers, request: node_pb2.LogRequest) -> node_pb2.LogReply
     try:
         ended = agent.has_ended(request.pod_uid, request.container)
         file = agent.log_file(request.pod_uid, request.container)
+        if request.previous:
+            file, ended = previous_of(file), True
+            if not file.exists():
+                raise LookupError(f"container {request.container!r} of pod {request.pod_uid} has not run before")
     except LookupError as error:
         return node_pb2.LogReply(error=str(error.args[0]))
     if not file.exists():

@@ -18,6 +18,7 @@ from node_agent.needs import NeverPossible, NotYet, Secrets
 from node_agent.node import Node
 from node_agent.runtime.ending import POD_MARK
 from node_agent.runtime.folders import PodFolder
+from node_agent.runtime.logs import set_aside
 from node_agent.runtime.materials import make_inside, place_volume, write_hosts
 
 _RESOLVER = Path(__file__).with_name("runtime") / "resolver"
@@ -95,6 +96,7 @@ class PodPreparation:
                     "variables TIDEGATE_VOLUME_<NAME> name their folders"
                 )
         self.log_folder.mkdir(parents=True, exist_ok=True)
+        set_aside(self.log_file(container.name))
         request |= {
             "attempt": attempt,
             "state": str(self.folder.state(container.name, attempt)),

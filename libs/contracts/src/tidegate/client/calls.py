@@ -62,6 +62,17 @@ def apply(
     return results
 
 
+def patch(kind: str, name: str, change: requests.Patch, namespace: str = "", *, dry_run: bool = False) -> Call[Applied]:
+    """Change fields of an object by a merge patch (a mapping) or a JSON patch (a list of operations).
+
+    It is done to the object as it is when it is written, so that nothing that others change meanwhile is lost.
+    """
+    request = requests.patch_request(kind, name, namespace, change, dry_run)
+    answer: api_pb2.PatchResponse = yield Question("Patch", request, repeatable=dry_run)
+    (result,) = answers.applied([answer.result], answer.revision)
+    return result
+
+
 def delete(keys: Iterable[Key], *, grace_seconds: int | None = None, dry_run: bool = False) -> Call[list[Applied]]:
     """Delete objects, each in the time that it asks for or within ``grace_seconds``."""
     request = requests.delete_request(keys, grace_seconds, dry_run)
@@ -184,9 +195,22 @@ def snapshot(decision_id: str = "") -> Stream[bytes]:
     return Stream(Question("Snapshot", api_pb2.SnapshotRequest(decision_id=decision_id)), _data)
 
 
-def logs(pod: str, namespace: str = "", *, container: str = "", follow: bool = False, tail: int = 0) -> Stream[bytes]:
-    """What a container wrote, in pieces: the last ``tail`` lines (0: all), with ``follow`` until it has ended."""
-    request = api_pb2.LogsRequest(namespace=namespace, pod=pod, container=container, follow=follow, tail=tail)
+def logs(
+    pod: str,
+    namespace: str = "",
+    *,
+    container: str = "",
+    follow: bool = False,
+    tail: int = 0,
+    previous: bool = False,
+) -> Stream[bytes]:
+    """What a container wrote, in pieces: the last ``tail`` lines (0: all), with ``follow`` until it has ended.
+
+    ``previous``: what it wrote before it was started again.
+    """
+    request = api_pb2.LogsRequest(
+        namespace=namespace, pod=pod, container=container, follow=follow, tail=tail, previous=previous
+    )
     return Stream(Question("Logs", request), _data)
 
 

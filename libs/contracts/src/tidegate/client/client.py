@@ -67,6 +67,7 @@ class Client:
         await self._channel.close()
 
     apply = _awaited(calls.apply)
+    patch = _awaited(calls.patch)
     delete = _awaited(calls.delete)
     suspend = _awaited(calls.suspend)
     resume = _awaited(calls.resume)

@@ -27,6 +27,10 @@ CHANNEL_OPTIONS = [
 ]
 
 
+Patch = Manifest | Sequence[Manifest]
+"""A merge patch, or the operations of a JSON patch."""
+
+
 def credentials(endpoint: Endpoint) -> grpc.ChannelCredentials | None:
     """What a channel checks the server with; None for one in the clear."""
     return grpc.ssl_channel_credentials(endpoint.authority) if endpoint.authority else None
@@ -70,6 +74,12 @@ def batches(manifests: Sequence[Manifest]) -> Iterator[Sequence[Manifest]]:
 def object_name(kind: str, name: str, namespace: str) -> api_pb2.ObjectName:
     """How a request names an object."""
     return api_pb2.ObjectName(kind=kind, namespace=namespace, name=name)
+
+
+def patch_request(kind: str, name: str, namespace: str, change: Patch, dry_run: bool) -> api_pb2.PatchRequest:
+    """One patch of one object."""
+    named = object_name(kind, name, namespace)
+    return api_pb2.PatchRequest(name=named, patch=orjson.dumps(change), dry_run=dry_run)
 
 
 def delete_request(keys: Iterable[Key], grace_seconds: int | None, dry_run: bool) -> api_pb2.DeleteRequest:

@@ -66,6 +66,7 @@ class SyncClient:
         self._channel.close()
 
     apply = _waiting(calls.apply)
+    patch = _waiting(calls.patch)
     delete = _waiting(calls.delete)
     suspend = _waiting(calls.suspend)
     resume = _waiting(calls.resume)

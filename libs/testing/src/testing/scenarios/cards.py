@@ -47,8 +47,9 @@ def _over(counts: Counter[_Place], most: int) -> list[tuple[_Place, int]]:
 
 def _instances(pod: Object) -> list[Manifest]:
     """The MIG instances of a pod. Two that begin at the same memory slice of a card overlap."""
-    found: list[Manifest] = devices_of(pod.annotations).get(MIG_SLICES) or []
-    return found
+    listed = devices_of(pod.annotations).get(MIG_SLICES)
+    found = [one for one in listed if isinstance(one, dict)] if isinstance(listed, list) else []
+    return [one for one in found if one.keys() >= {"card", "start"}]
 
 
 def _cards(pod: Object) -> Iterator[tuple[int, int]]:

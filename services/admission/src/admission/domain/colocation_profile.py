@@ -30,6 +30,8 @@ PROFILE_SPEC = closed(
     patch=ANYTHING,
 )
 KIND = "ClusterColocationProfile.config.koordinator.sh"
+DRAWN = "tidegate.dev/drawn"
+"""The annotation of a pod without a name yet that says which profiles it was drawn for."""
 KEEPS_RESOURCES = "config.koordinator.sh/skip-update-resources"
 
 
@@ -71,12 +73,24 @@ def _selects(profile: Object, review: Review) -> bool:
 def _drawn(profile: str, review: Review, percent: int) -> bool:
     """Whether this pod is among ``percent`` of all: always the same answer for the same pod and profile.
 
-    An API server asks before it has made a name of ``generateName``; what tells the pods of a Deployment apart is their uid.
+    An API server asks before it has made a name of ``generateName``, and may ask twice: the pods of a Deployment are told apart by
+    the uid of the question, and what was drawn is noted on the pod.
     """
-    name = review.metadata.get("name") or review.metadata.get("uid") or review.metadata.get("generateName") or ""
-    text = f"{profile}/{review.key.namespace}/{name}"
-    draw = int.from_bytes(hashlib.sha256(text.encode()).digest()[:4], "big") % 100
-    return draw < percent
+    if percent >= 100 or review.metadata.get("name"):
+        return _draw(profile, review, str(review.metadata.get("name") or "")) < percent
+    annotations: dict[str, str] = review.metadata.setdefault("annotations", {})
+    noted = dict(note.split("=", 1) for note in annotations.get(DRAWN, "").split(",") if "=" in note)
+    if profile not in noted:
+        by = str(review.metadata.get("uid") or review.metadata.get("generateName") or "")
+        noted[profile] = "yes" if _draw(profile, review, by) < percent else "no"
+        annotations[DRAWN] = ",".join(f"{name}={word}" for name, word in sorted(noted.items()))
+    return noted[profile] == "yes"
+
+
+def _draw(profile: str, review: Review, by: str) -> int:
+    """From 0 to 99."""
+    text = f"{profile}/{review.key.namespace}/{by}"
+    return int.from_bytes(hashlib.sha256(text.encode()).digest()[:4], "big") % 100
 
 
 def percent_of(value: int | str) -> int | None:

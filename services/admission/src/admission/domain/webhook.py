@@ -48,6 +48,8 @@ def answer_pod(review: Manifest, world: World, shape: Sequence[Shaping]) -> Mani
 
     def judge() -> Manifest:
         manifest = copied(_named(request))
+        # A pod has no uid yet; that of the question tells it from others that are like it.
+        manifest["metadata"]["uid"] = request["uid"]
         pod = Review(key_of(manifest), manifest, _old(request), world)
         for change in shape:
             change(pod)

@@ -31,6 +31,7 @@ class Wish:
     all_containers: bool
     follow: bool
     tail: int
+    previous: bool
 
 
 @click.command()
@@ -40,6 +41,7 @@ class Wish:
 @click.option("--all-containers", is_flag=True, help="All containers of each pod.")
 @click.option("--follow", "-f", is_flag=True, help="Go on until the containers have ended.")
 @click.option("--tail", default=-1, type=click.IntRange(-1), metavar="LINES", help="Only so many lines from the end.")
+@click.option("--previous", "-p", is_flag=True, help="What was written before the container was started again.")
 @with_session
 def logs(
     session: Session,
@@ -49,6 +51,7 @@ def logs(
     all_containers: bool,
     follow: bool,
     tail: int,
+    previous: bool,
 ) -> None:
     """Print what the containers of a pod wrote, or of all pods of a job, each line behind the name of its pod.
 
@@ -58,13 +61,16 @@ def logs(
       tidegate logs job/ring -f                    all its pods, until they have ended
       tidegate logs -l app=web --tail 20
       tidegate logs web-7d4f -c proxy
+      tidegate logs web-7d4f -p                    why it ended the last time
     """
     if bool(words) == bool(selector):
         raise click.UsageError("name a pod, or KIND/NAME such as job/ring, or give a selector with -l")
+    if previous and follow:
+        raise click.UsageError("what was written before does not go on: leave out -f or -p")
     check_selectors(selector)
     if tail == 0:
         return
-    wish = Wish(container, all_containers, follow, max(tail, 0))
+    wish = Wish(container, all_containers, follow, max(tail, 0), previous)
     with session.client() as client:
         pods = _pods(client, session, words, selector)
         sources = _sources(client, pods, wish)
@@ -107,6 +113,7 @@ def _sources(client: "SyncClient", pods: list[Manifest], wish: Wish) -> dict[str
                 container=container,
                 follow=wish.follow,
                 tail=wish.tail,
+                previous=wish.previous,
             )
     return sources
 

@@ -5,14 +5,11 @@ from typing import Any
 import click
 import yaml
 
-from kube import Manifest, merge
 from tidegate_cli import options
 from tidegate_cli.failures import complain, failed
-from tidegate_cli.json_patch import BadPatch, patched
 from tidegate_cli.object_words import one_object
 from tidegate_cli.session import Session, with_session
 from tidegate_cli.shell_words import complete_objects
-from tidegate_cli.tables import full_name
 from tidegate_cli.terminal import say
 
 
@@ -33,6 +30,9 @@ from tidegate_cli.terminal import say
 def patch(session: Session, words: tuple[str, ...], text: str, patch_file: Any, form: str, dry_run: bool) -> None:
     """Change fields of an object; all others stay as they are.
 
+    It is done to the object as it is when it is written. A patch that names a resourceVersion in the metadata is meant for
+    that version only.
+
     A merge patch is the part of the object that is to be another one; null removes a field, a list is replaced as a
     whole. A JSON patch is a list of operations. What the object may not become is refused, as with apply.
 
@@ -48,17 +48,17 @@ def patch(session: Session, words: tuple[str, ...], text: str, patch_file: Any, 
     kind, name = one_object(words)
     change = _read(text or patch_file.read(), form)
     with session.client() as client:
-        before = client.get(kind.id, name, session.namespace if kind.namespaced else "")
-        after = _after(before, change)
-        (result,) = client.apply([after], dry_run=dry_run, replace=True)
+        namespace = session.namespace if kind.namespaced else ""
+        result = client.patch(kind.id, name, change, namespace, dry_run=dry_run)
+    subject = f"{kind.id.lower()}/{name}"
     for warning in result.warnings:
-        click.echo(f"{click.style('Warning:', fg='yellow')} {full_name(before)}: {warning}", err=True)
+        click.echo(f"{click.style('Warning:', fg='yellow')} {subject}: {warning}", err=True)
     if result.refused:
         for line in [str(error) for error in result.errors] or [result.message]:
             complain(line)
         raise failed()
     done = "patched" if result.outcome == "configured" else "patched (no change)"
-    say(f"{full_name(before)} {done}{' (dry run)' if dry_run else ''}")
+    say(f"{subject} {done}{' (dry run)' if dry_run else ''}")
 
 
 def _read(text: str, form: str) -> Any:
@@ -71,19 +71,3 @@ def _read(text: str, form: str) -> Any:
         rule = "a merge patch is a mapping of fields" if form == "merge" else "a JSON patch is a list of operations"
         raise click.UsageError(f"{rule}; see `tidegate patch --help`")
     return change
-
-
-def _after(before: Manifest, change: Any) -> Manifest:
-    if isinstance(change, dict):
-        after = merge(before, change)
-    else:
-        try:
-            after = patched(before, change)
-        except BadPatch as error:
-            complain(str(error))
-            raise failed() from None
-    for field in ("apiVersion", "kind"):
-        after[field] = before[field]
-    metadata = before["metadata"]
-    identity = {name: metadata[name] for name in ("name", "namespace") if name in metadata}
-    return {**after, "metadata": {**(after.get("metadata") or {}), **identity}}

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 
 from cluster_gateway.domain.draft import Draft
 from kube import Event, Events, Key, Manifest, Object, Store, are_alike, merge, rfc3339
-from kube.bindings import BoundBodies
+from kube.bindings import BoundBodies, template_of
 from kube.runtime_classes import completed
 
 DEFAULT_GRACE_SECONDS = 30
@@ -134,6 +134,8 @@ class Cluster:
         old = event.old
         if old is None:
             self.draft.created((new,), actor)
+        elif new.body is not old.body and template_of(new.body) is old.body:
+            self.draft.bound(((old, str(new.spec["nodeName"]), new.metadata),), (new,), actor)
         else:
             self.draft.changed(
                 new,

@@ -98,7 +98,10 @@ class Carrier:
                     work.reasons |= await until_bound(self.errands.mirror, decision.mutations)
                 if work.reasons:
                     break
-                await asyncio.gather(*(self._mutate(work, mutation) for mutation in mutations))
+                if len(mutations) == 1:
+                    await self._mutate(work, mutations[0])
+                else:
+                    await asyncio.gather(*(self._mutate(work, mutation) for mutation in mutations))
         except Exception as error:  # whatever a decision holds, it comes to its outcome, and those beside it to theirs
             log.exception("decision_failed", extra={"decision": decision_id})
             work.reasons[""] = f"cannot be carried out: {type(error).__name__}: {error}"

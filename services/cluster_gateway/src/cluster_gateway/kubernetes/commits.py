@@ -13,6 +13,7 @@ from cluster_gateway.domain.carrying_out import is_begun, objections
 from cluster_gateway.domain.mirror import Mirror
 from cluster_gateway.kubernetes.carrier import Carried, Carrier
 from cluster_gateway.kubernetes.positions import Positions
+from cluster_gateway.recovery import ended_already
 from cluster_gateway.refused_commit import refused
 from kube import Decision, Outcome
 from tidegate import subjects
@@ -37,6 +38,9 @@ class Commits:
     ended: Callable[[Carried], None]
     wake: Callable[[], None]
     _epochs: dict[str, int] = field(default_factory=dict)
+    _ended_before: frozenset[str] = frozenset()
+    """Decisions that a predecessor brought to their outcomes though not all before them."""
+
     _read: deque[tuple[str, Entry]] = field(default_factory=deque)
     _taken: asyncio.Event = field(default_factory=asyncio.Event)
 
@@ -47,8 +51,10 @@ class Commits:
 
     async def follow(self, service: str) -> None:
         """Read the decisions of a service, not many more than are begun."""
-        source = self.bus.log(subjects.decisions(service))
-        async for entries in source.read(self.positions.done.get(service, 0)):
+        source, position = self.bus.log(subjects.decisions(service)), self.positions.done.get(service, 0)
+        ended = await ended_already(self.bus, service, position)
+        self._ended_before |= ended  # not before the wait: other services' are read at the same time
+        async for entries in source.read(position):
             self._read += ((service, entry) for entry in entries)
             self.wake()
             while len(self._read) > MOST_READ_AHEAD:
@@ -76,7 +82,7 @@ class Commits:
         begun = [
             (decision_id, decision)
             for decision_id, decision in decisions
-            if self._holds(service, commit, decision_id, decision, batch)
+            if decision_id not in self._ended_before and self._holds(service, commit, decision_id, decision, batch)
         ]
         self.positions.began(service, entry.sequence, len(begun))
         for decision_id, decision in begun:

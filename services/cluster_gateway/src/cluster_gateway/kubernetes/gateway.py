@@ -36,7 +36,7 @@ from cluster_gateway.kubernetes.writer import Unwritten, Writer
 from cluster_gateway.recovery import recover
 from cluster_gateway.settings import GatewaySettings
 from cluster_gateway.write_message import write_of
-from kube import Store
+from kube import Key, Store
 from tidegate import subjects
 from tidegate.codec.blobs import BlobReader
 from tidegate.codec.garbage import no_collection
@@ -45,7 +45,7 @@ from tidegate.node.v1 import node_pb2
 
 log = logging.getLogger(__name__)
 
-GATHERING_SECONDS = 0.02
+GATHERING_SECONDS = 0.05
 """In a burst answers and changes are gathered for so long: each change set costs every service the same, full or not."""
 WATCH = "watch/"
 """Before the kind: the place among the positions of how far its watch was read."""
@@ -70,7 +70,7 @@ class KubernetesGateway:
         measures = measures or Measures("cluster_gateway")
         self._facts = FactWriter(bus, clock, settings, holder, measures, tracer or NoTracer())
         self._parking = Parking("cluster_gateway", bus, clock, measures)
-        self._events = EventWriter(api, holder)
+        self._events = EventWriter(api, holder, lambda: self._commits.carrier.busy, self._is_there)
         self._work: deque[Callable[[Batch], None]] = deque()
         self._batch = Batch()
         self._wake = asyncio.Event()
@@ -91,6 +91,9 @@ class KubernetesGateway:
         self._commits = Commits(
             self._bus, self._parking, self.mirror, carrier, self._positions, self._ended, self._wake.set
         )
+
+    def _is_there(self, key: Key) -> bool:
+        return self.mirror.store.get(key) is not None
 
     def _may_act(self) -> bool:
         """Whether no other gateway can be at work: a process that was stopped for a while does not know what was done since."""

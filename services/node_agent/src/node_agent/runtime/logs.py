@@ -41,6 +41,22 @@ def _move_on(file: Path, keep: int) -> None:
         os.ftruncate(source.fileno(), 0)
 
 
+def previous_of(file: Path) -> Path:
+    """Where the log of the attempt before is."""
+    return file.with_name(f"{file.name}.previous")
+
+
+def set_aside(file: Path) -> None:
+    """Another attempt begins: what the last one wrote is kept, instead of what the one before that did."""
+    if not file.exists():
+        return
+    previous = previous_of(file)
+    for old in list(_newest_first(previous)):
+        old.unlink()
+    for number, part in enumerate(list(_newest_first(file))):
+        part.replace(_numbered(previous, number) if number else previous)
+
+
 def tail_of(file: Path, lines: int | None) -> tuple[bytes, int]:
     """The last ``lines`` lines (None: all) of a log with the files that it was rotated to, and where its end is."""
     parts: list[bytes] = []

@@ -106,6 +106,59 @@ class ApplyRequest(_message.Message):
 Global___ApplyRequest: _TypeAlias = ApplyRequest  # noqa: Y015
 
 @_typing.final
+class PatchRequest(_message.Message):
+    DESCRIPTOR: _descriptor.Descriptor
+
+    NAME_FIELD_NUMBER: _builtins.int
+    PATCH_FIELD_NUMBER: _builtins.int
+    DRY_RUN_FIELD_NUMBER: _builtins.int
+    patch: _builtins.bytes
+    """As JSON: an object is a merge patch (RFC 7396), a list a JSON patch (RFC 6902). A resourceVersion that it sets in the
+    metadata has to be the present one, or nothing is done.
+    """
+    dry_run: _builtins.bool
+    @_builtins.property
+    def name(self) -> Global___ObjectName: ...
+    def __init__(
+        self,
+        *,
+        name: Global___ObjectName | None = ...,
+        patch: _builtins.bytes = ...,
+        dry_run: _builtins.bool = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["name", b"name"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["dry_run", b"dry_run", "name", b"name", "patch", b"patch"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___PatchRequest: _TypeAlias = PatchRequest  # noqa: Y015
+
+@_typing.final
+class PatchResponse(_message.Message):
+    DESCRIPTOR: _descriptor.Descriptor
+
+    RESULT_FIELD_NUMBER: _builtins.int
+    REVISION_FIELD_NUMBER: _builtins.int
+    revision: _builtins.int
+    """A revision that holds it."""
+    @_builtins.property
+    def result(self) -> Global___ApplyResult: ...
+    def __init__(
+        self,
+        *,
+        result: Global___ApplyResult | None = ...,
+        revision: _builtins.int = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["result", b"result"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["result", b"result", "revision", b"revision"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___PatchResponse: _TypeAlias = PatchResponse  # noqa: Y015
+
+@_typing.final
 class ApplyResponse(_message.Message):
     DESCRIPTOR: _descriptor.Descriptor
 
@@ -721,12 +774,15 @@ class LogsRequest(_message.Message):
     CONTAINER_FIELD_NUMBER: _builtins.int
     FOLLOW_FIELD_NUMBER: _builtins.int
     TAIL_FIELD_NUMBER: _builtins.int
+    PREVIOUS_FIELD_NUMBER: _builtins.int
     namespace: _builtins.str
     pod: _builtins.str
     container: _builtins.str
     follow: _builtins.bool
     tail: _builtins.int
     """Lines from the end; 0 for all."""
+    previous: _builtins.bool
+    """What the container wrote before it was started again."""
     def __init__(
         self,
         *,
@@ -735,10 +791,11 @@ class LogsRequest(_message.Message):
         container: _builtins.str = ...,
         follow: _builtins.bool = ...,
         tail: _builtins.int = ...,
+        previous: _builtins.bool = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["container", b"container", "follow", b"follow", "namespace", b"namespace", "pod", b"pod", "tail", b"tail"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["container", b"container", "follow", b"follow", "namespace", b"namespace", "pod", b"pod", "previous", b"previous", "tail", b"tail"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

@@ -44,6 +44,11 @@ class TidegateServiceStub:
                 request_serializer=tidegate_dot_api_dot_v1_dot_api__pb2.ApplyStreamRequest.SerializeToString,
                 response_deserializer=tidegate_dot_api_dot_v1_dot_api__pb2.ApplyStreamResponse.FromString,
                 _registered_method=True)
+        self.Patch = channel.unary_unary(
+                '/tidegate.api.v1.TidegateService/Patch',
+                request_serializer=tidegate_dot_api_dot_v1_dot_api__pb2.PatchRequest.SerializeToString,
+                response_deserializer=tidegate_dot_api_dot_v1_dot_api__pb2.PatchResponse.FromString,
+                _registered_method=True)
         self.Delete = channel.unary_unary(
                 '/tidegate.api.v1.TidegateService/Delete',
                 request_serializer=tidegate_dot_api_dot_v1_dot_api__pb2.DeleteRequest.SerializeToString,
@@ -128,6 +133,13 @@ class TidegateServiceServicer:
 
     def ApplyStream(self, request_iterator, context):
         """The same on an open stream: one answer for each request, in order.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def Patch(self, request, context):
+        """Changes fields of an object, whatever the others become meanwhile.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -237,6 +249,11 @@ def add_TidegateServiceServicer_to_server(servicer, server):
                     servicer.ApplyStream,
                     request_deserializer=tidegate_dot_api_dot_v1_dot_api__pb2.ApplyStreamRequest.FromString,
                     response_serializer=tidegate_dot_api_dot_v1_dot_api__pb2.ApplyStreamResponse.SerializeToString,
+            ),
+            'Patch': grpc.unary_unary_rpc_method_handler(
+                    servicer.Patch,
+                    request_deserializer=tidegate_dot_api_dot_v1_dot_api__pb2.PatchRequest.FromString,
+                    response_serializer=tidegate_dot_api_dot_v1_dot_api__pb2.PatchResponse.SerializeToString,
             ),
             'Delete': grpc.unary_unary_rpc_method_handler(
                     servicer.Delete,
@@ -363,6 +380,33 @@ class TidegateService:
             '/tidegate.api.v1.TidegateService/ApplyStream',
             tidegate_dot_api_dot_v1_dot_api__pb2.ApplyStreamRequest.SerializeToString,
             tidegate_dot_api_dot_v1_dot_api__pb2.ApplyStreamResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def Patch(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/tidegate.api.v1.TidegateService/Patch',
+            tidegate_dot_api_dot_v1_dot_api__pb2.PatchRequest.SerializeToString,
+            tidegate_dot_api_dot_v1_dot_api__pb2.PatchResponse.FromString,
             options,
             channel_credentials,
             insecure,

@@ -35,6 +35,8 @@ class TidegateServiceStub:
     """Creates or updates objects, as `kubectl apply --server-side` does."""
     ApplyStream: _grpc.StreamStreamMultiCallable[_api_pb2.ApplyStreamRequest, _api_pb2.ApplyStreamResponse]
     """The same on an open stream: one answer for each request, in order."""
+    Patch: _grpc.UnaryUnaryMultiCallable[_api_pb2.PatchRequest, _api_pb2.PatchResponse]
+    """Changes fields of an object, whatever the others become meanwhile."""
     Delete: _grpc.UnaryUnaryMultiCallable[_api_pb2.DeleteRequest, _api_pb2.DeleteResponse]
     Suspend: _grpc.UnaryUnaryMultiCallable[_api_pb2.SuspendRequest, _api_pb2.SuspendResponse]
     """Takes a job's pods away and keeps the job."""
@@ -65,6 +67,8 @@ class TidegateServiceAsyncStub(TidegateServiceStub):
     """Creates or updates objects, as `kubectl apply --server-side` does."""
     ApplyStream: _aio.StreamStreamMultiCallable[_api_pb2.ApplyStreamRequest, _api_pb2.ApplyStreamResponse]  # type: ignore[assignment]
     """The same on an open stream: one answer for each request, in order."""
+    Patch: _aio.UnaryUnaryMultiCallable[_api_pb2.PatchRequest, _api_pb2.PatchResponse]  # type: ignore[assignment]
+    """Changes fields of an object, whatever the others become meanwhile."""
     Delete: _aio.UnaryUnaryMultiCallable[_api_pb2.DeleteRequest, _api_pb2.DeleteResponse]  # type: ignore[assignment]
     Suspend: _aio.UnaryUnaryMultiCallable[_api_pb2.SuspendRequest, _api_pb2.SuspendResponse]  # type: ignore[assignment]
     """Takes a job's pods away and keeps the job."""
@@ -104,6 +108,14 @@ class TidegateServiceServicer(metaclass=_abc_1.ABCMeta):
         context: _ServicerContext,
     ) -> _typing.Union[_abc.Iterator[_api_pb2.ApplyStreamResponse], _abc.AsyncIterator[_api_pb2.ApplyStreamResponse]]:
         """The same on an open stream: one answer for each request, in order."""
+
+    @_abc_1.abstractmethod
+    def Patch(
+        self,
+        request: _api_pb2.PatchRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_api_pb2.PatchResponse, _abc.Awaitable[_api_pb2.PatchResponse]]:
+        """Changes fields of an object, whatever the others become meanwhile."""
 
     @_abc_1.abstractmethod
     def Delete(

@@ -280,12 +280,15 @@ class LogRequest(_message.Message):
     CONTAINER_FIELD_NUMBER: _builtins.int
     TAIL_FIELD_NUMBER: _builtins.int
     OFFSET_FIELD_NUMBER: _builtins.int
+    PREVIOUS_FIELD_NUMBER: _builtins.int
     pod_uid: _builtins.str
     container: _builtins.str
     tail: _builtins.int
     """Lines from the end; negative for all."""
     offset: _builtins.int
     """Where to go on, in bytes; -1 to begin by tail."""
+    previous: _builtins.bool
+    """What the attempt before wrote, and not the present one."""
     def __init__(
         self,
         *,
@@ -293,10 +296,11 @@ class LogRequest(_message.Message):
         container: _builtins.str = ...,
         tail: _builtins.int = ...,
         offset: _builtins.int = ...,
+        previous: _builtins.bool = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["container", b"container", "offset", b"offset", "pod_uid", b"pod_uid", "tail", b"tail"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["container", b"container", "offset", b"offset", "pod_uid", b"pod_uid", "previous", b"previous", "tail", b"tail"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

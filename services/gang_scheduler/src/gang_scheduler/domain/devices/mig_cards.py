@@ -121,8 +121,16 @@ def mig_cards_of(inventory: Manifest) -> tuple[MigCard, ...]:
     """The healthy cards of an inventory that are in MIG mode.
 
     An entry of ``gpus`` says it with ``mig``: true where the card is split as asked for, else the list of its instances,
-    each a profile or {profile, uuid}; or a mapping of profiles to how many there are of each, or could be.
+    each a profile or {profile, uuid}; or a mapping of profiles to how many there are of each, or could be. What cannot be
+    read has none.
     """
+    try:
+        return _cards(inventory)
+    except (AttributeError, TypeError, ValueError):
+        return ()
+
+
+def _cards(inventory: Manifest) -> tuple[MigCard, ...]:
     cells = {int(gpu): at for at, node in enumerate(inventory.get("numa") or ()) for gpu in node.get("gpus") or ()}
     found = []
     for position, entry in enumerate(inventory.get("gpus") or ()):

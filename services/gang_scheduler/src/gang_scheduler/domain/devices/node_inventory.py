@@ -106,6 +106,9 @@ def described(inventory: NodeInventory) -> Described:
     except ValueError:
         read = {}
     found: Manifest = read if isinstance(read, dict) else {}
+    listed = found.get("gpus")
+    if listed and not (isinstance(listed, list) and all(isinstance(one, dict) for one in listed)):
+        found = {name: part for name, part in found.items() if name != "gpus"}
     devices: list[Manifest] = json.loads(inventory.device) if inventory.device else []
     if devices:
         found = _with_cards(found, devices)

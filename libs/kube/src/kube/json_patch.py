@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from kube import Manifest
+from kube.keys import Manifest
 
 
 class BadPatch(ValueError):
