@@ -161,4 +161,4 @@ def test_help_of_a_method_tells_its_parameters_and_what_it_does(kind: type) -> N
     assert list(inspect.signature(kind.scale).parameters) == ["self", "kind", "name", "replicas", "task", "namespace"]
     assert list(inspect.signature(kind.watch).parameters)[:3] == ["self", "kind", "namespace"]
     public = [getattr(kind, name) for name in vars(kind) if not name.startswith("_")]
-    assert all(method.__doc__ for method in public) and len(public) == 17
+    assert all(method.__doc__ for method in public) and len(public) == 19
