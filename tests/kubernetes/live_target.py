@@ -8,6 +8,7 @@ import base64
 import signal
 import time
 from collections.abc import Mapping, Sequence
+from itertools import groupby
 
 from live_cluster import LiveCluster, key_of_path, status_patch
 
@@ -28,6 +29,7 @@ ALWAYS_THERE = {
 NOT_CLEANED = frozenset({"Secret", "ConfigMap", "Service", "Endpoints", "EndpointSlice.discovery.k8s.io"})
 """Kinds of which a cluster has objects of its own; here those of the namespaces that are deleted go, and owned ones."""
 CLEAN_SECONDS = 30.0
+KNOWN_SECONDS = 5.0
 
 
 class CannotPlay(Exception):
@@ -53,11 +55,24 @@ class LiveTarget:
     def apply(self, manifests: Sequence[Manifest]) -> list[str | None]:
         self._hold()
         prepared = [self._prepared(manifest) for manifest in manifests]
-        store = self.store()
-        answers = self._live.send([self._written(manifest, store.get(key_of(manifest))) for manifest in prepared])
-        told = [None if answer.ok else answer.message for answer in answers]
-        self._heard_of(prepared, answers)
+        told: list[str | None] = []
+        for kind, run in groupby(prepared, lambda manifest: str(manifest["kind"])):
+            told += self._send(kind, list(run))
         return told
+
+    def _send(self, kind: str, manifests: list[Manifest]) -> list[str | None]:
+        """Objects of one kind: an API server refuses what names something that it does not have yet."""
+        store, until = self.store(), time.monotonic() + KNOWN_SECONDS
+        requests = [self._written(manifest, store.get(key_of(manifest))) for manifest in manifests]
+        answers = self._live.send(requests)
+        # Its admission hears of a new PriorityClass a little later than who made it.
+        while kind == "Pod" and any(map(_unheard, answers)) and time.monotonic() < until:
+            answers = [
+                self._live.send([request])[0] if _unheard(answer) else answer
+                for request, answer in zip(requests, answers, strict=True)
+            ]
+        self._heard_of(manifests, answers)
+        return [None if answer.ok else answer.message for answer in answers]
 
     def delete(self, key: Key) -> str | None:
         self._hold()
@@ -250,6 +265,10 @@ class _ReadSecrets:
 
     def drop(self, key: Key) -> None:
         raise NotImplementedError
+
+
+def _unheard(answer: Answer) -> bool:
+    return not answer.ok and "no PriorityClass" in answer.message
 
 
 def _good(answers: Sequence[Answer]) -> None:
