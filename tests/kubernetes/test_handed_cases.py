@@ -5,8 +5,11 @@ All of them take a quarter of an hour, so a test run plays every sixth; TIDEGATE
 
 import json
 import os
+import time
 from collections.abc import Iterator
+from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import ClassVar
 
 import pytest
 import yaml
@@ -19,7 +22,8 @@ from kube import Manifest
 from testing.scenarios import Scenario, load_scenario, scenario_files
 from testing.scenarios.report import line
 from testing.scenarios.run import run_scenario
-from testing.scenarios.scenario import Advance
+from testing.scenarios.scenario import Advance, Expect, Matcher, Mismatch
+from testing.scenarios.target import Target
 
 HERE = Path(__file__).parent
 CASES = HERE.parent / "scenarios" / "cases"
@@ -40,6 +44,30 @@ def _playable() -> dict[str, Scenario]:
 
 PLAYABLE = _playable()
 CHOSEN = [name for number, name in enumerate(PLAYABLE) if number % EVERY == 0]
+
+
+@dataclass(frozen=True)
+class Patient:
+    """A matcher for real time: what is not so yet may come to be so within ``SECONDS``."""
+
+    matcher: Matcher
+    SECONDS: ClassVar[float] = 8.0
+
+    def mismatch(self, target: Target) -> Mismatch | None:
+        """The difference that stays, or None."""
+        until = time.monotonic() + self.SECONDS
+        while (found := self.matcher.mismatch(target)) is not None and time.monotonic() < until:
+            time.sleep(0.2)
+        return found
+
+
+def patient(scenario: Scenario) -> Scenario:
+    """The scenario with matchers for real time."""
+    steps = [
+        replace(step, matchers=tuple(map(Patient, step.matchers))) if isinstance(step, Expect) else step
+        for step in scenario.steps
+    ]
+    return replace(scenario, steps=tuple(steps))
 
 
 def settings(policy: Manifest) -> list[str]:
@@ -106,7 +134,7 @@ def test_a_scenario_ends_on_an_api_server_as_it_says(systems: Systems, name: str
         pytest.skip(f"{name}: {DIFFERENCES[scenario.name]}")
     live = systems.under(scenario.policy)
 
-    result = run_scenario(scenario, lambda _policy, simulate, _seed: LiveTarget(live, simulate))
+    result = run_scenario(patient(scenario), lambda _policy, simulate, _seed: LiveTarget(live, simulate))
 
     assert result.passed, line(result)
 
