@@ -4,9 +4,10 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
+from urllib.error import HTTPError
 
 from control_plane import ControlPlane, node
 
@@ -82,3 +83,5 @@ def running_system(
         process.wait(30)
         for plural in ("mutating", "validating"):
             plane.request("DELETE", f"{REGISTRATION}/{plural}webhookconfigurations/tidegate-admission")
+        with suppress(HTTPError):
+            plane.request("DELETE", "/api/v1/namespaces/tidegate-system/secrets/tidegate-admission-tls")

@@ -69,7 +69,7 @@ def test_a_job_outlives_upgrade_rollback_and_the_end_of_the_release(
     assert not any(webhooks(plane).values())
     assert (phase(plane), members(plane)) == ("Running", before)
     assert plane.request("GET", f"{DEFINITIONS}/jobs.batch.volcano.sh")["metadata"]["name"]
-    assert remains(plane) == []
+    eventually(lambda: remains(plane) == [], 60)
     plane.request("DELETE", f"{JOBS}/lasting")
 
 

@@ -122,6 +122,8 @@ def test_an_upgrade_whose_new_replicas_tidegate_places_itself_does_not_disturb_a
     assert rounds(node.plane) > before
     assert "tidegate-0.1.1" in helm.run("list", "--namespace", NAMESPACE).stdout
     for name in DECIDING:
+        # Those of before end in their grace time, beside the new ones.
+        eventually(lambda name=name: len(ours(node.plane, name)) == 2, 60)
         placed = ours(node.plane, name)
         assert [pod["spec"]["schedulerName"] for pod in placed] == ["tidegate", "tidegate"]
         assert {pod["spec"]["nodeName"] for pod in placed} == {NODE}

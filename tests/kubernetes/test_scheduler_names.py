@@ -16,7 +16,7 @@ KINDS = {"Deployment": "/apis/apps/v1/namespaces/names/deployments", "Job": "/ap
 def system(plane: ControlPlane, tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
     """All services, which place the pods of all four names."""
     plane.request("POST", "/api/v1/namespaces", {"metadata": {"name": "names"}})
-    with running_system(plane, tmp_path_factory.mktemp("system"), ",".join(NAMES)):
+    with running_system(plane, tmp_path_factory.mktemp("system"), schedulers=",".join(NAMES)):
         yield
     plane.request("DELETE", SPACE)
 

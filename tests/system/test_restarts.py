@@ -93,8 +93,7 @@ def test_a_pause_of_scheduling_outlasts_a_restart(system) -> None:
     system.stop()
     system.start()
     system.kill("gang_scheduler")
-    status = system.patiently(lambda: system.client.status())
-    assert told in [one.message for one in status.services]
+    system.eventually(lambda: told in [one.message for one in system.client.status().services])
     system.finally_right(lambda: [] if len(system.all_of("pods")) == MEMBERS else ["the job has no pods"])
     time.sleep(1.0)
     assert not any(pod["spec"].get("nodeName") for pod in system.all_of("pods"))
