@@ -5,7 +5,6 @@ Only what an API server needs is here. A request costs less than half of what it
 """
 
 import asyncio
-import contextlib
 import ssl
 from collections import deque
 from dataclasses import dataclass, field
@@ -41,6 +40,7 @@ class Connections:
     authority: str
     tls: ssl.SSLContext | None
     _idle: deque[_Connection] = field(default_factory=deque)
+    _closed: bool = False
 
     async def ask(self, method: str, target: str, headers: str, body: bytes) -> Reply:
         """The reply to one request; ``headers`` are whole lines. Raises OSError or EOFError when none comes.
@@ -58,18 +58,18 @@ class Connections:
             kept = reply.headers.get(b"connection", b"").lower() != b"close"
             return reply
         finally:
-            if kept:
+            if kept and not self._closed:
                 self._idle.append(connection)
             else:
-                connection.writer.close()
+                connection.writer.transport.abort()
 
     async def close(self) -> None:
-        """Give up all connections."""
+        """Give up all connections, without waiting for the server's goodbye; those in use end with their requests."""
+        self._closed = True
         while self._idle:
-            writer = self._idle.pop().writer
-            writer.close()
-            with contextlib.suppress(OSError):
-                await writer.wait_closed()
+            self._idle.pop().writer.transport.abort()
+        # Sockets are closed in the loop's next turn.
+        await asyncio.sleep(0)
 
     def _take(self) -> _Connection | None:
         """The one that was used last: those that are not needed are closed by the server after a while."""
@@ -77,7 +77,7 @@ class Connections:
             connection = self._idle.pop()
             if not connection.reader.at_eof() and not connection.writer.is_closing():
                 return connection
-            connection.writer.close()
+            connection.writer.transport.abort()
         return None
 
     async def _open(self) -> _Connection:
