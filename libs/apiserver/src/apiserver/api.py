@@ -92,8 +92,7 @@ class Api:
         address = urlsplit(self._access.host)
         port = address.port or (80 if context is None else 443)
         self._connections = Connections(address.hostname or "", port, address.netloc, context)
-        # Streams are cut, not taken leave of: nothing is on its way in them that somebody waits for.
-        connector = aiohttp.TCPConnector(limit=0, ssl=True if context is None else context, ssl_shutdown_timeout=0)
+        connector = aiohttp.TCPConnector(limit=0, ssl=True if context is None else context)
         self._session = aiohttp.ClientSession(connector=connector, auto_decompress=True)
 
     async def close(self) -> None:
