@@ -5,6 +5,7 @@ Only what an API server needs is here. A request costs less than half of what it
 """
 
 import asyncio
+import contextlib
 import ssl
 from collections import deque
 from dataclasses import dataclass, field
@@ -40,7 +41,6 @@ class Connections:
     authority: str
     tls: ssl.SSLContext | None
     _idle: deque[_Connection] = field(default_factory=deque)
-    _closed: bool = False
 
     async def ask(self, method: str, target: str, headers: str, body: bytes) -> Reply:
         """The reply to one request; ``headers`` are whole lines. Raises OSError or EOFError when none comes.
@@ -58,18 +58,18 @@ class Connections:
             kept = reply.headers.get(b"connection", b"").lower() != b"close"
             return reply
         finally:
-            if kept and not self._closed:
+            if kept:
                 self._idle.append(connection)
             else:
-                connection.writer.transport.abort()
+                connection.writer.close()
 
     async def close(self) -> None:
-        """Give up all connections, without waiting for the server's goodbye; those in use end with their requests."""
-        self._closed = True
+        """Give up all connections."""
         while self._idle:
-            self._idle.pop().writer.transport.abort()
-        # Sockets are closed in the loop's next turn.
-        await asyncio.sleep(0)
+            writer = self._idle.pop().writer
+            writer.close()
+            with contextlib.suppress(OSError):
+                await writer.wait_closed()
 
     def _take(self) -> _Connection | None:
         """The one that was used last: those that are not needed are closed by the server after a while."""
@@ -77,7 +77,7 @@ class Connections:
             connection = self._idle.pop()
             if not connection.reader.at_eof() and not connection.writer.is_closing():
                 return connection
-            connection.writer.transport.abort()
+            connection.writer.close()
         return None
 
     async def _open(self) -> _Connection:
