@@ -8,7 +8,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
-.PHONY: help setup demo test lint check proto bench bench-kubernetes docs clean
+.PHONY: help setup demo test test-kubernetes lint check proto bench bench-kubernetes docs clean
 
 help: ## What there is to make
 	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-16s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -35,6 +35,9 @@ lint: setup ## Style, types, layers, protos
 
 test: lint ## Everything that can run on this machine
 	@$(BIN)/pytest
+
+test-kubernetes: setup ## All that runs on a real Kubernetes, a real node included; builds it where it is not there
+	@TIDEGATE_LAB=build TIDEGATE_LAB_CASES=all $(BIN)/pytest tests/kubernetes tests/contract
 
 bench: setup ## Speed, as a table with a reference beside each figure
 	@$(BIN)/python -m tests.bench
