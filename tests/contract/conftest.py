@@ -33,6 +33,15 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             item.add_marker(late)
 
 
+@pytest.fixture(autouse=True)
+def late_goodbyes() -> Iterator[None]:
+    """What a test leaves to the garbage goes with it."""
+    from late_goodbyes import collect_quietly
+
+    yield
+    collect_quietly()
+
+
 @pytest.fixture(scope="session")
 def plane(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
     """A real API server without anything that reacts to it; skipped, visibly, where it is not there."""

@@ -1,6 +1,6 @@
 """Scenarios of virtual time on a real API server, with the same expectations: those that need 10 seconds of time at most.
 
-All of them take a quarter of an hour, so a test run plays every twelfth; TIDEGATE_LAB_CASES=all plays all.
+All of them take a quarter of an hour: TIDEGATE_LAB=all plays every twelfth, with TIDEGATE_LAB_CASES=all it plays all.
 """
 
 import json
