@@ -95,7 +95,6 @@ class Systems:
     def __init__(self, plane: ControlPlane, folder: Path) -> None:
         self._plane, self._folder = plane, folder
         self._policy: Manifest | None = None
-        self._parts: list[object] = []
 
     def under(self, policy: Manifest) -> LiveCluster:
         """The cluster, driven under ``policy``."""

@@ -2,7 +2,7 @@
 
 import ssl
 import subprocess
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -22,11 +22,12 @@ class Kubectl:
 
     def says(self, *words: str) -> str:
         """What it prints; "" where it fails. Raises ClickException where there is no kubectl."""
-        return self._run(["kubectl", *self.flags, *words])
+        return self._start(*words).communicate(timeout=30)[0]
 
-    def _run(self, command: Sequence[str]) -> str:
+    def _start(self, *words: str) -> "subprocess.Popen[str]":
+        pipe = subprocess.PIPE
         try:
-            return subprocess.run(command, capture_output=True, text=True, check=False, timeout=30).stdout
+            return subprocess.Popen(["kubectl", *self.flags, *words], stdout=pipe, stderr=pipe, text=True)
         except FileNotFoundError:
             raise click.ClickException("kubectl is not on the PATH; with --server none is needed") from None
 
@@ -38,13 +39,7 @@ class Kubectl:
         it. Raises ClickException with kubectl's own words.
         """
         target = ["--namespace", namespace, "port-forward", "--address", "127.0.0.1", f"service/{service}", f":{port}"]
-        try:
-            process = subprocess.Popen(
-                ["kubectl", *self.flags, *target], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
-            )
-        except FileNotFoundError:
-            raise click.ClickException("kubectl is not on the PATH; with --server none is needed") from None
-        with process, TemporaryDirectory() as folder:
+        with self._start(*target) as process, TemporaryDirectory() as folder:
             try:
                 local = _port(process)
                 file = Path(folder) / "server.crt"
