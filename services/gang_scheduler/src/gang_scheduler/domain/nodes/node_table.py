@@ -7,7 +7,6 @@ import numpy as np
 
 from gang_scheduler.domain.devices.cards import implied
 from gang_scheduler.domain.devices.devices import Devices
-from gang_scheduler.domain.nodes.lent_resources import current
 from gang_scheduler.domain.nodes.load_estimate import Load
 from gang_scheduler.domain.nodes.load_policy import MEASURED, LoadPolicy
 from gang_scheduler.domain.nodes.node_labels import NodeLabels
@@ -17,6 +16,7 @@ from gang_scheduler.domain.nodes.vectors import ChangeLog, Ids, Ints, Mask, Slot
 from gang_scheduler.domain.pods.pod_requests import PODS
 from gang_scheduler.domain.pods.pod_shape import PodShape, ResourceRows
 from kube import Object
+from kube.lent_resources import current
 from resources import Amounts, QuantityError, parse_amounts
 
 LARGEST_SUPPLY = 1 << 53

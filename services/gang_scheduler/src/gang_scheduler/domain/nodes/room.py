@@ -20,7 +20,7 @@ from gang_scheduler.domain.score.placement_choice import PlacementChoices
 from gang_scheduler.domain.score.scoring import Placement
 from gang_scheduler.domain.storage.volume_claims import VolumeBooks
 from gang_scheduler.domain.topology.hyper_nodes import HyperNodes
-from gang_scheduler.domain.topology.level_tree import LevelTrees
+from gang_scheduler.domain.topology.level_trees import LevelTrees
 
 PodClass = tuple[int, tuple[int, ...], tuple[str, ...]]
 """Pods of one class are alike to every rule: one shape, members of the same sets that other pods name, owners of the same

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
-from gang_scheduler.domain.nodes.lent_resources import current
+from kube.lent_resources import current
 from kube.pods import pod_request
 from resources import Amounts, QuantityError
 

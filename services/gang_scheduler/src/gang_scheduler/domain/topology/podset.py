@@ -1,17 +1,12 @@
-"""What the annotations of Kueue's topology-aware scheduling ask of a pod set: how near to each other its pods have to be."""
+"""The pod sets of gangs that are laid out in the topology of their flavor."""
 
-from collections.abc import Iterable, Mapping
-from enum import StrEnum
+from collections.abc import Iterable
 from typing import NamedTuple
 
 from gang_scheduler.domain.pods.pod_record import PodRecord
+from gang_scheduler.domain.pods.pod_requests import PODS
+from kube.pod_sets import PodSetAsk, ask_of
 
-KUEUE = "kueue.x-k8s.io/"
-_SLICE_LEVEL, _SLICE_SIZE, _GROUP = (
-    KUEUE + "podset-slice-required-topology",
-    KUEUE + "podset-slice-size",
-    KUEUE + "podset-group-name",
-)
 _INDEXES = (
     ("jobset.sigs.k8s.io/job-index",),
     (
@@ -24,51 +19,26 @@ _INDEXES = (
 """The labels and annotations that number the pods of a set, the most significant first."""
 
 
-class Nearness(StrEnum):
-    """How much a pod set wants to be in one domain of a level."""
-
-    REQUIRED = "required"
-    PREFERRED = "preferred"
-    UNCONSTRAINED = "unconstrained"
-
-
-class PodSetAsk(NamedTuple):
-    """All pods of a set inside one domain of ``level``; each ``slice_size`` of them inside one of ``slice_level``."""
-
-    nearness: Nearness = Nearness.UNCONSTRAINED
-    level: str = ""
-    slice_level: str = ""
-    slice_size: int = 1
-    group: str = ""
-    """Pod sets of one group go to one domain together."""
-
-
 class PodSet(NamedTuple):
-    """What makes pods of one gang members of one set: their role, what they ask, and the levels of their flavor's topology."""
+    """What makes pods of one gang members of one set; ``levels`` are those of their flavor's topology, the widest first."""
 
     role: str
     ask: PodSetAsk
     levels: tuple[str, ...]
+    requests: tuple[tuple[str, int], ...] = ()
+    """What each pod asks for, by resource in the order of their names."""
 
-
-def ask_of(annotations: Mapping[str, str]) -> PodSetAsk:
-    """What ``annotations`` ask for; a slice size that is no number from 1 on counts as 1."""
-    for nearness in (Nearness.REQUIRED, Nearness.PREFERRED):
-        level = annotations.get(f"{KUEUE}podset-{nearness}-topology")
-        if level:
-            break
-    else:
-        nearness, level = Nearness.UNCONSTRAINED, ""
-    size = annotations.get(_SLICE_SIZE, "")
-    whole = max(1, int(size)) if size.isdecimal() else 1
-    return PodSetAsk(
-        nearness, level, annotations.get(_SLICE_LEVEL, ""), whole, annotations.get(_GROUP, "") if level else ""
-    )
+    def beside(self, other: "PodSet | None") -> bool:
+        """Whether both are of one role: their pods go to one domain, though they may not ask for as much."""
+        return other is not None and (self.role, self.ask) == (other.role, other.ask)
 
 
 def podset_of(record: PodRecord, levels: tuple[str, ...]) -> PodSet | None:
     """The set of a pod whose quota is of a flavor with these topology ``levels``; None where it has none."""
-    return PodSet(record.role, ask_of(record.pod.annotations), levels) if levels else None
+    if not levels:
+        return None
+    requests = tuple((name, amount) for name, amount in record.shape.requests.items() if name != PODS)
+    return PodSet(record.role, ask_of(record.pod.annotations), levels, requests)
 
 
 def podsets(records: Iterable[PodRecord]) -> dict[PodSet | None, list[PodRecord]]:

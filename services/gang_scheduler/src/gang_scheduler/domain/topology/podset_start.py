@@ -10,9 +10,10 @@ from gang_scheduler.domain.gangs.groups import Group
 from gang_scheduler.domain.line.trial import Trial
 from gang_scheduler.domain.nodes.vectors import Ints, Mask
 from gang_scheduler.domain.pods.pod_record import PodRecord
-from gang_scheduler.domain.topology.best_fit import Share, Shortfall, lay_out
-from gang_scheduler.domain.topology.level_tree import Level, LevelTree
-from gang_scheduler.domain.topology.podset import Nearness, PodSet, podsets, rank_of
+from gang_scheduler.domain.topology.podset import PodSet, podsets, rank_of
+from kube.pod_sets import Nearness, units
+from kube.topology_layout import Share, Shortfall, lay_out, shared_domains
+from kube.topology_levels import Level, LevelTree
 
 Parts = dict[PodSet, list[PodRecord]]
 
@@ -104,7 +105,7 @@ class PodSetStart:
     def _lay_out(self, group: Group, podset: PodSet, members: list[PodRecord]) -> list[Share] | Shortfall:
         """Where the set goes: beside those of it that are placed already, else wherever it fits best."""
         tree, copies = self.trial.room.level_trees.of(podset.levels), self._copies(members)
-        placed = [r for r in group.members.values() if r.slot >= 0 and r.podset == podset]
+        placed = [r for r in group.members.values() if r.slot >= 0 and podset.beside(r.podset)]
         if not placed:
             return lay_out(tree, self._with_room_for_all(group, podset, copies), podset.ask, len(members))
         ask, found = podset.ask._replace(slice_level="", slice_size=1), None
@@ -145,37 +146,20 @@ class PodSetStart:
         """The domains that might hold every part, the smallest of the narrowest level first."""
         first, room = next(iter(parts)), self.trial.room
         tree = room.level_trees.of(first.levels)
-        copies = {podset: self._copies(members) for podset, members in parts.items()}
+        wanted = [(self._copies(members), len(members)) for members in parts.values()]
         held = [r.slot for r in group.members.values() if r.slot >= 0 and r.podset in parts]
-        for place in range(tree.index(first.ask.level), -1, -1):
-            level = tree.levels[place]
-            sums = {podset: level.sums(number) for podset, number in copies.items()}
-            enough = np.all([sums[podset] >= len(members) for podset, members in parts.items()], axis=0)
-            total = np.sum(list(sums.values()), axis=0)
-            for domain in np.flatnonzero(enough)[np.argsort(total[enough], kind="stable")].tolist():
-                nodes = level.nodes(domain)
-                if all(nodes[slot] for slot in held):
-                    yield nodes if room.fence is None else nodes & room.fence
-            if first.ask.nearness is Nearness.REQUIRED:
-                return
+        for level, domain in shared_domains(tree, first.ask, wanted):
+            nodes = level.nodes(domain)
+            if all(nodes[slot] for slot in held):
+                yield nodes if room.fence is None else nodes & room.fence
 
 
 def _units(records: Sequence[PodRecord]) -> tuple[list[PodRecord], list[Parts]]:
     """Those of no set, and the sets: those of one group together, the ones with most pods first."""
     found = podsets(records)
     rest = found.pop(None, [])
-    units: dict[object, Parts] = {}
-    for podset, members in found.items():
-        if podset is not None:
-            units.setdefault(podset.ask.group or podset, {})[podset] = members
-    for parts in units.values():
-        for podset in sorted(parts, key=lambda item: (-len(parts[item]), item.role)):
-            parts[podset] = parts.pop(podset)
-    return rest, sorted(units.values(), key=_size)
-
-
-def _size(parts: Parts) -> tuple[int, str]:
-    return -sum(map(len, parts.values())), next(iter(parts)).role
+    counts = {podset: len(members) for podset, members in found.items() if podset is not None}
+    return rest, [{podset: found[podset] for podset in unit} for unit in units(counts)]
 
 
 def _beside(tree: LevelTree, podset: PodSet, placed: list[PodRecord], members: list[PodRecord]) -> Iterator[Mask]:

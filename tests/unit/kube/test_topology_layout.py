@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from gang_scheduler.domain.topology.best_fit import Share, Shortfall, lay_out
-from gang_scheduler.domain.topology.level_tree import Level, LevelTree
-from gang_scheduler.domain.topology.podset import Nearness, PodSetAsk, ask_of
+from kube.pod_sets import Nearness, PodSetAsk, ask_of
+from kube.topology_layout import Share, Shortfall, lay_out
+from kube.topology_levels import Level, LevelTree
 
 KEYS = ("block", "rack", "host")
 Path = tuple[str, str, str]

@@ -1,19 +1,19 @@
 """How many pods of a set go to which domain of a topology: Kueue's rules, on how many fit on each node.
 
+Who gives quota and who binds pods ask the same here, so that they mean the same by a place.
 At the level that is asked for the smallest domain that holds all is taken. Where none does, a set that only prefers one
 goes a level up, and at the top over several domains: the largest first, and for the rest the smallest that holds it. Below,
 the pods are laid on the domains of each level in the same way, so that they use few of them. A set without constraint takes
 the nodes with the least room first.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 import numpy as np
 
-from gang_scheduler.domain.nodes.vectors import Ints
-from gang_scheduler.domain.topology.level_tree import LevelTree
-from gang_scheduler.domain.topology.podset import Nearness, PodSetAsk
+from kube.pod_sets import Nearness, PodSetAsk
+from kube.topology_levels import Ints, Level, LevelTree
 from kube.words import counted, verb
 
 
@@ -86,6 +86,22 @@ def lay_out(tree: LevelTree, copies: Ints, ask: PodSetAsk, count: int) -> list[S
             for share in _take(_below(tree, level, parent, pods[level], least), pods[level], wanted, least)
         ]
     return [Share(domain, wanted) for domain, wanted in sorted(shares)]
+
+
+def shared_domains(tree: LevelTree, ask: PodSetAsk, sets: Sequence[tuple[Ints, int]]) -> Iterator[tuple[Level, int]]:
+    """The domains that might hold all ``sets``, of each of which so many pods fit on each node and so many are wanted.
+
+    The smallest of the narrowest level comes first; who only prefers one domain looks through the wider levels as well.
+    """
+    for place in range(tree.index(ask.level), -1, -1):
+        level = tree.levels[place]
+        sums = [level.sums(copies) for copies, _ in sets]
+        enough = np.all([fits >= count for fits, (_, count) in zip(sums, sets, strict=True)], axis=0)
+        total = np.sum(sums, axis=0)
+        for domain in np.flatnonzero(enough)[np.argsort(total[enough], kind="stable")].tolist():
+            yield level, domain
+        if ask.nearness is Nearness.REQUIRED:
+            return
 
 
 def _tally(tree: LevelTree, copies: Ints, sliced: int, size: int) -> tuple[list[Ints], list[Ints]]:
