@@ -77,7 +77,12 @@ NAMES: dict[str, Schema] = {"nameOverride": TEXT, "fullnameOverride": TEXT, "ima
 GLOBAL = form(
     imageRegistry=TEXT,
     imagePullSecrets=WORDS,
-    nats=form(bundled=SWITCH, streamReplicas={"enum": [1, 3, 5]}, external=form(url=TEXT, credentialsPrefix=TEXT)),
+    nats=form(
+        bundled=SWITCH,
+        streamReplicas={"enum": [1, 3, 5]},
+        tls=form(enabled=SWITCH, secretName=TEXT, certManager=form(enabled=SWITCH, issuerRef=ANYTHING)),
+        external=form(url=TEXT, credentialsPrefix=TEXT, authoritySecret=TEXT),
+    ),
     serviceMonitor=MONITOR,
 )
 COMMON: dict[str, Schema] = {
@@ -85,7 +90,7 @@ COMMON: dict[str, Schema] = {
     "enabled": SWITCH,
     "service-lib": ANYTHING,
     "replicas": {"type": "integer", "minimum": 1},
-    "nats": form(url=TEXT, credentialsSecret=TEXT, streamReplicas={"enum": [0, 1, 3, 5]}),
+    "nats": form(url=TEXT, credentialsSecret=TEXT, authoritySecret=TEXT, streamReplicas={"enum": [0, 1, 3, 5]}),
     "serviceAccount": form(annotations=ANYTHING),
     "logLevel": {"enum": ["DEBUG", "INFO", "WARNING", "ERROR"]},
     "listenHost": TEXT,
@@ -159,6 +164,7 @@ def _of_nats() -> Schema:
         storage=form(size={"type": "string", "pattern": "^[1-9][0-9]*(Mi|Gi|Ti)$"}, className=TEXT, ephemeral=SWITCH),
         syncInterval={"type": "string", "pattern": "^(always|[1-9][0-9]*(ms|s|m))$"},
         networkPolicy=form(enabled=SWITCH),
+        reloader=form(image=IMAGE, resources=ANYTHING),
         resources=ANYTHING,
         **NAMES,
         **SCHEDULING,

@@ -11,6 +11,7 @@ import pytest
 
 from admission.webhooks.certificates import Certificates, make
 from bus.jetstream import JetStreamBus
+from bus.reloader import SERVER, content, look
 from bus.server import binary, free_port, wait_until_open
 
 NAMES = ("127.0.0.1", "localhost")
@@ -39,6 +40,8 @@ async def served(folder: Path, port: int, made: Certificates) -> AsyncIterator[s
     )
     silent = asyncio.subprocess.DEVNULL
     process = await asyncio.create_subprocess_exec(binary(), "-c", str(file), stdout=silent, stderr=silent)
+    (folder / "proc" / str(process.pid)).mkdir(parents=True)
+    (folder / "proc" / str(process.pid) / "comm").write_text(f"{SERVER}\n")
     try:
         await wait_until_open("127.0.0.1", port)
         yield f"nats://127.0.0.1:{port}"
@@ -109,3 +112,24 @@ async def test_a_new_authority_is_trusted_without_a_restart(tmp_path: Path) -> N
         appending = bus.log("fact").append(b"after", expected=1, message_id="b")
         assert await asyncio.wait_for(appending, 10) == 2
         await bus.close()
+
+
+async def test_a_server_is_told_of_a_new_certificate_and_keeps_its_connections(tmp_path: Path) -> None:
+    """As the reloader beside it in a pod does it; new connections are served with the new one."""
+    made = certificates(*NAMES)
+    mounted = tmp_path / "mounted"
+    mounted.mkdir()
+    async with served(mounted, free_port(), made) as url:
+        known = {name: content(mounted)[name] for name in ("tls.crt", "tls.key")}
+        first = await connect(url, trust(tmp_path, made))
+        renewed = certificates(*NAMES)
+        (mounted / "tls.crt").write_bytes(renewed.serving)
+        (mounted / "tls.key").write_bytes(renewed.serving_key)
+
+        look(mounted, known, mounted / "proc")
+
+        second = await connect(url, trust(tmp_path, renewed))
+        assert await second.log("fact").append(b"by the second", expected=0, message_id="a") == 1
+        assert await first.log("fact").append(b"by the first", expected=1, message_id="b") == 2
+        await first.close()
+        await second.close()
