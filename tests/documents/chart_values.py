@@ -42,8 +42,9 @@ OWN: dict[str, set[str]] = {
         "sim_gpus",
         "sim_pod_start",
         "reserve_mib",
+        "agent_account",
     },
-    "node_agent": {"node", "kubelet", "cgroup_mount", "drain_on_stop", "enforce", "isolate", "allow_root"},
+    "node_agent": {"node", "kubelet", "identity", "cgroup_mount", "drain_on_stop", "enforce", "isolate", "allow_root"},
 }
 """Settings that the chart gives itself, or that mean nothing on a cluster."""
 
@@ -112,7 +113,7 @@ SPECIAL: dict[str, dict[str, Schema]] = {
         "webhooks": form(enabled=SWITCH, gatewayAccount=TEXT),
         "certManager": form(enabled=SWITCH, issuerRef=ANYTHING),
     },
-    "cluster_gateway": {"writesForUsers": SWITCH, "secrets": SWITCH},
+    "cluster_gateway": {"writesForUsers": SWITCH, "secrets": SWITCH, "agentAccount": TEXT},
     "node_agent": {"cgroupMount": TEXT, "stateFolder": TEXT},
 }
 
