@@ -16,7 +16,7 @@ from gang_scheduler.domain.evictions.evictor import EvictionRules, Evictor
 from gang_scheduler.domain.evictions.victims import GangEviction
 from gang_scheduler.domain.evictions.zone_clearing import ZoneClearing
 from gang_scheduler.domain.gangs.wait_limits import WaitLimits
-from gang_scheduler.domain.line.assumptions import Assumptions
+from gang_scheduler.domain.line.assumptions import Assumptions, by_gang
 from gang_scheduler.domain.line.backfill import Backfill, Heads
 from gang_scheduler.domain.line.block import OWN_CHANGE, Wake
 from gang_scheduler.domain.line.claims import Claim, Claims
@@ -136,12 +136,12 @@ class SchedulerCore:
         """Count the bindings of an own decision as done."""
         self.evictions.note(decision, self.claims.now)
         self.clearing.note(decision)
-        for batch in self._assumptions.add(decision_id, decision):
-            self._askers.tempt(batch)
+        self._assumptions.add(decision_id, decision)
 
     def settle(self, outcome: Outcome) -> None:
-        """Take back what was assumed and did not become a fact."""
-        self._assumptions.settle(outcome)
+        """Take back what was assumed and did not become a fact. What did may be wanted by others: it can be evicted now."""
+        for group, records in by_gang(self._assumptions.settle(outcome)):
+            self._askers.tempt(group.queue, records)
         self._lineup.settle(outcome)
 
     def decide(self, now: int, in_flight: AbstractSet[Key]) -> list[Decision]:

@@ -11,6 +11,7 @@ from gang_scheduler.domain.gangs.statuses import group_patch, pod_patch, waiting
 from gang_scheduler.domain.line.memory import written
 from gang_scheduler.domain.line.trial import Step
 from gang_scheduler.domain.line.turn import Turn
+from gang_scheduler.domain.nodes.revocable_zones import stated_priority
 from gang_scheduler.domain.pods.pod_record import NOMINATED, PodRecord
 from kube import Decision, Manifest, Mutation, Object, Verb
 from kube.devices import RESERVATION
@@ -171,7 +172,7 @@ def _nominated(turn: Turn, plan: Plan) -> list[Mutation]:
 
 def _eviction_words(lead: Group, plan: Plan) -> str:
     pods = [
-        f"{r.key.namespace}/{r.key.name} (priority {r.form.priority}, queue {r.group.queue}, on {r.node})"
+        f"{r.key.namespace}/{r.key.name} (priority {stated_priority(r.form.priority)}, queue {r.group.queue}, on {r.node})"
         for r in plan.victims
     ]
     more = f" and {len(pods) - NAMED} more" if len(pods) > NAMED else ""

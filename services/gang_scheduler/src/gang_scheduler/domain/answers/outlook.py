@@ -18,6 +18,7 @@ from gang_scheduler.domain.line.backfill import Backfill
 from gang_scheduler.domain.line.claims import Claim
 from gang_scheduler.domain.line.trial import Trial
 from gang_scheduler.domain.line.waiting_line import Unit
+from gang_scheduler.domain.nodes.revocable_zones import stated_priority
 from gang_scheduler.domain.pods.pod_record import PodRecord
 from kube import Key, Manifest, rfc3339
 from kube.words import counted, verb
@@ -139,8 +140,12 @@ class Outlook:
             k.claims.renew()
         if plan is None or not plan.victims:
             return {}
-        least = max(record.form.priority for record in plan.victims) + 1
-        answer: Manifest = {"evictable": _names(plan.victims), "priorityNeeded": least, "priority": own}
+        least = max(stated_priority(record.form.priority) for record in plan.victims) + 1
+        answer: Manifest = {
+            "evictable": _names(plan.victims),
+            "priorityNeeded": least,
+            "priority": stated_priority(own),
+        }
         return answer | ({} if k.rules.preemption else {"preemption": "off"})
 
     def _wish(self) -> Wish:

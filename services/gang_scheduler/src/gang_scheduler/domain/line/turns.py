@@ -26,6 +26,7 @@ from gang_scheduler.domain.line.claims import Claims
 from gang_scheduler.domain.line.trial import Step, Trial
 from gang_scheduler.domain.line.turn import Turn, expectation, incomplete, waits
 from gang_scheduler.domain.line.waiting_line import Unit
+from gang_scheduler.domain.nodes.revocable_zones import is_last, put_last
 from gang_scheduler.domain.queues.queue_ledger import QueueOrder
 from kube import rfc3339
 
@@ -134,8 +135,10 @@ class Pass:
             return
         group = turn.groups[0]
         created = next(iter(group.pending.values())).order[1] if turn.alone else group.created
-        rank = 0 if self.cluster.room.ledger.by_age else -self._priority(turn)
-        place = (rank, stage, created, group.name, turn.unit)
+        priority = self._priority(turn)
+        if self.cluster.room.ledger.by_age:
+            priority = put_last(0) if is_last(priority) else 0
+        place = (-priority, stage, created, group.name, turn.unit)
         line = self._lines.setdefault(group.queue, [])
         heapq.heappush(line, (place, turn))
 

@@ -4,6 +4,9 @@ A node with the label ``volcano.sh/revocable-zone: z`` takes pods only within th
 sent away again: those with the annotation ``volcano.sh/revocable-zone: "*"``, and those that say they are preemptable. Of two
 nodes that fit they take the one that is lent. Zones without hours are always closed; where no zone has hours, the label
 means nothing. Hours are in UTC, and may go over midnight.
+
+Where zones have hours, pods that can be sent away are also less important than all that cannot: they come after these in
+their queue, make room for them on other nodes, and preempt nobody.
 """
 
 import re
@@ -24,6 +27,9 @@ LENT = Demands(
     preferred=((100, NodeTerm((Requirement(ZONE, "Exists"),), ())),), tolerations=(Toleration(ZONE, "Exists", "", ""),)
 )
 """What holds for the nodes of pods that can be sent away."""
+
+_LAST = 1 << 33
+"""What is taken off the priority of pods that can be sent away: priorities have 32 bits."""
 
 _HOURS = re.compile(r"([^=]+)=(\d\d):(\d\d)-(\d\d):(\d\d)")
 
@@ -65,6 +71,21 @@ def is_revocable(pod: Object) -> bool:
     if ZONE in annotations:
         return annotations[ZONE] == "*"
     return annotations.get(PREEMPTABLE, "").lower() == "true"
+
+
+def put_last(priority: int) -> int:
+    """The priority of what can be sent away, below that of everything that cannot."""
+    return priority - _LAST
+
+
+def is_last(priority: int) -> bool:
+    """Whether it is the priority of something that can be sent away."""
+    return priority < -_LAST // 2
+
+
+def stated_priority(priority: int) -> int:
+    """The priority that the pod or its class states."""
+    return priority + _LAST if is_last(priority) else priority
 
 
 @dataclass(slots=True)
