@@ -8,8 +8,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from itertools import takewhile
 
-from gang_scheduler.domain.line.turn import Turn
 from gang_scheduler.domain.line.waiting_line import Unit, WaitingLine
+from gang_scheduler.domain.turns.turn import Turn
 
 
 @dataclass(slots=True)
