@@ -25,6 +25,7 @@ async def build(settings: Settings, context: Context) -> Parts:
             fifo=settings.fifo,
             load=LoadPolicy.of(settings.load_arguments()),
             revocable_zones=settings.revocable_zones,
+            told_after_ms=settings.told_after_ms,
             kernels=kernels,
         ),
         context.workplace(settings.holder),

@@ -64,8 +64,12 @@ class Explanation:
 
 @lru_cache(maxsize=4096)
 def signature(message: str) -> str:
-    """A message without its numbers and without what stands in parentheses."""
-    return re.sub(r"\d[\w.]*", "#", re.sub(r"\([^()]*\)", "", message))
+    """A message without its numbers and without what stands in parentheses. Nothing and something are not the same, though."""
+    return re.sub(r"\d[\w.]*", _number, re.sub(r"\([^()]*\)", "", message))
+
+
+def _number(found: re.Match[str]) -> str:
+    return found[0] if found[0] == "0" else "#"
 
 
 @dataclass(frozen=True, slots=True)
