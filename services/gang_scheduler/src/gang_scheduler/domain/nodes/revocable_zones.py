@@ -4,9 +4,6 @@ A node with the label ``volcano.sh/revocable-zone: z`` takes pods only within th
 sent away again: those with the annotation ``volcano.sh/revocable-zone: "*"``, and those that say they are preemptable. Of two
 nodes that fit they take the one that is lent. Zones without hours are always closed; where no zone has hours, the label
 means nothing. Hours are in UTC, and may go over midnight.
-
-Where zones have hours, pods that can be sent away are also less important than all that cannot: they come after these in
-their queue, make room for them on other nodes, and preempt nobody.
 """
 
 import re
@@ -14,23 +11,13 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from gang_scheduler.domain.nodes.node_rules import Demands, NodeTerm, Taint, Toleration
-from gang_scheduler.domain.pods.selectors import Requirement
-from kube import Object
+from gang_scheduler.domain.terms.node_rules import Taint
+from gang_scheduler.domain.terms.revocable_pods import ZONE
 
-ZONE, PREEMPTABLE = "volcano.sh/revocable-zone", "volcano.sh/preemptable"
 CLOSED_ZONE = "volcano.sh/revocable-zone-closed"
 """Key of the taint of nodes out of their hours, which nobody is asked to tolerate."""
 
 DAY_MS, MINUTE_MS = 86_400_000, 60_000
-LENT = Demands(
-    preferred=((100, NodeTerm((Requirement(ZONE, "Exists"),), ())),), tolerations=(Toleration(ZONE, "Exists", "", ""),)
-)
-"""What holds for the nodes of pods that can be sent away."""
-
-_LAST = 1 << 33
-"""What is taken off the priority of pods that can be sent away: priorities have 32 bits."""
-
 _HOURS = re.compile(r"([^=]+)=(\d\d):(\d\d)-(\d\d):(\d\d)")
 
 
@@ -63,29 +50,6 @@ def windows_of(text: str) -> dict[str, Window]:
         start, end = ((60 * hours[at] + hours[at + 1]) * MINUTE_MS for at in (0, 2))
         found[read[1].strip()] = Window(start, end)
     return found
-
-
-def is_revocable(pod: Object) -> bool:
-    """Whether a pod says that it may be sent away with a zone."""
-    annotations = pod.annotations
-    if ZONE in annotations:
-        return annotations[ZONE] == "*"
-    return annotations.get(PREEMPTABLE, "").lower() == "true"
-
-
-def put_last(priority: int) -> int:
-    """The priority of what can be sent away, below that of everything that cannot."""
-    return priority - _LAST
-
-
-def is_last(priority: int) -> bool:
-    """Whether it is the priority of something that can be sent away."""
-    return priority < -_LAST // 2
-
-
-def stated_priority(priority: int) -> int:
-    """The priority that the pod or its class states."""
-    return priority + _LAST if is_last(priority) else priority
 
 
 @dataclass(slots=True)
