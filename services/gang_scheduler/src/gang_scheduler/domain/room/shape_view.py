@@ -12,13 +12,8 @@ import numpy as np
 from gang_scheduler.domain.columns.vectors import ALL, Ints, Mask, Slots, parts
 from gang_scheduler.domain.nodes.filters import static_mask
 from gang_scheduler.domain.nodes.node_table import NodeTable
-<<<<<<< HEAD:services/gang_scheduler/src/gang_scheduler/domain/room/shape_view.py
-=======
-from gang_scheduler.domain.nodes.renewal import Kernel, Kernels, Renewal, View, compilable, no_kernel, plain
-from gang_scheduler.domain.nodes.vectors import ALL, Ints, Mask, Slots, parts
->>>>>>> gpu:services/gang_scheduler/src/gang_scheduler/domain/nodes/shape_view.py
 from gang_scheduler.domain.pods.pod_shape import PodShape
-from gang_scheduler.domain.room.renewal import Kernel, Kernels, Renewal, View, compilable, no_kernel
+from gang_scheduler.domain.room.renewal import Kernel, Kernels, Renewal, View, compilable, no_kernel, plain
 from gang_scheduler.domain.score.outlook import Outlook
 from gang_scheduler.domain.score.scoring import FULL, Placement, RoomScore, static_score
 

@@ -1,16 +1,10 @@
 """Numbers the states of nodes, and scores them for a pod; compiled. Only ``shape_kernel`` imports it."""
 
-<<<<<<< HEAD
-from gang_scheduler.domain.columns.jit import jit
-from gang_scheduler.domain.columns.vectors import Ints
-from gang_scheduler.domain.nodes.node_mirror import PER_CARD
-=======
 import numpy as np
 
-from gang_scheduler.domain.nodes.jit import jit
+from gang_scheduler.domain.columns.jit import jit
+from gang_scheduler.domain.columns.vectors import Ids, Ints
 from gang_scheduler.domain.nodes.node_mirror import PER_CARD
-from gang_scheduler.domain.nodes.vectors import Ids, Ints
->>>>>>> gpu
 from gang_scheduler.domain.score import loss_kernel
 from gang_scheduler.domain.score.mixture import Floats
 from gang_scheduler.domain.score.node_states import CARDS, PER_WORD
