@@ -50,6 +50,7 @@ POD_SPEC = fields(
     overhead=AMOUNTS,
     activeDeadlineSeconds=WHOLE,
     terminationGracePeriodSeconds=WHOLE,
+    schedulingGroup=fields(podGroupName=TEXT),
     schedulingGates=ListOf(fields(name=TEXT)),
     tolerations=ListOf(TOLERATION),
     affinity=AFFINITY,

@@ -11,7 +11,7 @@ from gang_scheduler.domain.dra.requests import CLAIM as RESOURCE_CLAIM
 from gang_scheduler.domain.dra.requests import CLASS
 from gang_scheduler.domain.dra.slices import SLICE
 from gang_scheduler.domain.evictions.disruption_budgets import BUDGET, DisruptionBudgets
-from gang_scheduler.domain.gangs.gang_terms import ADMISSION, SIGS_GROUPS, VOLCANO_GROUP, GroupId
+from gang_scheduler.domain.gangs.gang_terms import ADMISSION, KUBERNETES_GROUP, SIGS_GROUPS, VOLCANO_GROUP, GroupId
 from gang_scheduler.domain.gangs.groups import Group
 from gang_scheduler.domain.nodes.node_books import NodeBooks
 from gang_scheduler.domain.nodes.node_metric import METRIC
@@ -59,7 +59,7 @@ class Cluster(NodeBooks):
             **dict.fromkeys((HYPER_NODE, LAYERS), self.room.hyper_nodes.fold),
             BUDGET: self.budgets.fold,
             VOLCANO_GROUP: self._fold_pod_group,
-            **dict.fromkeys(SIGS_GROUPS, self._fold_pod_group),
+            **dict.fromkeys((*SIGS_GROUPS, KUBERNETES_GROUP), self._fold_pod_group),
             RESERVATION: self._fold_reservation,
             **dict.fromkeys((CLAIM, VOLUME, STORAGE_CLASS), self._fold_volume),
             SWITCH.kind: self._fold_switch,
