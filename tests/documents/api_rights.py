@@ -88,6 +88,7 @@ def gateway_rules() -> dict[str, dict[str, list[Rule]]]:
     return {
         "always": {"cluster": list(_gathered(rights.items()))},
         "secrets": {"cluster": list(_gathered([(("", "secrets"), set(SECRETS))]))},
+        "agents": {"cluster": list(_gathered([(("authentication.k8s.io", "tokenreviews"), {"create"})]))},
         "writesForUsers": {"cluster": list(_gathered((place, {"impersonate"}) for place in ACTING))},
     }
 

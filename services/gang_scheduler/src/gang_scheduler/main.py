@@ -3,7 +3,7 @@
 from chassis import Decider
 from chassis.process import Context, Parts, run
 from gang_scheduler.domain.core import SERVED, SchedulerCore
-from gang_scheduler.domain.nodes.load_policy import LoadPolicy
+from gang_scheduler.domain.terms.load_policy import LoadPolicy
 from gang_scheduler.kernels import BackgroundKernels
 from gang_scheduler.role import ROLE
 from gang_scheduler.settings import Settings

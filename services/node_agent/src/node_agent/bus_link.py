@@ -25,10 +25,13 @@ MOST_BYTES = 1 << 20
 
 
 class BusUpstream:
-    """Says things to the cluster gateway and asks it for Secrets."""
+    """Says things to the cluster gateway and asks it for Secrets.
 
-    def __init__(self, bus: Bus, node: str) -> None:
-        self._bus, self._node = bus, node
+    ``identity`` is a file with a token that shows on which node this is; kubelets write a new one before it ends.
+    """
+
+    def __init__(self, bus: Bus, node: str, identity: Path | None = None) -> None:
+        self._bus, self._node, self._identity = bus, node, identity
 
     async def report(self, report: Report) -> None:
         """Return once the gateway has stored it; raises BusError when that is not known."""
@@ -43,6 +46,8 @@ class BusUpstream:
         if report.usage:
             message.usage = orjson.dumps([asdict(sample) for sample in report.usage])
         if message.pods or message.gone or message.node_status or message.usage or message.devices:
+            if self._identity is not None:
+                message.token = self._identity.read_text().strip()
             answer = await self._bus.request(
                 subjects.report(self._node), message.SerializeToString(), timeout=ANSWER_SECONDS
             )

@@ -86,7 +86,7 @@ class KubernetesGateway:
         """Begin from the state that the log tells."""
         self.mirror = Mirror(loaded)
         self._positions = Positions(positions)
-        self._reports = NodeReports(self._api, self.mirror, self._watching.served)
+        self._reports = NodeReports(self._api, self.mirror, self._watching.served, self._settings.agent_account)
         carrier = Carrier(Errands(Sender(self._api, self._may_act), self.mirror, self._watching.served))
         self._commits = Commits(
             self._bus, self._parking, self.mirror, carrier, self._positions, self._ended, self._wake.set

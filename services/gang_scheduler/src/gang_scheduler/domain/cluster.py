@@ -5,20 +5,20 @@ from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
 from functools import partial
 
+from gang_scheduler.domain.books.disruption_budgets import BUDGET, DisruptionBudgets
+from gang_scheduler.domain.books.node_books import NodeBooks
+from gang_scheduler.domain.books.pod_books import traits_of_pod
 from gang_scheduler.domain.devices.node_inventory import DESCRIPTIONS
 from gang_scheduler.domain.dra.claim_status import without_ended
 from gang_scheduler.domain.dra.requests import CLAIM as RESOURCE_CLAIM
 from gang_scheduler.domain.dra.requests import CLASS
 from gang_scheduler.domain.dra.slices import SLICE
-from gang_scheduler.domain.evictions.disruption_budgets import BUDGET, DisruptionBudgets
-from gang_scheduler.domain.gangs.gang_terms import ADMISSION, KUBERNETES_GROUP, SIGS_GROUPS, VOLCANO_GROUP, GroupId
-from gang_scheduler.domain.gangs.groups import Group
-from gang_scheduler.domain.nodes.node_books import NodeBooks
 from gang_scheduler.domain.nodes.node_metric import METRIC
-from gang_scheduler.domain.pods.pod_books import traits_of_pod
+from gang_scheduler.domain.pods.groups import Group
 from gang_scheduler.domain.pods.pod_record import FINISHED, PodRecord
 from gang_scheduler.domain.queues.entitlement import Entitlement
 from gang_scheduler.domain.reservations.reservation_terms import RESERVATION, terms_of_reservation
+from gang_scheduler.domain.terms.gang_terms import ADMISSION, KUBERNETES_GROUP, SIGS_GROUPS, VOLCANO_GROUP, GroupId
 from gang_scheduler.domain.topology.hyper_nodes import HYPER_NODE, LAYERS
 from kube import Event, Key, Manifest, Object, runs
 from kube.elastic_quotas import ELASTIC_QUOTA

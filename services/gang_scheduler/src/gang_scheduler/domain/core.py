@@ -5,35 +5,35 @@ from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field, fields
 
 from gang_scheduler.domain import decisions
-from gang_scheduler.domain.answers.explain import Explanation, Reason
-from gang_scheduler.domain.answers.group_reports import GroupReports
 from gang_scheduler.domain.answers.inquiry import explain
 from gang_scheduler.domain.answers.knowledge import Evictions, Knowledge
-from gang_scheduler.domain.answers.tellings import Tellings
 from gang_scheduler.domain.audit import audit
 from gang_scheduler.domain.cluster import Cluster
 from gang_scheduler.domain.evictions.askers import Askers
 from gang_scheduler.domain.evictions.evictor import EvictionRules, Evictor
 from gang_scheduler.domain.evictions.victims import GangEviction
 from gang_scheduler.domain.evictions.zone_clearing import ZoneClearing
-from gang_scheduler.domain.gangs.wait_limits import WaitLimits
-from gang_scheduler.domain.line.assumptions import Assumptions
-from gang_scheduler.domain.line.backfill import Backfill, Heads
-from gang_scheduler.domain.line.block import OWN_CHANGE, Wake
 from gang_scheduler.domain.line.claims import Claim, Claims
-from gang_scheduler.domain.line.lineup import Lineup
-from gang_scheduler.domain.line.memory import dump, load
-from gang_scheduler.domain.line.trial import Trial
-from gang_scheduler.domain.line.turn import Turn, wake_of
-from gang_scheduler.domain.line.turns import Pass
+from gang_scheduler.domain.line.wait_limits import WaitLimits
 from gang_scheduler.domain.line.waiting_line import Unit, WaitingLine
-from gang_scheduler.domain.nodes.load_policy import LoadPolicy
-from gang_scheduler.domain.nodes.renewal import Kernels, no_kernel
 from gang_scheduler.domain.nodes.revocable_zones import RevocableZones, windows_of
 from gang_scheduler.domain.queues.entitlement import entitlements
 from gang_scheduler.domain.queues.quota_admission import evicted
-from gang_scheduler.domain.reservations.reservation_desk import Rank, ReservationDesk
+from gang_scheduler.domain.reasons.block import OWN_CHANGE, Wake
+from gang_scheduler.domain.reasons.explain import Explanation, Reason
+from gang_scheduler.domain.reasons.group_reports import GroupReports
+from gang_scheduler.domain.reserving.reservation_desk import Rank, ReservationDesk
+from gang_scheduler.domain.room.renewal import Kernels, no_kernel
+from gang_scheduler.domain.room.trial import Trial
 from gang_scheduler.domain.score.scoring import Placement
+from gang_scheduler.domain.terms.load_policy import LoadPolicy
+from gang_scheduler.domain.turns.assumptions import Assumptions
+from gang_scheduler.domain.turns.backfill import Backfill, Heads
+from gang_scheduler.domain.turns.lineup import Lineup
+from gang_scheduler.domain.turns.memory import dump, load
+from gang_scheduler.domain.turns.tellings import Tellings
+from gang_scheduler.domain.turns.turn import Turn, wake_of
+from gang_scheduler.domain.turns.turns import Pass
 from kube import Decision, Event, Key, Manifest, Outcome
 
 FOR_ROOM = (Reason.NOT_ENOUGH_RESOURCES, Reason.NO_DOMAIN, Reason.QUEUE_CAPABILITY, Reason.DEVICES_MISSING)

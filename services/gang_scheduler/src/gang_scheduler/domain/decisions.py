@@ -2,16 +2,16 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from gang_scheduler.domain.answers.explain import Explanation, Reason
 from gang_scheduler.domain.dra.claim_book import reserved
 from gang_scheduler.domain.dra.requests import users_of
 from gang_scheduler.domain.evictions.evictor import Plan
-from gang_scheduler.domain.gangs.groups import Group
-from gang_scheduler.domain.gangs.statuses import group_patch, pod_patch, waiting_condition
-from gang_scheduler.domain.line.memory import written
-from gang_scheduler.domain.line.trial import Step
-from gang_scheduler.domain.line.turn import Turn
+from gang_scheduler.domain.pods.groups import Group
 from gang_scheduler.domain.pods.pod_record import NOMINATED, PodRecord
+from gang_scheduler.domain.reasons.explain import Explanation, Reason
+from gang_scheduler.domain.reasons.statuses import group_patch, pod_patch, waiting_condition
+from gang_scheduler.domain.room.trial import Step
+from gang_scheduler.domain.turns.memory import written
+from gang_scheduler.domain.turns.turn import Turn
 from kube import Decision, Manifest, Mutation, Object, Verb
 from kube.devices import RESERVATION
 from kube.volumes import SELECTED_NODE

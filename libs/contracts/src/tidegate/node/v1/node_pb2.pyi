@@ -119,6 +119,7 @@ class Report(_message.Message):
     NODE_METADATA_FIELD_NUMBER: _builtins.int
     USAGE_FIELD_NUMBER: _builtins.int
     DEVICES_FIELD_NUMBER: _builtins.int
+    TOKEN_FIELD_NUMBER: _builtins.int
     node: _builtins.str
     node_status: _builtins.bytes
     """The node's status as JSON, where it changed; empty otherwise."""
@@ -128,6 +129,8 @@ class Report(_message.Message):
     """One usage summary as JSON; empty where there is none."""
     devices: _builtins.bytes
     """Beside a kubelet: NUMA nodes, GPUs and their connections, in the form of a declared inventory, as JSON."""
+    token: _builtins.str
+    """Beside a kubelet: a token of the agent's own pod, which shows on which node it is."""
     @_builtins.property
     def pods(self) -> _containers.RepeatedCompositeFieldContainer[Global___PodReport]: ...
     @_builtins.property
@@ -144,10 +147,11 @@ class Report(_message.Message):
         node_metadata: _builtins.bytes = ...,
         usage: _builtins.bytes = ...,
         devices: _builtins.bytes = ...,
+        token: _builtins.str = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["devices", b"devices", "gone", b"gone", "node", b"node", "node_metadata", b"node_metadata", "node_status", b"node_status", "pods", b"pods", "usage", b"usage"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["devices", b"devices", "gone", b"gone", "node", b"node", "node_metadata", b"node_metadata", "node_status", b"node_status", "pods", b"pods", "token", b"token", "usage", b"usage"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

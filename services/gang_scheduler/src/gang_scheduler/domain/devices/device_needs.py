@@ -23,8 +23,8 @@ from gang_scheduler.domain.devices.cards import (
 from gang_scheduler.domain.devices.cpu_binding import RESOURCE_SPEC, USUAL, Binding, binding_of
 from gang_scheduler.domain.devices.mig_cards import SliceNeed, slice_needs
 from gang_scheduler.domain.devices.nics import JOINT, Joint, NicNeed, joint_of, nic_need
-from gang_scheduler.domain.nodes.load_estimate import FACTORS, USUAL_LOAD, LoadTraits, own_factors
-from gang_scheduler.domain.nodes.node_rules import Demands
+from gang_scheduler.domain.terms.load_estimate import FACTORS, USUAL_LOAD, LoadTraits, own_factors
+from gang_scheduler.domain.terms.node_rules import Demands
 from resources import Amounts, QuantityError, parse_amounts
 
 QOS, PRIORITY_CLASS = "koordinator.sh/qosClass", "koordinator.sh/priority-class"

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from gang_scheduler.domain.cluster import Cluster
+from gang_scheduler.domain.columns.vectors import Mask
 from gang_scheduler.domain.evictions.departure import Future
 from gang_scheduler.domain.evictions.eviction import Search
 from gang_scheduler.domain.evictions.lot_table import LotTable
@@ -14,12 +15,11 @@ from gang_scheduler.domain.evictions.rehearsal import Rehearsal
 from gang_scheduler.domain.evictions.rights import Floors, Giver, givers, may_reclaim, shared
 from gang_scheduler.domain.evictions.victims import GangEviction, Holding, Lot, holding_of, holdings, lots_of
 from gang_scheduler.domain.evictions.wish import Wish, short_resources
-from gang_scheduler.domain.gangs.groups import is_lone_pod
 from gang_scheduler.domain.line.claims import Basis, Claim, Claims
-from gang_scheduler.domain.line.trial import Step, Trial
 from gang_scheduler.domain.line.waiting_line import Unit
-from gang_scheduler.domain.nodes.vectors import Mask
+from gang_scheduler.domain.pods.groups import is_lone_pod
 from gang_scheduler.domain.pods.pod_record import PodRecord, Standing
+from gang_scheduler.domain.room.trial import Step, Trial
 from kube import Key
 
 NEVER = "Never"

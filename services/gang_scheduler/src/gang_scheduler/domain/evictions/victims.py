@@ -5,11 +5,11 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 
 from gang_scheduler.domain.cluster import Cluster
-from gang_scheduler.domain.gangs.gang_terms import FIXED
-from gang_scheduler.domain.gangs.groups import Group
 from gang_scheduler.domain.line.waiting_line import Unit
+from gang_scheduler.domain.pods.groups import Group
 from gang_scheduler.domain.pods.pod_record import LIVE, PodRecord, Standing
 from gang_scheduler.domain.queues.queue_ledger import total_of
+from gang_scheduler.domain.terms.gang_terms import FIXED
 from kube import Object
 from resources import Amounts
 

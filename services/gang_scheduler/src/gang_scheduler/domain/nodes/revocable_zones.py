@@ -11,8 +11,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from gang_scheduler.domain.nodes.node_rules import Demands, NodeTerm, Taint, Toleration
-from gang_scheduler.domain.pods.selectors import Requirement
+from gang_scheduler.domain.terms.node_rules import Demands, NodeTerm, Taint, Toleration
+from gang_scheduler.domain.terms.selectors import Requirement
 from kube import Object
 
 ZONE, PREEMPTABLE = "volcano.sh/revocable-zone", "volcano.sh/preemptable"

@@ -1,8 +1,8 @@
 """Numbers the states of nodes, and scores them for a pod; compiled. Only ``shape_kernel`` imports it."""
 
-from gang_scheduler.domain.nodes.jit import jit
+from gang_scheduler.domain.columns.jit import jit
+from gang_scheduler.domain.columns.vectors import Ints
 from gang_scheduler.domain.nodes.node_mirror import PER_CARD
-from gang_scheduler.domain.nodes.vectors import Ints
 from gang_scheduler.domain.score import loss_kernel
 from gang_scheduler.domain.score.mixture import Floats
 from gang_scheduler.domain.score.node_states import CARDS, PER_WORD
