@@ -103,22 +103,27 @@ class KubernetesGateway:
         """Take the lease, rebuild the state, then go on until the log refuses a write or the task is cancelled."""
         self._lease = await self._bus.lease("cluster_gateway", self._holder)
         await self._lease.wait()
-        serving: list[Subscription] = []
         try:
             async with self._api:
-                await self._begin()
-                self._beside(self._keep_lease(), "lease")
-                self._beside(self._watching.run(), "watches")
-                self._beside(self._events.run(), "events")
-                await self._serve(serving)
+                await self._work_on()
         except StaleWriter as stale:
             raise SystemExit(f"another gateway writes the facts: {stale}") from stale
+        finally:
+            await self._lease.release()
+
+    async def _work_on(self) -> None:
+        serving: list[Subscription] = []
+        try:
+            await self._begin()
+            self._beside(self._keep_lease(), "lease")
+            self._beside(self._watching.run(), "watches")
+            self._beside(self._events.run(), "events")
+            await self._serve(serving)
         finally:
             self.ready.clear()
             for subscription in serving:
                 await subscription.stop()
             await end(*self._tasks, *self._commits.carrier.running)
-            await self._lease.release()
 
     async def _begin(self) -> None:
         found = await recover(self._bus, self._settings.services, self._parking)

@@ -9,11 +9,11 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import TypeVar
 
-from gang_scheduler.domain.gangs.gang_terms import GroupId
-from gang_scheduler.domain.line.block import Wake
-from gang_scheduler.domain.nodes.room import Room
 from gang_scheduler.domain.pods.pod_shape import PodShape
 from gang_scheduler.domain.queues.queue_ledger import CLUSTER
+from gang_scheduler.domain.reasons.block import Wake
+from gang_scheduler.domain.room.room import Room
+from gang_scheduler.domain.terms.gang_terms import GroupId
 
 _Where = TypeVar("_Where", str, int)
 
