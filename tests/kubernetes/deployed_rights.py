@@ -176,8 +176,12 @@ FLAGS: dict[str, tuple[str, ...]] = {
 
 
 @contextmanager
-def deployed_services(plane: ControlPlane, folder: Path) -> Iterator[str]:
-    """All services on the plane, as the release's pods would run; their logs are in ``folder``. The address of the API."""
+def deployed_services(
+    plane: ControlPlane, folder: Path, more: Mapping[str, Sequence[str]] | None = None
+) -> Iterator[str]:
+    """All services on the plane, as the release's pods would run, some with ``more`` flags; their logs are in ``folder``. The
+    address of the API.
+    """
     webhooks, api = free_ports(2)
     kept = {name: value for name, value in os.environ.items() if not name.startswith("TIDEGATE_")}
     with ExitStack() as running:
@@ -196,7 +200,7 @@ def deployed_services(plane: ControlPlane, folder: Path) -> Iterator[str]:
                 words += ["--access", "cluster", "--api-port", str(api)]
             if service == "node_agent":
                 words += ["--identity", str(agent_identity(plane, folder, "n0"))]
-            command = [sys.executable, "-m", f"{service}.main", *words, *flags]
+            command = [sys.executable, "-m", f"{service}.main", *words, *flags, *(more or {}).get(service, ())]
             running.enter_context(process(command, folder / f"{service}.log", kept))
         eventually(lambda: '"ready"' in (folder / "admission.log").read_text(), 150)
         eventually(lambda: '"ready"' in (folder / "cluster_gateway.log").read_text(), 150)
