@@ -7,7 +7,6 @@ from dataclasses import dataclass, field, fields
 from gang_scheduler.domain import decisions
 from gang_scheduler.domain.answers.inquiry import explain
 from gang_scheduler.domain.answers.knowledge import Evictions, Knowledge
-from gang_scheduler.domain.answers.tellings import Tellings
 from gang_scheduler.domain.audit import audit
 from gang_scheduler.domain.cluster import Cluster
 from gang_scheduler.domain.evictions.askers import Askers
@@ -33,6 +32,7 @@ from gang_scheduler.domain.turns.backfill import Backfill, Heads
 from gang_scheduler.domain.turns.kept_room import KeptRoom
 from gang_scheduler.domain.turns.lineup import Lineup
 from gang_scheduler.domain.turns.memory import dump, load
+from gang_scheduler.domain.turns.tellings import Tellings
 from gang_scheduler.domain.turns.turn import Turn, wake_of
 from gang_scheduler.domain.turns.turns import Pass
 from gang_scheduler.domain.verdicts import Verdicts
