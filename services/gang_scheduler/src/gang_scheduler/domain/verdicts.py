@@ -5,12 +5,12 @@ from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
 
 from gang_scheduler.domain import decisions
-from gang_scheduler.domain.answers.tellings import Tellings
 from gang_scheduler.domain.cluster import Cluster
 from gang_scheduler.domain.line.waiting_line import Unit
 from gang_scheduler.domain.pods.groups import Group
 from gang_scheduler.domain.reasons.group_reports import GroupReports
 from gang_scheduler.domain.turns.lineup import Lineup
+from gang_scheduler.domain.turns.tellings import Tellings
 from gang_scheduler.domain.turns.turn import Turn
 from kube import Decision, Key
 

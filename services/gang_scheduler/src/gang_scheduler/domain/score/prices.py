@@ -54,7 +54,8 @@ class Measures(NamedTuple):
         np.minimum(copies, cpu.reshape(-1, 1) * self.cpu, out=copies)
         np.minimum(copies, memory.reshape(-1, 1) * self.memory, out=copies)
         copies += ALMOST
-        return np.floor(copies, out=copies)
+        np.floor(copies, out=copies)
+        return copies
 
 
 def mixed(cpu: Floats, memory: Floats, served: Floats, beside_cpu: Floats, beside_memory: Floats) -> Floats:
