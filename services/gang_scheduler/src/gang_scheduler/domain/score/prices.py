@@ -46,7 +46,7 @@ class Measures(NamedTuple):
 
     def copies(self, cpu: Floats, memory: Floats, cards: Ints) -> Floats:
         """How many copies of each kind fit (node by kind). ``cards`` are free percents (card by node)."""
-        copies = (cards == 100).sum(axis=0).reshape(-1, 1) * self.parts[100]
+        copies: Floats = (cards == 100).sum(axis=0).reshape(-1, 1) * self.parts[100]
         for free in cards:
             broken = np.flatnonzero((free > 0) & (free < 100))
             copies[broken] += self.parts[free[broken]]
