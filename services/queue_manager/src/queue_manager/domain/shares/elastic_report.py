@@ -5,9 +5,9 @@ from collections.abc import Set as AbstractSet
 
 from kube import Decision, Event, Key, Manifest, Mutation, Verb
 from kube.elastic_quotas import ELASTIC_QUOTA, quota_name
+from queue_manager.domain.members.demand import QueueTotals
+from queue_manager.domain.quotas.sums import accumulate
 from queue_manager.domain.reports import Reports
-from queue_manager.domain.shares.demand import QueueTotals
-from queue_manager.domain.shares.sums import accumulate
 from queue_manager.domain.shares.tree_shares import TreeShares
 from resources import Amounts, format_amounts
 

@@ -8,11 +8,11 @@ from collections.abc import Set as AbstractSet
 
 from kube import Decision, Key, Manifest, Mutation, Verb
 from kube.words import counted
-from queue_manager.domain.cohorts.past_use import PastUse, past_use_part, read_past_use
+from queue_manager.domain.members.demand import QueueTotals
+from queue_manager.domain.quotas.queue_tree import QueueTree, queue_key
+from queue_manager.domain.quotas.sums import accumulate
 from queue_manager.domain.reports import Reports
-from queue_manager.domain.shares.demand import QueueTotals
-from queue_manager.domain.shares.queue_tree import QueueTree, queue_key
-from queue_manager.domain.shares.sums import accumulate
+from queue_manager.domain.shares.past_use import PastUse, past_use_part, read_past_use
 from resources import Amounts, QuantityError, format_amounts, parse_amounts
 
 NAME = "QueueUseReported"

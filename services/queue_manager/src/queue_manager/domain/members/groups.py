@@ -4,8 +4,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from kube import Key, Manifest, Object
-from queue_manager.domain.gates.members import foreign_queue
-from queue_manager.domain.shares.queue_tree import DEFAULT, amounts_of
+from queue_manager.domain.members.members import foreign_queue
+from queue_manager.domain.quotas.queue_tree import DEFAULT, amounts_of
 from resources import Amounts, add, largest
 
 ADMITTED = "Admitted"

@@ -5,11 +5,11 @@ from collections.abc import Set as AbstractSet
 
 from kube import Decision, Key, Mutation, Object, Verb
 from kube.words import counted
-from queue_manager.domain.cohorts.account import WORKLOAD
+from queue_manager.domain.admitting.workload_sources import WorkloadSources
 from queue_manager.domain.cohorts.cohort_books import CohortBooks
 from queue_manager.domain.reports import Reports
+from queue_manager.domain.workloads.account import WORKLOAD
 from queue_manager.domain.workloads.job_workload import JOB, is_own
-from queue_manager.domain.workloads.workload_sources import WorkloadSources
 from queue_manager.domain.workloads.workload_view import Facts, Part, owner_of, status_patch, view_manifest
 
 NAME = "WorkloadsShown"

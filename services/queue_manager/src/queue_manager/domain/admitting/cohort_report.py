@@ -5,7 +5,11 @@ from collections.abc import Set as AbstractSet
 
 from kube import Decision, Event, Key, Manifest, Mutation, Verb, rfc3339
 from kube.words import counted
-from queue_manager.domain.cohorts.cluster_queue import (
+from queue_manager.domain.admitting.local_use import LocalUse
+from queue_manager.domain.cohorts.cohort_books import CohortBooks
+from queue_manager.domain.cohorts.cohort_tree import PER_MILLE, UNLIMITED, Node
+from queue_manager.domain.cohorts.quota_holding import Holding
+from queue_manager.domain.quotas.cluster_queue import (
     CLUSTER_QUEUE,
     COHORT,
     LOCAL_QUEUE_KIND,
@@ -14,12 +18,8 @@ from queue_manager.domain.cohorts.cluster_queue import (
     LocalQueue,
     Quotas,
 )
-from queue_manager.domain.cohorts.cohort_books import CohortBooks
-from queue_manager.domain.cohorts.cohort_tree import PER_MILLE, UNLIMITED, Node
-from queue_manager.domain.cohorts.kueue_policy import KueuePolicy
-from queue_manager.domain.cohorts.local_use import LocalUse
+from queue_manager.domain.quotas.kueue_policy import KueuePolicy
 from queue_manager.domain.reports import Reports
-from queue_manager.domain.shares.quota_holding import Holding
 from resources.amounts import format_amount
 
 NAME = "QuotaUseReported"

@@ -5,8 +5,30 @@ from collections.abc import Set as AbstractSet
 
 from kube import Decision, Event, Key, Manifest, Object, Outcome, Verb
 from kube.words import counted
-from queue_manager.domain.cohorts.account import Accounts
-from queue_manager.domain.cohorts.cluster_queue import (
+from queue_manager.domain.admitting.cohort_report import CohortReport
+from queue_manager.domain.admitting.contest import Contest, Entry
+from queue_manager.domain.admitting.departure import SHRUNK, Departure
+from queue_manager.domain.admitting.elastic_jobs import ElasticJobs
+from queue_manager.domain.admitting.growth import Growth
+from queue_manager.domain.admitting.supervision import Supervision
+from queue_manager.domain.admitting.topology_gate import TopologyGate
+from queue_manager.domain.admitting.workload_decisions import (
+    admitted,
+    grant_patch,
+    group_grown,
+    held_back,
+    reserved,
+)
+from queue_manager.domain.admitting.workload_report import WorkloadReport
+from queue_manager.domain.admitting.workload_sources import WorkloadSources
+from queue_manager.domain.cohorts.cohort_books import CohortBooks
+from queue_manager.domain.cohorts.cohort_tree import touched_trees
+from queue_manager.domain.cohorts.flavor_choice import Mode, Verdict, WaitReason, admission_of
+from queue_manager.domain.cohorts.queue_line import QueueLine
+from queue_manager.domain.cohorts.quota_holding import Promise
+from queue_manager.domain.members.demand import Demand
+from queue_manager.domain.members.members import COHORTS, LOCAL_QUEUE, group_named_by
+from queue_manager.domain.quotas.cluster_queue import (
     CHECK,
     CLUSTER_QUEUE,
     COHORT,
@@ -15,34 +37,12 @@ from queue_manager.domain.cohorts.cluster_queue import (
     TOPOLOGY,
     WORK_PRIORITY,
 )
-from queue_manager.domain.cohorts.cohort_books import CohortBooks
-from queue_manager.domain.cohorts.cohort_report import CohortReport
-from queue_manager.domain.cohorts.cohort_tree import touched_trees
-from queue_manager.domain.cohorts.contest import Contest, Entry
-from queue_manager.domain.cohorts.departure import SHRUNK, Departure
-from queue_manager.domain.cohorts.elastic_jobs import ElasticJobs
-from queue_manager.domain.cohorts.flavor_choice import Mode, Verdict, WaitReason, admission_of
-from queue_manager.domain.cohorts.grant import Admission, SetGrant, read_admission
-from queue_manager.domain.cohorts.growth import Growth
-from queue_manager.domain.cohorts.kueue_policy import EVICTION, KueuePolicy
-from queue_manager.domain.cohorts.queue_line import QueueLine
-from queue_manager.domain.cohorts.supervision import Supervision
-from queue_manager.domain.gates.members import COHORTS, LOCAL_QUEUE, group_named_by
-from queue_manager.domain.gates.topology_gate import TopologyGate
-from queue_manager.domain.shares.demand import Demand
-from queue_manager.domain.shares.quota_holding import Promise
+from queue_manager.domain.quotas.grant import Admission, SetGrant, read_admission
+from queue_manager.domain.quotas.kueue_policy import EVICTION, KueuePolicy
 from queue_manager.domain.shares.share_rules import OPEN_ENTRY, placement_entry
+from queue_manager.domain.workloads.account import Accounts
 from queue_manager.domain.workloads.job_workload import JOB
 from queue_manager.domain.workloads.workload import Shape, Workload
-from queue_manager.domain.workloads.workload_decisions import (
-    admitted,
-    grant_patch,
-    group_grown,
-    held_back,
-    reserved,
-)
-from queue_manager.domain.workloads.workload_report import WorkloadReport
-from queue_manager.domain.workloads.workload_sources import WorkloadSources
 
 Chosen = tuple[dict[str, str], tuple[SetGrant, ...], int]
 """Flavors, parts, and the second since the epoch in which they are given: it is written down with them."""
