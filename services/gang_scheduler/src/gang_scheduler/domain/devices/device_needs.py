@@ -108,7 +108,6 @@ class CardNeed:
         return self.wish.partition if self.wish else None
 
 
-
 @dataclass(frozen=True, slots=True)
 class DeviceNeed:
     """``cpu`` (milli-cores) and ``memory`` (bytes) are the requests; ``cpus`` is how many CPUs are to be the pod's alone."""

@@ -96,7 +96,7 @@ class NodeTable:
     def take(self, shape: PodShape, slot: int, count: int) -> None:
         """``count`` more pods of ``shape`` are on the node; a negative count takes them away."""
         rows = self.rows_for(shape)
-        used = memoryview(self.used)  # which is faster, number by number
+        used = self.used.data  # which is faster, number by number
         for row, need in zip(rows, shape.needs, strict=True):
             used[row, slot] += need * count
         if self.devices.amplified and (surcharge := self.devices.surcharge(shape.devices, slot)):
@@ -105,7 +105,7 @@ class NodeTable:
 
     def give_back(self, slot: int, amounts: Mapping[int, int]) -> None:
         """So much (by row) of the node is used no more."""
-        used = memoryview(self.used)
+        used = self.used.data
         for row, amount in amounts.items():
             used[row, slot] -= amount
         self.room.add(slot)
