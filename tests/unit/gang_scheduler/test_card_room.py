@@ -2,7 +2,7 @@
 
 import json
 
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from gang_scheduler.domain.devices.allotments import Allotment
@@ -32,6 +32,9 @@ NODES = st.lists(st.tuples(st.sampled_from([4, 7]), st.sampled_from([0, 2])), ma
 
 TAKEN = st.lists(st.tuples(st.integers(0, 1), needs(), st.sets(st.integers(0, 3), min_size=1)), max_size=5)
 """Pods that are known to have cards: the node, what of each, and which. Together they may have more than there is."""
+
+NO_CORES_LEFT = [(0, CardNeed("cards", 1, 100, 1, 0), {0})]
+VIRTUAL = CardNeed("cards", 1, 0, 1, 0, virtual=True)
 
 
 def devices_of(nodes: list[list[tuple[int, int]]], taken: list[tuple[int, CardNeed, set[int]]]) -> Devices:
@@ -63,6 +66,7 @@ def holds(room: CardRoom, at: int, need: CardNeed) -> bool:
 
 @QUIET
 @given(st.lists(NODES, min_size=1, max_size=2), TAKEN, needs())
+@example([[(4, 2)]], NO_CORES_LEFT, VIRTUAL)
 def test_the_nodes_that_have_enough_cards_are_those_of_which_enough_cards_hold_a_part(
     nodes: list[list[tuple[int, int]]], taken: list[tuple[int, CardNeed, set[int]]], need: CardNeed
 ) -> None:
@@ -81,6 +85,7 @@ def test_the_nodes_that_have_enough_cards_are_those_of_which_enough_cards_hold_a
 
 @QUIET
 @given(NODES, TAKEN, needs(), st.sets(st.integers(0, 3)))
+@example([(4, 2)], NO_CORES_LEFT, VIRTUAL, set[int]())
 def test_a_share_goes_to_the_fullest_card_that_holds_it(
     cards: list[tuple[int, int]], taken: list[tuple[int, CardNeed, set[int]]], need: CardNeed, avoided: set[int]
 ) -> None:
