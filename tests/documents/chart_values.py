@@ -42,8 +42,9 @@ OWN: dict[str, set[str]] = {
         "sim_gpus",
         "sim_pod_start",
         "reserve_mib",
+        "agent_account",
     },
-    "node_agent": {"node", "kubelet", "cgroup_mount", "drain_on_stop", "enforce", "isolate", "allow_root"},
+    "node_agent": {"node", "kubelet", "identity", "cgroup_mount", "drain_on_stop", "enforce", "isolate", "allow_root"},
 }
 """Settings that the chart gives itself, or that mean nothing on a cluster."""
 
@@ -77,7 +78,12 @@ NAMES: dict[str, Schema] = {"nameOverride": TEXT, "fullnameOverride": TEXT, "ima
 GLOBAL = form(
     imageRegistry=TEXT,
     imagePullSecrets=WORDS,
-    nats=form(bundled=SWITCH, streamReplicas={"enum": [1, 3, 5]}, external=form(url=TEXT, credentialsPrefix=TEXT)),
+    nats=form(
+        bundled=SWITCH,
+        streamReplicas={"enum": [1, 3, 5]},
+        tls=form(enabled=SWITCH, secretName=TEXT, certManager=form(enabled=SWITCH, issuerRef=ANYTHING)),
+        external=form(url=TEXT, credentialsPrefix=TEXT, authoritySecret=TEXT),
+    ),
     serviceMonitor=MONITOR,
 )
 COMMON: dict[str, Schema] = {
@@ -85,7 +91,7 @@ COMMON: dict[str, Schema] = {
     "enabled": SWITCH,
     "service-lib": ANYTHING,
     "replicas": {"type": "integer", "minimum": 1},
-    "nats": form(url=TEXT, credentialsSecret=TEXT, streamReplicas={"enum": [0, 1, 3, 5]}),
+    "nats": form(url=TEXT, credentialsSecret=TEXT, authoritySecret=TEXT, streamReplicas={"enum": [0, 1, 3, 5]}),
     "serviceAccount": form(annotations=ANYTHING),
     "logLevel": {"enum": ["DEBUG", "INFO", "WARNING", "ERROR"]},
     "listenHost": TEXT,
@@ -107,7 +113,7 @@ SPECIAL: dict[str, dict[str, Schema]] = {
         "webhooks": form(enabled=SWITCH, gatewayAccount=TEXT),
         "certManager": form(enabled=SWITCH, issuerRef=ANYTHING),
     },
-    "cluster_gateway": {"writesForUsers": SWITCH, "secrets": SWITCH},
+    "cluster_gateway": {"writesForUsers": SWITCH, "secrets": SWITCH, "agentAccount": TEXT},
     "node_agent": {"cgroupMount": TEXT, "stateFolder": TEXT},
 }
 
@@ -159,6 +165,7 @@ def _of_nats() -> Schema:
         storage=form(size={"type": "string", "pattern": "^[1-9][0-9]*(Mi|Gi|Ti)$"}, className=TEXT, ephemeral=SWITCH),
         syncInterval={"type": "string", "pattern": "^(always|[1-9][0-9]*(ms|s|m))$"},
         networkPolicy=form(enabled=SWITCH),
+        reloader=form(image=IMAGE, resources=ANYTHING),
         resources=ANYTHING,
         **NAMES,
         **SCHEDULING,

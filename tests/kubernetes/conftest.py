@@ -18,23 +18,6 @@ if TYPE_CHECKING:
     from real_node import RealNode
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Connections over TLS end a moment after their test, and their last words would be taken for those of another one."""
-    late = pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
-    for item in items:
-        if item.path.parent == Path(__file__).parent:
-            item.add_marker(late)
-
-
-@pytest.fixture(autouse=True)
-def late_goodbyes() -> Iterator[None]:
-    """What a test leaves to the garbage goes with it."""
-    from late_goodbyes import collect_quietly
-
-    yield
-    collect_quietly()
-
-
 @pytest.fixture(scope="session")
 def plane(tmp_path_factory: pytest.TempPathFactory) -> "Iterator[ControlPlane]":
     """The control plane, with our definitions and twenty nodes."""

@@ -129,13 +129,18 @@ def command_of(pid: int) -> list[str]:
 
 def undecided(pid: int) -> list[str]:
     """The decisions without exactly one outcome, and how many they have, on the bus of the service that is process ``pid``."""
+    return asyncio.run(_undecided(pid))
+
+
+async def bus_of(pid: int) -> JetStreamBus:
+    """The bus of the service that is process ``pid``."""
     command = command_of(pid)
     url, token = command[command.index("--nats-url") + 1], environment_of(pid)["TIDEGATE_NATS_TOKEN"]
-    return asyncio.run(_undecided(url, token))
+    return await JetStreamBus.connect(url, "test", token=token)
 
 
-async def _undecided(url: str, token: str) -> list[str]:
-    bus = await JetStreamBus.connect(url, "test", token=token)
+async def _undecided(pid: int) -> list[str]:
+    bus = await bus_of(pid)
     try:
         outcomes: Counter[str] = Counter()
         async for entry in _entries(bus, subjects.FACTS):

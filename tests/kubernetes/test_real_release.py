@@ -70,6 +70,11 @@ def rounds(plane: ControlPlane) -> int:
     return log_of(plane, f"{JOB}-master-0").count("sums are right")
 
 
+def retries(plane: ControlPlane) -> int:
+    """How often the job started anew."""
+    return int(plane.request("GET", f"{JOBS}/{JOB}")["status"].get("retryCount", 0))
+
+
 @pytest.mark.usefixtures("helm")
 def test_the_whole_system_comes_up_inside_the_cluster(node: RealNode) -> None:
     found = node.plane.request("GET", OURS)["items"]
@@ -129,14 +134,29 @@ def test_an_upgrade_whose_new_replicas_tidegate_places_itself_does_not_disturb_a
         assert {pod["spec"]["nodeName"] for pod in placed} == {NODE}
     eventually(lambda: phase(node.plane, JOB) == "Completed", 180)
     assert uids(pods(node.plane, MEMBERS)) == gang
-    assert node.plane.request("GET", f"{JOBS}/{JOB}")["status"]["retryCount"] == 1
+    assert retries(node.plane) == 1
     assert "checked: sum 6.0 over 4 ranks, 240 rounds" in log_of(node.plane, f"{JOB}-master-0")
     node.plane.request("DELETE", f"{JOBS}/{JOB}")
     eventually(lambda: not pods(node.plane, MEMBERS), 60)
 
 
-def test_what_users_run_goes_on_when_the_release_is_uninstalled(node: RealNode, helm: Helm) -> None:
+def test_a_rollback_does_not_disturb_a_gang(node: RealNode, helm: Helm) -> None:
     apply(node.plane, *ring(rounds=2000))
+    gang = uids(ready(node.plane, MEMBERS, 4))
+    before = rounds(node.plane)
+
+    helm.run("rollback", "tidegate", "1", "--namespace", NAMESPACE, *WAIT)
+
+    assert rounds(node.plane) > before
+    assert "tidegate-0.1.0" in helm.run("list", "--namespace", NAMESPACE).stdout
+    for name in DECIDING:
+        eventually(lambda name=name: len(ours(node.plane, name)) == 1, 60)
+        assert [pod["spec"]["schedulerName"] for pod in ours(node.plane, name)] == ["default-scheduler"]
+    assert uids(ready(node.plane, MEMBERS, 4)) == gang
+    assert (phase(node.plane, JOB), retries(node.plane)) == ("Running", 0)
+
+
+def test_what_users_run_goes_on_when_the_release_is_uninstalled(node: RealNode, helm: Helm) -> None:
     gang = uids(ready(node.plane, MEMBERS, 4))
 
     helm.run("uninstall", "tidegate", "--namespace", NAMESPACE, *WAIT)

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from gang_scheduler.domain.nodes import vectors
-from gang_scheduler.domain.nodes.shape_view import ShapeView
+from gang_scheduler.domain.columns import vectors
+from gang_scheduler.domain.room.shape_view import ShapeView
 from kube import Key
 
 HOST = "kubernetes.io/hostname"

@@ -4,10 +4,10 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from gang_scheduler.domain import device_audit
 from gang_scheduler.domain.cluster import Cluster
-from gang_scheduler.domain.devices import device_audit
-from gang_scheduler.domain.gangs.groups import Group
-from gang_scheduler.domain.nodes.vectors import Ints
+from gang_scheduler.domain.columns.vectors import Ints
+from gang_scheduler.domain.pods.groups import Group
 from gang_scheduler.domain.pods.pod_record import Standing, standing_of
 from gang_scheduler.domain.queues.queue_ledger import QueueLedger
 from kube import Event

@@ -5,8 +5,6 @@ from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field, fields
 
 from gang_scheduler.domain import decisions
-from gang_scheduler.domain.answers.explain import Explanation, Reason
-from gang_scheduler.domain.answers.group_reports import GroupReports
 from gang_scheduler.domain.answers.inquiry import explain
 from gang_scheduler.domain.answers.knowledge import Evictions, Knowledge
 from gang_scheduler.domain.audit import audit
@@ -15,24 +13,27 @@ from gang_scheduler.domain.evictions.askers import Askers
 from gang_scheduler.domain.evictions.evictor import EvictionRules, Evictor
 from gang_scheduler.domain.evictions.victims import GangEviction
 from gang_scheduler.domain.evictions.zone_clearing import ZoneClearing
-from gang_scheduler.domain.gangs.wait_limits import WaitLimits
-from gang_scheduler.domain.line.assumptions import Assumptions
-from gang_scheduler.domain.line.backfill import Backfill, Heads
-from gang_scheduler.domain.line.block import OWN_CHANGE, Wake
 from gang_scheduler.domain.line.claims import Claim, Claims
-from gang_scheduler.domain.line.lineup import Lineup
-from gang_scheduler.domain.line.memory import dump, load
-from gang_scheduler.domain.line.trial import Trial
-from gang_scheduler.domain.line.turn import Turn, wake_of
-from gang_scheduler.domain.line.turns import Pass
+from gang_scheduler.domain.line.wait_limits import WaitLimits
 from gang_scheduler.domain.line.waiting_line import Unit, WaitingLine
-from gang_scheduler.domain.nodes.load_policy import LoadPolicy
-from gang_scheduler.domain.nodes.renewal import Kernels, no_kernel
 from gang_scheduler.domain.nodes.revocable_zones import RevocableZones, windows_of
 from gang_scheduler.domain.queues.entitlement import entitlements
 from gang_scheduler.domain.queues.quota_admission import evicted
-from gang_scheduler.domain.reservations.reservation_desk import Rank, ReservationDesk
+from gang_scheduler.domain.reasons.block import OWN_CHANGE, Wake
+from gang_scheduler.domain.reasons.explain import Explanation, Reason
+from gang_scheduler.domain.reasons.group_reports import GroupReports
+from gang_scheduler.domain.reserving.reservation_desk import Rank, ReservationDesk
+from gang_scheduler.domain.room.renewal import Kernels, no_kernel
+from gang_scheduler.domain.room.trial import Trial
 from gang_scheduler.domain.score.scoring import Placement
+from gang_scheduler.domain.terms.load_policy import LoadPolicy
+from gang_scheduler.domain.turns.assumptions import Assumptions, by_gang
+from gang_scheduler.domain.turns.backfill import Backfill, Heads
+from gang_scheduler.domain.turns.lineup import Lineup
+from gang_scheduler.domain.turns.memory import dump, load
+from gang_scheduler.domain.turns.tellings import Tellings
+from gang_scheduler.domain.turns.turn import Turn, wake_of
+from gang_scheduler.domain.turns.turns import Pass
 from kube import Decision, Event, Key, Manifest, Outcome
 
 FOR_ROOM = (Reason.NOT_ENOUGH_RESOURCES, Reason.NO_DOMAIN, Reason.QUEUE_CAPABILITY, Reason.DEVICES_MISSING)
@@ -66,6 +67,9 @@ class SchedulerCore:
     revocable_zones: str = ""
     """The hours of nodes that are lent: ``zone=08:00-20:00``, several with commas between."""
 
+    told_after_ms: int = 0
+    """How long somebody waits before it is written why."""
+
     kernels: Kernels = no_kernel
     """Compiled code for what vectors are slow at, with the same results; made by the shell, which has threads."""
 
@@ -78,6 +82,7 @@ class SchedulerCore:
     """The room that is kept for somebody."""
 
     _reports: GroupReports = field(default_factory=GroupReports)
+    _tellings: Tellings = field(init=False)
     _again: bool = False
     """Whether a head that is due was not looked at as such yet."""
 
@@ -110,6 +115,7 @@ class SchedulerCore:
         zones = RevocableZones(windows_of(self.revocable_zones))
         self.cluster = Cluster(self.schedulers, Placement(self.placement), self.load, zones)
         self.clearing = ZoneClearing(self.cluster)
+        self._tellings = Tellings(self.told_after_ms)
         self.cluster.room.ledger.all_strict = self.strict_fifo
         self.cluster.room.ledger.by_age = self.fifo
         self.cluster.room.views.kernels = self.kernels
@@ -136,12 +142,12 @@ class SchedulerCore:
         """Count the bindings of an own decision as done."""
         self.evictions.note(decision, self.claims.now)
         self.clearing.note(decision)
-        for batch in self._assumptions.add(decision_id, decision):
-            self._askers.tempt(batch)
+        self._assumptions.add(decision_id, decision)
 
     def settle(self, outcome: Outcome) -> None:
-        """Take back what was assumed and did not become a fact."""
-        self._assumptions.settle(outcome)
+        """Take back what was assumed and did not become a fact. What did may be wanted by others: it can be evicted now."""
+        for group, records in by_gang(self._assumptions.settle(outcome)):
+            self._askers.tempt(group.queue, records)
         self._lineup.settle(outcome)
 
     def decide(self, now: int, in_flight: AbstractSet[Key]) -> list[Decision]:
@@ -188,7 +194,7 @@ class SchedulerCore:
         made += [decision for group in touched if (decision := evicted(group))]
         made += [decision for decision in self.clearing.clear(now) if decision.subject not in in_flight]
         gone = {decision.subject for decision in made}
-        decided = list(self._decisions(turns, now))
+        decided = list(self._decisions(turns, now, in_flight))
         made += [decision for _, decision in decided]
         old = (group for group in touched if group.pod_group is not None and group.key not in gone)
         self._reports.note([group.id for group in old], now)
@@ -208,7 +214,7 @@ class SchedulerCore:
 
     def deadline(self) -> int | None:
         """When room is to be reserved for a head that has waited long, a busy node opens, or the time of somebody is over."""
-        times = [self.limits.next, self.desk.deadline(), self._reports.deadline()]
+        times = [self.limits.next, self.desk.deadline(), self._reports.deadline(), self._tellings.deadline()]
         times += [self.cluster.zones.next_change(), self.clearing.deadline()]
         if self.line.waits():
             times.append(self.cluster.room.table.load.next_expiry())
@@ -315,8 +321,8 @@ class SchedulerCore:
         group = self.cluster.groups.get(unit[0])
         return group.queue if group and self.cluster.room.ledger.strict(group.queue) else None
 
-    def _decisions(self, turns: Pass, now: int) -> Iterator[tuple[Unit, Decision]]:
-        """What came of those who were tried, and of whom each decision tells."""
+    def _decisions(self, turns: Pass, now: int, in_flight: AbstractSet[Key]) -> Iterator[tuple[Unit, Decision]]:
+        """What came of those who were tried, of whom each decision tells, and what those wait for who were tried a while ago."""
         names = self.cluster.room.table.names
         uids = {name: found.item.uid for name, found in self.cluster.room.reserved.by_name.items()}
         for turn in turns.turns.values():
@@ -325,6 +331,12 @@ class SchedulerCore:
             elif turn.plan:
                 yield turn.unit, decisions.room_made(turn, now)
             elif turn.block is not None and (words := decisions.explained(turn, now)) is not None:
+                if self._tellings.put_off(turn, now):
+                    continue
+                yield turn.unit, words
+            self._tellings.forget(turn.unit)
+        for turn in self._tellings.due(now, self.line, lambda unit: self._busy(unit, in_flight)):
+            if (words := decisions.explained(turn, now)) is not None:
                 yield turn.unit, words
 
     def _observed(self, turns: Pass, now: int, in_flight: AbstractSet[Key], *, busy: bool) -> Iterator[Decision]:
@@ -337,6 +349,8 @@ class SchedulerCore:
                 self._reports.note((gang,), now)
                 continue
             unit = self._lineup.units.get(gang, ())
+            if unit in self._tellings:
+                continue
             tried = turns.turns.get(unit)
             told = self.explanations.get(unit) if tried is None else tried.block and tried.block.explanation
             status = decisions.observed(group, now, told)
@@ -368,4 +382,4 @@ class SchedulerCore:
 
 
 def _is_choice(name: str, value: object) -> bool:
-    return not name.startswith("_") and isinstance(value, str | bool)
+    return not name.startswith("_") and isinstance(value, str | int)

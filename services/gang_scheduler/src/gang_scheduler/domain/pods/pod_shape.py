@@ -7,13 +7,13 @@ from weakref import WeakValueDictionary
 
 import numpy as np
 
+from gang_scheduler.domain.columns.vectors import Ints
 from gang_scheduler.domain.devices.device_needs import PLAIN, DeviceNeed, Traits, device_need
-from gang_scheduler.domain.nodes.load_estimate import Load, estimate
-from gang_scheduler.domain.nodes.load_policy import Percent
-from gang_scheduler.domain.nodes.node_rules import NodeRules, node_rules
-from gang_scheduler.domain.nodes.vectors import Ints
-from gang_scheduler.domain.pods.pod_requests import tolerant_requests
-from gang_scheduler.domain.pods.pod_terms import PodTerms, pod_terms
+from gang_scheduler.domain.terms.load_estimate import Load, estimate
+from gang_scheduler.domain.terms.load_policy import Percent
+from gang_scheduler.domain.terms.node_rules import NodeRules, node_rules
+from gang_scheduler.domain.terms.pod_requests import tolerant_requests
+from gang_scheduler.domain.terms.pod_terms import PodTerms, pod_terms
 from kube import Key
 from kube.volumes import claims_of
 from resources import Amounts

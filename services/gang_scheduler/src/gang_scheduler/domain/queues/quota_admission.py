@@ -4,10 +4,10 @@ from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from typing import Any, NamedTuple
 
-from gang_scheduler.domain.gangs.gang_terms import ADMISSION, REVOKED
-from gang_scheduler.domain.gangs.groups import Group
+from gang_scheduler.domain.pods.groups import Group
 from gang_scheduler.domain.pods.pod_record import PodRecord, Standing
 from gang_scheduler.domain.queues.queue_limits import Denial
+from gang_scheduler.domain.terms.gang_terms import ADMISSION, REVOKED
 from kube import Decision, Mutation, Verb
 from kube.json_text import read_json
 from resources.amounts import format_amount

@@ -1,0 +1,65 @@
+"""Types of the vectors over nodes, and the log that says which of their places changed."""
+
+from array import array
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+import numpy as np
+import numpy.typing as npt
+
+Ints = npt.NDArray[np.int64]
+Ids = npt.NDArray[np.int32]
+Mask = npt.NDArray[np.bool_]
+Slots = npt.NDArray[np.intp] | slice
+"""Which places of a vector are meant: some of them by number, or all of them."""
+
+ALL = slice(None)
+
+_PART = 32_768
+"""So many places of a vector are computed at once, so that what comes in between stays in the processor's cache."""
+
+
+def parts(size: int) -> Iterator[slice]:
+    """All places of a vector, part by part."""
+    for start in range(0, size, _PART):
+        yield slice(start, min(size, start + _PART))
+
+
+@dataclass(slots=True)
+class ChangeLog:
+    """Slots in the order in which they changed, so that each cached vector catches up on its own."""
+
+    end: int = 0
+    """The position behind the newest change."""
+
+    limit: int = 65_536
+    _slots: "array[int]" = field(default_factory=lambda: array("q"))
+    _start: int = 0
+
+    def add(self, slot: int) -> None:
+        """``slot`` changed."""
+        if len(self._slots) >= self.limit:
+            half = self.limit // 2
+            del self._slots[:half]
+            self._start += half
+        self._slots.append(slot)
+        self.end += 1
+
+    def since(self, position: int) -> list[int] | None:
+        """The distinct slots that changed from ``position`` on, in no order; None when the log has forgotten some."""
+        if position == self.end:
+            return []
+        if position < self._start:
+            return None
+        return list(set(self._slots[position - self._start :]))
+
+    def entries(self, position: int) -> Ints | None:
+        """All that was logged from ``position`` on, as often as it was; None when the log has forgotten some."""
+        if position < self._start:
+            return None
+        return np.frombuffer(self._slots[position - self._start :], np.int64)
+
+    def forget(self) -> None:
+        """Everything may have changed: every reader starts from the whole vector."""
+        self._start = self.end = self.end + 1
+        del self._slots[:]
