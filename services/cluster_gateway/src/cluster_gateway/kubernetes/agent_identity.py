@@ -6,7 +6,7 @@ the pod; the API server says whose it is. So an agent that was taken over can li
 
 import hashlib
 
-from apiserver.api import Api, Unreachable
+from apiserver.api import Api
 from apiserver.reviews import TOKEN_REVIEWS, Remembered, review
 from cluster_gateway.domain.mirror import Mirror
 

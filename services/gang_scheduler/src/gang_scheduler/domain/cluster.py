@@ -85,8 +85,12 @@ class Cluster(NodeBooks):
             self.fold_metric(event)
 
     def hear(self, queues: dict[str, Entitlement]) -> None:
-        """New entitlements of the queues are in force."""
+        """New entitlements of the queues are in force. Whoever waits in a queue that was closed is to be told so."""
         ledger = self.room.ledger
+        shut = {name for name, queue in (ledger.queues or {}).items() if queue.open and not _is_open(queues.get(name))}
+        for group in list(self.groups.values()) if shut else ():
+            if group.queue in shut and group.pending:
+                self.touch(group.id, again=True)
         if ledger.hear(queues):
             for record in self.placed():
                 if record.charged is not None:
@@ -226,3 +230,7 @@ class Cluster(NodeBooks):
 
     def _fold_queue(self, event: Event) -> None:
         self.room.ledger.created[event.key.name] = event.new.created if event.new else ""
+
+
+def _is_open(queue: Entitlement | None) -> bool:
+    return queue is not None and queue.open

@@ -27,7 +27,7 @@ from gang_scheduler.domain.room.renewal import Kernels, no_kernel
 from gang_scheduler.domain.room.trial import Trial
 from gang_scheduler.domain.score.scoring import Placement
 from gang_scheduler.domain.terms.load_policy import LoadPolicy
-from gang_scheduler.domain.turns.assumptions import Assumptions
+from gang_scheduler.domain.turns.assumptions import Assumptions, by_gang
 from gang_scheduler.domain.turns.backfill import Backfill, Heads
 from gang_scheduler.domain.turns.lineup import Lineup
 from gang_scheduler.domain.turns.memory import dump, load
@@ -142,12 +142,12 @@ class SchedulerCore:
         """Count the bindings of an own decision as done."""
         self.evictions.note(decision, self.claims.now)
         self.clearing.note(decision)
-        for batch in self._assumptions.add(decision_id, decision):
-            self._askers.tempt(batch)
+        self._assumptions.add(decision_id, decision)
 
     def settle(self, outcome: Outcome) -> None:
-        """Take back what was assumed and did not become a fact."""
-        self._assumptions.settle(outcome)
+        """Take back what was assumed and did not become a fact. What did may be wanted by others: it can be evicted now."""
+        for group, records in by_gang(self._assumptions.settle(outcome)):
+            self._askers.tempt(group.queue, records)
         self._lineup.settle(outcome)
 
     def decide(self, now: int, in_flight: AbstractSet[Key]) -> list[Decision]:

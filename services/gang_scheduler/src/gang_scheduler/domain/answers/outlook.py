@@ -17,6 +17,7 @@ from gang_scheduler.domain.line.waiting_line import Unit
 from gang_scheduler.domain.pods.groups import Group
 from gang_scheduler.domain.pods.pod_record import PodRecord
 from gang_scheduler.domain.room.trial import Trial
+from gang_scheduler.domain.terms.revocable_pods import stated_priority
 from gang_scheduler.domain.turns.attempt import Attempts
 from gang_scheduler.domain.turns.backfill import Backfill
 from kube import Key, Manifest, rfc3339
@@ -139,8 +140,12 @@ class Outlook:
             k.claims.renew()
         if plan is None or not plan.victims:
             return {}
-        least = max(record.form.priority for record in plan.victims) + 1
-        answer: Manifest = {"evictable": _names(plan.victims), "priorityNeeded": least, "priority": own}
+        least = max(stated_priority(record.form.priority) for record in plan.victims) + 1
+        answer: Manifest = {
+            "evictable": _names(plan.victims),
+            "priorityNeeded": least,
+            "priority": stated_priority(own),
+        }
         return answer | ({} if k.rules.preemption else {"preemption": "off"})
 
     def _wish(self) -> Wish:

@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from gang_scheduler.domain.cluster import Cluster
 from gang_scheduler.domain.pods.groups import Group
 from gang_scheduler.domain.pods.pod_record import requests_of
+from gang_scheduler.domain.terms.revocable_pods import stated_priority
 from kube import Manifest
 from resources import Amounts, format_amounts
 
@@ -21,7 +22,7 @@ def line_of(cluster: Cluster, group: Group) -> Manifest:
         "position": position,
         "waitingInQueue": len(order),
         "ahead": ahead,
-        "priority": group.priority(cluster.classes),
+        "priority": stated_priority(group.priority(cluster.classes)),
     }
 
 

@@ -5,9 +5,9 @@ from dataclasses import dataclass, field
 from gang_scheduler.domain.books.pod_books import PodBooks
 from gang_scheduler.domain.devices.node_inventory import DESCRIPTIONS, NodeInventory, inventory_of
 from gang_scheduler.domain.nodes.node_metric import Measurement, measurement_of
-from gang_scheduler.domain.nodes.revocable_zones import ZONE
 from gang_scheduler.domain.terms.load_policy import USAGE_THRESHOLDS
 from gang_scheduler.domain.terms.node_rules import NODE_GROUP
+from gang_scheduler.domain.terms.revocable_pods import ZONE
 from kube import Event, Key, Object
 
 

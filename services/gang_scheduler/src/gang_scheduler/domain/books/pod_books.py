@@ -9,7 +9,7 @@ from gang_scheduler.domain.devices.allotments import allotment_of
 from gang_scheduler.domain.devices.device_needs import Traits, traits_of
 from gang_scheduler.domain.nodes.node_load import NodeLoad
 from gang_scheduler.domain.nodes.node_table import NodeTable
-from gang_scheduler.domain.nodes.revocable_zones import LENT, RevocableZones, is_revocable
+from gang_scheduler.domain.nodes.revocable_zones import RevocableZones
 from gang_scheduler.domain.pods.cooldowns import Cooldowns, has_cooldown
 from gang_scheduler.domain.pods.groups import Group, is_lone_pod
 from gang_scheduler.domain.pods.pod_record import FINISHED, PodRecord, Standing, standing_of
@@ -25,6 +25,7 @@ from gang_scheduler.domain.score.scoring import Placement
 from gang_scheduler.domain.storage.claimants import Claimants
 from gang_scheduler.domain.terms.gang_terms import ADMISSION, GroupId, group_of
 from gang_scheduler.domain.terms.load_policy import LoadPolicy
+from gang_scheduler.domain.terms.revocable_pods import LENT, is_revocable, put_last
 from kube import Event, Key, Object, are_alike
 from kube.bindings import template_of
 from kube.devices import devices_of
@@ -297,13 +298,15 @@ class PodBooks(PodGangs):
         if "resourceClaims" in spec:
             traits = traits._replace(claims=self.room.claim_book.text_of(pod))
         demands = self.queue_nodes.demands(self._queue_of(pod)) if not traits.load.exempt else None
-        if self.zones.windows and is_revocable(pod):
+        lent = bool(self.zones.windows) and is_revocable(pod)
+        if lent:
             demands = LENT.beside(demands)
         if demands is not None:
             traits = traits._replace(demands=demands)
         if "runtimeClassName" in spec and (unmet := self.runtime_classes.objection(spec)):
             traits = traits._replace(unmet=unmet)
-        return self.catalog.form_of(spec, pod.namespace, pod.labels, traits, grant)
+        form = self.catalog.form_of(spec, pod.namespace, pod.labels, traits, grant)
+        return form._replace(priority=put_last(form.priority)) if lent else form
 
     def queue_changed(self, group: Group) -> None:
         """The members of a group are in another queue, which may demand other nodes."""

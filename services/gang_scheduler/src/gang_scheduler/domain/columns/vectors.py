@@ -47,6 +47,8 @@ class ChangeLog:
 
     def since(self, position: int) -> list[int] | None:
         """The distinct slots that changed from ``position`` on, in no order; None when the log has forgotten some."""
+        if position == self.end:
+            return []
         if position < self._start:
             return None
         return list(set(self._slots[position - self._start :]))

@@ -1,6 +1,5 @@
 """What one pod has of its node besides plain amounts: cards, CPUs of its own, parts of NUMA nodes."""
 
-from dataclasses import dataclass
 from typing import NamedTuple
 
 from gang_scheduler.domain.devices.mig_room import Slice
@@ -18,8 +17,7 @@ class CellShare(NamedTuple):
     memory: int
 
 
-@dataclass(frozen=True, slots=True)
-class Allotment:
+class Allotment(NamedTuple):
     """``cards`` are indexes, of which ``resource`` is the request that they answer; ``cpus`` are the pod's alone."""
 
     resource: str = ""

@@ -97,7 +97,8 @@ class CardRoom:
     def _choose_cards(self, need: CardNeed, among: Iterable[int], forced: bool) -> tuple[int, ...] | None:
         """The same without regard to what all of them have to be within."""
         if need.whole and not forced:
-            free = [self.cards[at] for at in among if self._untouched(at)]
+            cards, core, memory = self.cards, self.core, self.memory
+            free = [cards[at] for at in among if core[at] == 100 and memory[at] == cards[at].memory]
             if need.wish is not None:
                 free = [card for card in free if need.wish.allows(card)]
             if len(free) < need.count:
@@ -149,14 +150,12 @@ class CardRoom:
 
     def _fullest(self, need: CardNeed, among: Iterable[int]) -> int | None:
         """The place of the fullest card that can hold a pod's part."""
-        best = None
+        best: tuple[int, int, int] | None = None
         for at in among:
-            if self.core[at] >= need.core and (best is None or self._fullness(at) < best) and self._holds(at, need):
-                best = self._fullness(at)
+            fullness = self._fullness(at)
+            if fullness[0] >= need.core and (best is None or fullness < best) and self._holds(at, need):
+                best = fullness
         return None if best is None else best[2]
-
-    def _untouched(self, at: int) -> bool:
-        return self.core[at] == 100 and self.memory[at] == self.cards[at].memory
 
     def _fullness(self, at: int) -> tuple[int, int, int]:
         return self.core[at], self.memory[at], at

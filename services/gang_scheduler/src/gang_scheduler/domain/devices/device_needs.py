@@ -1,6 +1,5 @@
 """What a pod asks of the devices of its node: cards or shares of them, CPUs of its own, one NUMA node."""
 
-import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import IntEnum
@@ -25,6 +24,7 @@ from gang_scheduler.domain.devices.mig_cards import SliceNeed, slice_needs
 from gang_scheduler.domain.devices.nics import JOINT, Joint, NicNeed, joint_of, nic_need
 from gang_scheduler.domain.terms.load_estimate import FACTORS, USUAL_LOAD, LoadTraits, own_factors
 from gang_scheduler.domain.terms.node_rules import Demands
+from kube.json_text import read_json
 from resources import Amounts, QuantityError, parse_amounts
 
 QOS, PRIORITY_CLASS = "koordinator.sh/qosClass", "koordinator.sh/priority-class"
@@ -96,15 +96,16 @@ class CardNeed:
     """Whether each card is a virtual GPU, of which a card can be only so many."""
 
     wish: CardWish | None = None
+    whole: bool = field(init=False, compare=False)
+    """Whether nobody else can have any of a card then."""
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "whole", self.core == 100 and self.ratio == 100 and not self.virtual)
 
     @property
     def partition(self) -> PartitionWish | None:
         """The partition that it asks for."""
         return self.wish.partition if self.wish else None
-
-    @property
-    def whole(self) -> bool:
-        return self.core == 100 and self.ratio == 100 and not self.virtual
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,9 +124,14 @@ class DeviceNeed:
     special: bool = field(init=False, compare=False)
     """Whether it matters on every node; else only on those that keep pods within NUMA nodes."""
 
+    only_cards: bool = field(init=False, compare=False)
+    """Whether nothing but cards is asked for."""
+
     def __post_init__(self) -> None:
         asked = self.cards is not None or self.nics is not None or self.cpus > 0 or bool(self.slices)
         object.__setattr__(self, "special", asked or self.policy > NumaPolicy.BEST_EFFORT)
+        others = self.cpus or self.policy or self.nics or self.slices
+        object.__setattr__(self, "only_cards", self.cards is not None and not others)
 
     @property
     def intricate(self) -> bool:
@@ -140,8 +146,7 @@ class DeviceNeed:
 
     @property
     def only_whole_cards(self) -> bool:
-        others = self.cpus or self.policy or self.nics or self.slices
-        return self.cards is not None and self.cards.whole and self.cards.wish is None and not others
+        return self.only_cards and self.cards is not None and self.cards.whole and self.cards.wish is None
 
 
 def traits_of(
@@ -254,7 +259,7 @@ def _numa_spec(text: str | None) -> tuple[str, str]:
     if text is None:
         return "", ""
     try:
-        read = json.loads(text)
+        read = read_json(text)
         return str(read.get("numaTopologyPolicy") or ""), str(read.get("singleNUMANodeExclusive") or "")
     except (ValueError, AttributeError):
         return "", ""

@@ -68,6 +68,10 @@ class NodeRoom(CardRoom):
 
     def choose(self, need: DeviceNeed, *, forced: bool = False) -> Allotment | None:
         """What a pod would get; None when there is not enough. ``forced``: as much of it as there is, come what may."""
+        if need.only_cards and not self.layout.strict:
+            # As _anywhere says too, for the many pods that ask for nothing else.
+            cards = self.choose_cards(need.cards, range(len(self.cards)), forced)
+            return None if cards is None or need.cards is None else Allotment(need.cards.resource, cards)
         if need.nics is not None and (self.nics or need.nics.joint is Joint.SAME_PCIE):
             return self._jointly(need, need.nics, forced)
         return self._choose(need, forced)
@@ -98,7 +102,7 @@ class NodeRoom(CardRoom):
                     and chosen
                     and {self.cards[self._card_at[one]].pcie for one in found.cards} == switches
                 ):
-                    return replace(found, nics=chosen)
+                    return found._replace(nics=chosen)
             if nics.joint is Joint.SAME_PCIE and not forced:
                 return None
         found = self._choose(need, forced)
@@ -107,7 +111,7 @@ class NodeRoom(CardRoom):
         near = {self.cards[self._card_at[one]].cell for one in found.cards}
         chosen = pick([nic for nic in self.nics if nic.cell in near], self.nic_free, nics, frozenset())
         chosen = chosen or pick(self.nics, self.nic_free, nics, frozenset())
-        return replace(found, nics=chosen or ()) if chosen or forced else None
+        return found._replace(nics=chosen or ()) if chosen or forced else None
 
     def _behind(self, switches: frozenset[str], need: CardNeed) -> "NodeRoom":
         """The node as if the cards behind other switches were taken, and of several so many that each gives some."""
@@ -148,6 +152,8 @@ class NodeRoom(CardRoom):
         """Take away what a pod has (``sign`` -1), or give it back (1)."""
         if need.cards is not None:
             self.move_cards(need.cards, allotment.cards, sign)
+            if need.only_cards and not (allotment.shares or allotment.cpus):
+                return
         if need.slices:
             self.mig.move(allotment.slices, sign)
         for nic in allotment.nics if need.nics is not None else ():

@@ -95,18 +95,19 @@ class NodeTable:
 
     def take(self, shape: PodShape, slot: int, count: int) -> None:
         """``count`` more pods of ``shape`` are on the node; a negative count takes them away."""
-        for row, need in zip(shape.rows, shape.needs, strict=True):
-            if row >= len(self.used):
-                self._grow_rows(row)
-            self.used[row, slot] += need * count
+        rows = self.rows_for(shape)
+        used = self.used.data  # which is faster, number by number
+        for row, need in zip(rows, shape.needs, strict=True):
+            used[row, slot] += need * count
         if self.devices.amplified and (surcharge := self.devices.surcharge(shape.devices, slot)):
             self.used[self.resources.row("cpu"), slot] += surcharge * count
         self.room.add(slot)
 
     def give_back(self, slot: int, amounts: Mapping[int, int]) -> None:
         """So much (by row) of the node is used no more."""
+        used = self.used.data
         for row, amount in amounts.items():
-            self.used[row, slot] -= amount
+            used[row, slot] -= amount
         self.room.add(slot)
 
     def hold(self, slot: int, amounts: Mapping[int, int]) -> None:
@@ -216,7 +217,7 @@ class NodeTable:
         if slot == len(self.names):
             self.names.append(name)
             if slot >= self.size:
-                self._grow_nodes(max(16, 2 * self.size))
+                self._grow_nodes(self.size + max(16, self.size // 4))
         self.names[slot] = name
         self.slots[name] = slot
         self.exists[slot] = True

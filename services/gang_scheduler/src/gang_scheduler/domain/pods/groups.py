@@ -16,6 +16,7 @@ from gang_scheduler.domain.terms.gang_terms import (
     terms_of_group,
     terms_of_pod,
 )
+from gang_scheduler.domain.terms.revocable_pods import is_last, put_last
 from kube import Key, Object
 
 _STANDINGS = len(Standing)
@@ -122,10 +123,18 @@ class Group:
     def priority(self, classes: Mapping[str, int]) -> int:
         """The value of its priority class, else the highest priority of its members."""
         if self._priority is None:
-            by_class = classes.get(self.terms.priority_class) if self.terms else None
+            by_class = self.class_priority(classes)
             members = (record.form.priority for record in self.members.values())
             self._priority = max(members, default=0) if by_class is None else by_class
         return self._priority
+
+    def class_priority(self, classes: Mapping[str, int]) -> int | None:
+        """The value of its priority class, None where it names none that there is."""
+        value = classes.get(self.terms.priority_class) if self.terms else None
+        if value is None or not self.members:
+            return value
+        # Whoever can be sent away with a revocable zone comes last, whatever its class.
+        return put_last(value) if all(is_last(record.form.priority) for record in self.members.values()) else value
 
     def bundle(self) -> tuple[GroupId, ...]:
         """The gangs that start together with it, itself included."""

@@ -189,10 +189,11 @@ def _reads_labels(spec: Mapping[str, Any]) -> bool:
 
 
 def host_ports(spec: Mapping[str, Any]) -> tuple[HostPort, ...]:
-    """The node ports that a pod spec asks for."""
+    """The node ports that a pod spec asks for, those of its sidecars too."""
     whole_host = bool(spec.get("hostNetwork"))
     found: set[HostPort] = set()
-    for container in spec.get("containers") or ():
+    sidecars = [one for one in spec.get("initContainers") or () if one.get("restartPolicy") == "Always"]
+    for container in (*(spec.get("containers") or ()), *sidecars):
         for port in container.get("ports") or ():
             number = port.get("hostPort") or (port.get("containerPort") if whole_host else 0)
             if number:

@@ -86,7 +86,10 @@ class Renewal:
         unmirrored = mirror.stale()
         unnumbered = states.stale(unmirrored, before, mirror.seen)
         if self._words is not states.words:
-            self._words, self._scores = states.words, np.full(len(states.worth), -1, np.int32)
+            self._words = states.words
+            if len(self._scores) != len(states.worth):
+                self._scores = np.zeros(len(states.worth), np.int32)
+            self._scores.fill(-1)
         have, free, prices, measures = (
             table.devices.have,
             table.devices.free,
@@ -104,9 +107,14 @@ class Renewal:
         )  # fmt: skip
 
 
-def compilable(shape: PodShape, table: NodeTable) -> bool:
+def compilable(shape: PodShape) -> bool:
     """Whether nothing but resources, cards and pods to come matters to the shape."""
-    devices, need = table.devices, shape.devices
-    if devices.kept or devices.honouring or devices.amplified or table.load.by_slot or not len(devices.have.memory):
-        return False
+    need = shape.devices
     return not (need.cpus or need.policy or need.nics or need.apart or need.slices or (need.cards and need.cards.wish))
+
+
+def plain(table: NodeTable) -> bool:
+    """Whether nothing but these matters to the nodes."""
+    devices = table.devices
+    special = devices.kept or devices.honouring or devices.amplified or table.load.by_slot
+    return not special and len(devices.have.memory) > 0

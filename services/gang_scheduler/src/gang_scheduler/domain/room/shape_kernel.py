@@ -11,7 +11,7 @@ from gang_scheduler.domain.score import state_kernel
 from gang_scheduler.domain.score.mixture import Floats
 from gang_scheduler.domain.score.scoring import FULL
 
-_number, _score_of = state_kernel.number, state_kernel.score_of
+_number, _score = state_kernel.number, state_kernel.score
 
 
 @jit()
@@ -82,7 +82,10 @@ def copies_on(
     elif count:
         fits = copies_of_cards(nodes, slot, first, count, need, scrap)
     for at in range(len(rows) if fits > 0 else 0):
-        fits = min(fits, nodes[slot, rows[at]] // needs[at])
+        has, each = nodes[slot, rows[at]], needs[at]
+        # Where the product cannot wrap it tells whether a division is needed.
+        if fits >= 1 << 20 or each >= 1 << 42 or fits * each > has:
+            fits = min(fits, has // each)
     return max(fits, 0)
 
 
@@ -171,29 +174,36 @@ def renew(
         unnumbered, nodes, plain, first, of, words, parts, serves, worth, places, known, classes,
         price, by_cpu, by_memory, by_cards, parts_of, served, beside, mix, free,
     )  # fmt: skip
-    more, done = 0, np.zeros(len(mask), np.bool_)
-    for at in range(len(slots) + (len(mask) if everywhere else 0)):
-        slot = slots[at] if at < len(slots) else at - len(slots)
-        if done[slot]:
-            continue
-        done[slot] = True
-        if at < len(slots):
+    more, done, chosen, count_of = 0, np.zeros(len(mask), np.bool_), np.empty(len(mask), np.int64), 0
+    for slot in slots:
+        if not done[slot]:
+            done[slot], chosen[count_of] = True, slot
+            count_of += 1
             fits = copies_on(nodes, slot, first, rows, needs, count, whole_cards, need, scrap) if mask[slot] else 0
             more += fits - copies[slot]
             copies[slot] = fits
+    if everywhere:
+        count_of = len(mask)
+        for slot in range(count_of):
+            chosen[slot] = slot
+    new, count_new = np.empty(known[0] + 1, np.int64), 0
+    for at in range(count_of):
+        state = of[chosen[at]]
+        if copies[chosen[at]] and state and scores[state] < 0:
+            new[count_new], scores[state] = state, 0
+            count_new += 1
+    _score(
+        new[:count_new], scores, ask, words, parts, serves, worth,
+        price, by_cpu, by_memory, by_cards, parts_of, served, beside, mix, free, rest,
+    )  # fmt: skip
+    for at in range(count_of):
+        slot = chosen[at]
         if not copies[slot]:
             keys[slot] = -1
-            continue
-        if nodes[slot, first] <= 0:
+        elif not of[slot]:
             keys[slot] = (fullness(slot, rows, needs, weights, weight, allocatable, used) << rank_bits) + base[slot]
-            continue
-        state = of[slot]
-        if scores[state] < 0:
-            scores[state] = _score_of(
-                state, ask, words, parts, serves, worth,
-                price, by_cpu, by_memory, by_cards, parts_of, served, beside, mix, free, rest,
-            )  # fmt: skip
-        keys[slot] = (np.int64(scores[state]) << rank_bits) + base[slot]
+        else:
+            keys[slot] = (np.int64(scores[of[slot]]) << rank_bits) + base[slot]
     return more
 
 

@@ -13,7 +13,7 @@ from gang_scheduler.domain.columns.vectors import ALL, Ints, Mask, Slots, parts
 from gang_scheduler.domain.nodes.filters import static_mask
 from gang_scheduler.domain.nodes.node_table import NodeTable
 from gang_scheduler.domain.pods.pod_shape import PodShape
-from gang_scheduler.domain.room.renewal import Kernel, Kernels, Renewal, View, compilable, no_kernel
+from gang_scheduler.domain.room.renewal import Kernel, Kernels, Renewal, View, compilable, no_kernel, plain
 from gang_scheduler.domain.score.outlook import Outlook
 from gang_scheduler.domain.score.scoring import FULL, Placement, RoomScore, static_score
 
@@ -52,8 +52,10 @@ class ShapeView:
     """The best node, NO_NODE where there is none; None while it has to be looked for."""
 
     _best_key: int = NO_NODE
+    _compilable: bool = field(init=False)
 
     def __post_init__(self) -> None:
+        self._compilable = compilable(self.shape)
         self._score = RoomScore.of(self.shape, self.placement, self.table)
 
     def sync(self) -> "ShapeView":
@@ -254,9 +256,9 @@ class ShapeView:
 
     def _kernel(self) -> Kernel | None:
         """Compiled code for what _renew_room does, where there is any."""
-        if not self._foresees or self.foresight.appraisal is None or self._by_load:
+        if self.foresight.appraisal is None or not (self._compilable and self._foresees and plain(self.table)):
             return None
-        return self.kernels() if compilable(self.shape, self.table) else None
+        return None if self._by_load else self.kernels()
 
     def _renew_compiled(self, kernel: Kernel, slots: Ints, *, everywhere: bool) -> None:
         """What _renew_room does at ``slots``, which may be named twice, and the keys ``everywhere`` for copies that are right."""

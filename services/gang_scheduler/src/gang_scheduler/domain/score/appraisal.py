@@ -41,6 +41,8 @@ class Appraisal:
         """Another one at the prices of a newer look; nodes of one class stay of one class where the rules are the same."""
         heir = Appraisal(self.table, prices)
         heir.mirror = self.mirror
+        if prices.basis.card_memory == self.basis.card_memory:
+            heir._asks = self._asks
         if prices.basis.rules == self.basis.rules and self._rules_seen >= 0:
             numbers = np.array([prices.class_of(bits) for bits in self.prices.classes], np.int64)
             heir.classes, heir._rules_seen = numbers[self.classes], self._rules_seen

@@ -54,6 +54,9 @@ class Foresight:
     version: int = 0
     basis: Basis | None = None
     _looks: int = 0
+    _patience: int = 0
+    """By so many pods they have to become more or fewer before it looks again."""
+
     _written: bytes = b""
     appraisal: Appraisal | None = None
     """The nodes at the prices of the last look; None as long as too little is known."""
@@ -91,10 +94,7 @@ class Foresight:
 
     def _due(self) -> bool:
         pods = self.census.with_cards
-        if self.basis is None:
-            return pods >= FIRST_LOOK
-        seen, room = self.basis.pods, int(MIXED * self.basis.cards / self.basis.mixed)
-        return abs(pods - seen) >= max(1, min(LONGEST, seen // GROWTH, max(seen // OFTEN, room // GROWTH)))
+        return pods >= FIRST_LOOK if self.basis is None else abs(pods - self.basis.pods) >= self._patience
 
     def _count_cards(self) -> int:
         if self._cards[0] != self.table.rules.end:
@@ -109,7 +109,9 @@ class Foresight:
         if prices is None:
             self.basis, self.appraisal, self.version = None, None, 0
             return
-        self.basis = prices.basis
+        self.basis, seen = prices.basis, prices.basis.pods
+        room = int(MIXED * prices.basis.cards / prices.basis.mixed)
+        self._patience = max(1, min(LONGEST, seen // GROWTH, max(seen // OFTEN, room // GROWTH)))
         self._looks += 1
         self.version = self._looks
         self._written = written(self.basis)

@@ -38,16 +38,27 @@ def price_of_copies(
     return worth
 
 
-@jit()
-def mixed_of(served: float, cpu: float, memory: float, beside_cpu: float, beside_memory: float) -> float:
-    """``prices.mixed`` of one node."""
-    tight = max(beside_cpu / max(cpu, 1.0), beside_memory / max(memory, 1.0)) * served
+@jit(inline="always")
+def tight(served: float, cpu: float, memory: float, beside_cpu: float, beside_memory: float) -> float:
+    """How much of what the cards of a node serve its CPU and memory do not, as ``prices.mixed`` has it."""
+    return max(beside_cpu / max(cpu, 1.0), beside_memory / max(memory, 1.0)) * served
+
+
+@jit(inline="always")
+def rounded(tight: float) -> float:
+    """The corner of ``prices.mixed`` rounded."""
     for _ in range(CORNERS):
         tight *= tight
     tight += 1.0
     for _ in range(CORNERS):
         tight = np.sqrt(tight)
-    return served / tight
+    return tight
+
+
+@jit(inline="always")
+def total(copies: float, served: float, tight: float, mix: float) -> float:
+    """The worth of a node by that of its ``copies``, and what its cards serve, whose corner is ``tight``."""
+    return copies / PRICE + mix * (served / tight)
 
 
 @jit()
@@ -83,18 +94,13 @@ def worth(
     mix: float,
     state: int,
     parts: Floats,
-    cards: int,
-    has: int,
-    rest: int,
 ) -> float:
-    """What a node of class ``of`` is worth of which ``cpu`` and ``memory`` are left, beside cards that hold ``parts``.
-
-    Of these so many ``cards`` have ``rest`` percent now and not ``has``.
-    """
+    """What a node of class ``of`` is worth of which ``cpu`` and ``memory`` are left, beside cards that hold ``parts``."""
     found = price_of_copies(
-        of, price, by_cpu, by_memory, by_cards, parts_of, float(cpu), float(memory), state, parts, cards, has, rest
+        of, price, by_cpu, by_memory, by_cards, parts_of, float(cpu), float(memory), state, parts, 0, 0, 0
     )
-    return found / PRICE + mix * mixed_of(serves, float(cpu), float(memory), beside[of, 0], beside[of, 1])
+    corner = rounded(tight(serves, float(cpu), float(memory), beside[of, 0], beside[of, 1]))
+    return total(found, serves, corner, mix)
 
 
 @jit(inline="always")

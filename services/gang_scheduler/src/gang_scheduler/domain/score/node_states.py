@@ -25,7 +25,7 @@ class NodeStates:
     table: NodeTable
     kinds: int
     of: Ints = field(default_factory=lambda: np.zeros(0, np.int64))
-    """The state of each node, by slot."""
+    """The state of each node, by slot; 0 for those without cards."""
 
     words: Ints = field(default_factory=lambda: np.zeros((0, 0), np.int64))
     """State by word; another matrix when states were numbered anew."""
@@ -50,8 +50,8 @@ class NodeStates:
         """The nodes whose states are to be found, maybe among new ones: those that ``changed``, if all was known ``before``."""
         known, self._seen = self._seen == before, now
         width = CARDS + -(-len(self.table.devices.have.memory) // PER_WORD)
-        fits = (len(self.of), self.words.shape[1]) == (self.table.size, width)
-        if known and fits and int(self.count[0]) + len(changed) < len(self.worth) - 1:
+        fits = len(self.of) == self.table.size and self.words.shape[1] == width
+        if known and fits and self.count.item() + len(changed) < len(self.worth) - 1:
             return changed
         self._begin(width)
         return np.arange(self.table.size)

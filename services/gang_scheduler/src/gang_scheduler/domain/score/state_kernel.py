@@ -1,13 +1,21 @@
 """Numbers the states of nodes, and scores them for a pod; compiled. Only ``shape_kernel`` imports it."""
 
+import numpy as np
+
 from gang_scheduler.domain.columns.jit import jit
-from gang_scheduler.domain.columns.vectors import Ints
+from gang_scheduler.domain.columns.vectors import Ids, Ints
 from gang_scheduler.domain.nodes.node_mirror import PER_CARD
 from gang_scheduler.domain.score import loss_kernel
 from gang_scheduler.domain.score.mixture import Floats
 from gang_scheduler.domain.score.node_states import CARDS, PER_WORD
 
 _fill, _worth, _fullest, _score = loss_kernel.fill, loss_kernel.worth, loss_kernel.fullest, loss_kernel.score
+_price, _tight, _rounded, _total = (
+    loss_kernel.price_of_copies,
+    loss_kernel.tight,
+    loss_kernel.rounded,
+    loss_kernel.total,
+)
 _PRIME = -7046029254386353131
 """Near 2 ** 64 through the golden ratio, as a signed number of 64 bits."""
 
@@ -79,9 +87,10 @@ def number(
     mix: float,
     free: Ints,
 ) -> None:
-    """Find the states of nodes that changed, except those without cards; ``free`` is scrap."""
+    """Find the states of nodes that changed, 0 for those without cards; ``free`` is scrap."""
     for slot in slots:
         if rows[slot, first] <= 0:
+            of[slot] = 0
             continue
         new, at = count[0] + 1, classes[slot]
         write(words, new, at, rows, slot, plain, first, len(free))
@@ -91,15 +100,16 @@ def number(
             read_cards(words, new, free)
             serves[new] = _fill(free, at, parts_of, served, new, parts)
             worth[new] = _worth(
-                at, serves[new], words[new, 1], words[new, 2], price, by_cpu, by_memory, by_cards, parts_of, beside, mix,
-                new, parts, 0, 0, 0,
+                at, serves[new], words[new, 1], words[new, 2],
+                price, by_cpu, by_memory, by_cards, parts_of, beside, mix, new, parts,
             )  # fmt: skip
         of[slot] = places[place]
 
 
-@jit(inline="always")
-def score_of(
-    state: int,
+@jit()
+def score(
+    states: Ints,
+    scores: Ids,
     ask: Ints,
     words: Ints,
     parts: Floats,
@@ -115,27 +125,36 @@ def score_of(
     mix: float,
     free: Ints,
     left: Floats,
-) -> int:
-    """The score of nodes in a state for a pod that asks for ``ask``; ``free`` and ``left`` are scrap."""
-    at, still, cards, has = words[state, 0], serves[state], 0, 0
-    row, source = state, parts
-    read_cards(words, state, free)
-    for _ in range(ask[0]):
-        card = _fullest(free, ask[1])
-        if card < 0:
-            break
-        if cards and free[card] != has:
-            # Cards that are not alike: what the ones before leave is written down.
-            for kind in range(left.shape[1]):
-                left[0, kind] = source[row, kind] + cards * (parts_of[has - ask[1], kind] - parts_of[has, kind])
-            row, source, cards = 0, left, 0
-        has = free[card]
-        still -= served[at, has] - served[at, has - ask[1]]
-        free[card] = -1
-        cards += 1
-    cpu, memory = max(words[state, 1] - ask[2], 0), max(words[state, 2] - ask[3], 0)
-    after = _worth(
-        at, still, cpu, memory, price, by_cpu, by_memory, by_cards, parts_of, beside, mix,
-        row, source, cards, has, has - ask[1] if cards else 0,
-    )  # fmt: skip
-    return _score(worth[state], after)
+) -> None:
+    """Note in ``scores`` those of nodes in ``states`` for a pod that asks for ``ask``; ``free`` and ``left`` are scrap."""
+    prices, stills, tights = np.empty(len(states)), np.empty(len(states)), np.empty(len(states))
+    for number in range(len(states)):
+        state = states[number]
+        at, still, cards, has = words[state, 0], serves[state], 0, 0
+        row, source = state, parts
+        read_cards(words, state, free)
+        for _ in range(ask[0]):
+            card = _fullest(free, ask[1])
+            if card < 0:
+                break
+            if cards and free[card] != has:
+                # Cards that are not alike: what the ones before leave is written down.
+                for kind in range(left.shape[1]):
+                    left[0, kind] = source[row, kind] + cards * (parts_of[has - ask[1], kind] - parts_of[has, kind])
+                row, source, cards = 0, left, 0
+            has = free[card]
+            still -= served[at, has] - served[at, has - ask[1]]
+            free[card] = -1
+            cards += 1
+        cpu, memory = float(max(words[state, 1] - ask[2], 0)), float(max(words[state, 2] - ask[3], 0))
+        prices[number] = _price(
+            at, price, by_cpu, by_memory, by_cards, parts_of, cpu, memory,
+            row, source, cards, has, has - ask[1] if cards else 0,
+        )  # fmt: skip
+        stills[number], tights[number] = still, _tight(still, cpu, memory, beside[at, 0], beside[at, 1])
+    # All roots at once: one after the other, each would wait for the one before it.
+    for number in range(len(states)):
+        tights[number] = _rounded(tights[number])
+    for number in range(len(states)):
+        after = _total(prices[number], stills[number], tights[number], mix)
+        scores[states[number]] = _score(worth[states[number]], after)

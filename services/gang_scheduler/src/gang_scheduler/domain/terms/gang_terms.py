@@ -1,6 +1,5 @@
 """What a gang asks for: its minima, its sub-groups, the gangs that it starts with; from a PodGroup or from its pods."""
 
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
@@ -11,6 +10,7 @@ from gang_scheduler.domain.terms.network_words import Topology, topology_of, top
 from gang_scheduler.domain.terms.selectors import Conjunction, label_selector
 from gang_scheduler.domain.terms.task_topology import TaskTopology, task_topology_of
 from kube import Object
+from kube.json_text import read_json
 
 KOORDINATOR = "gang.scheduling.koordinator.sh/"
 SIGS = "pod-group.scheduling.sigs.k8s.io"
@@ -149,7 +149,7 @@ def _granted_queue(item: Object) -> str:
 @lru_cache(maxsize=4096)
 def _cluster_queue(text: str) -> str:
     try:
-        content = json.loads(text) if text else {}
+        content = read_json(text) if text else {}
     except ValueError:
         return ""
     return str(content.get("clusterQueue") or "") if isinstance(content, dict) else ""
@@ -212,7 +212,7 @@ def match_of(annotations: Mapping[str, str]) -> MatchPolicy:
 def bundle_of(own: GroupId, text: str | None) -> tuple[GroupId, ...]:
     """The gangs that a groups annotation (a JSON list of ``namespace/name``) names; empty when it names no other."""
     try:
-        names = json.loads(text) if text else []
+        names = read_json(text) if text else []
     except ValueError:
         return ()
     if not isinstance(names, list):

@@ -4,12 +4,12 @@ The larger of what it asks for and what it is limited to, times a factor (percen
 that says nothing 250 milli-cores and 200 MiB. Pods that live on lent resources say it in those.
 """
 
-import json
 from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
 
 from gang_scheduler.domain.terms.load_policy import MEASURED, Percent
 from gang_scheduler.domain.terms.pod_requests import effective_amounts
+from kube.json_text import read_json
 from resources import Amounts, QuantityError
 
 FACTORS = "scheduling.koordinator.sh/load-estimated-scaling-factors"
@@ -59,7 +59,7 @@ def own_factors(text: str | None) -> Percent | None:
     if text is None:
         return None
     try:
-        read = json.loads(text)
+        read = read_json(text)
         return (int(read["cpu"]), int(read["memory"])) if {"cpu", "memory"} <= read.keys() else None
     except (ValueError, TypeError, AttributeError):
         return None

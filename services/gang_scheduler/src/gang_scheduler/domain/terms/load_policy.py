@@ -5,12 +5,12 @@ The keys, and what they mean, are those of Koordinator's LoadAwareSchedulingArgs
 counts among the scores of nodes only where ``scoreWeight`` says how much: else pods are packed.
 """
 
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 from kube import Manifest, parse_duration
+from kube.json_text import read_json
 
 USAGE_THRESHOLDS = "scheduling.koordinator.sh/usage-thresholds"
 MEASURED = ("cpu", "memory")
@@ -95,7 +95,7 @@ class LoadPolicy:
         if not annotation:
             return self.thresholds
         try:
-            found = json.loads(annotation)
+            found = read_json(annotation)
             if "aggregatedUsage" in found:
                 found = {**found, "aggregated": found["aggregatedUsage"]}
             return _thresholds(found, self.thresholds)

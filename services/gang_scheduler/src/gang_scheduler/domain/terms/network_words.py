@@ -1,9 +1,10 @@
 """What gangs say of the network: Volcano's networkTopology, or annotations of Volcano and Koordinator in its place."""
 
-import json
 from collections.abc import Mapping
 from functools import lru_cache
 from typing import Any, NamedTuple
+
+from kube.json_text import read_json
 
 GATHERING = "gang.scheduling.koordinator.sh/network-topology-spec"
 """``{"gatherStrategy": [{"layer": …, "strategy": "MustGather" or "PreferGather"}]}``"""
@@ -53,7 +54,7 @@ def topology_told(annotations: Mapping[str, str]) -> Topology | None:
 def _gathering(text: str) -> Topology | None:
     """Where members must gather; where there is no must, where they should. Of all wishes the lowest tier goes first anyway."""
     try:
-        content = json.loads(text)
+        content = read_json(text)
     except ValueError:
         return None
     rules = content.get("gatherStrategy") if isinstance(content, dict) else None

@@ -1,12 +1,13 @@
 """Own decisions that have no outcome yet, counted as done: what they bind, whom they evict, for whom they keep room."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
 from gang_scheduler.domain.cluster import Cluster
 from gang_scheduler.domain.devices.allotments import allotment_of
 from gang_scheduler.domain.dra.requests import CLAIM as RESOURCE_CLAIM
 from gang_scheduler.domain.line.claims import Claim, Claims
+from gang_scheduler.domain.pods.groups import Group
 from gang_scheduler.domain.pods.pod_record import PodRecord
 from gang_scheduler.domain.reservations.reservation_terms import RESERVATION as RESERVATION_KIND
 from gang_scheduler.domain.terms.gang_terms import GroupId
@@ -44,24 +45,21 @@ class Assumptions:
     claims: Claims
     by_decision: dict[str, Assumption] = field(default_factory=dict)
 
-    def add(self, decision_id: str, decision: Decision) -> list[list[PodRecord]]:
-        """Count a decision as done; returns the pods that it binds, in batches of one shape and one gang."""
+    def add(self, decision_id: str, decision: Decision) -> None:
+        """Count a decision as done."""
         assumption = self.by_decision[decision_id] = Assumption(decision.subject)
         for mutation in decision.mutations:
             if mutation.verb in (Verb.PATCH, Verb.STATUS):
                 self._note(assumption, mutation)
-        batches = []
         for batch, node in self._batches(decision):
             self.cluster.assume(batch, node)
             assumption.bound += batch
-            batches.append(batch)
         for record in self._victims(decision):
             record.evicting = self.cluster.departing = True
             assumption.evicted.append(record)
         if decision.payload and "claim" in decision.payload:
             assumption.claim = read(decision.payload["claim"])
             self.claims.add(assumption.claim)
-        return batches
 
     def _note(self, assumption: Assumption, mutation: Mutation) -> None:
         """Claims and reservations have what a change gives them."""
@@ -80,8 +78,8 @@ class Assumptions:
             room.claim_book.assume(key, patch)
             assumption.devices.append((key, patch))
 
-    def settle(self, outcome: Outcome) -> None:
-        """Take back what did not become a fact; whoever it was about is tried again."""
+    def settle(self, outcome: Outcome) -> list[PodRecord]:
+        """Take back what did not become a fact; whoever it was about is tried again. Returns the pods that are bound now."""
         assumption = self.by_decision.pop(outcome.decision_id, Assumption(outcome.subject))
         for record in assumption.bound:
             if record.assumed and self.cluster.pods.get(record.key) is record:
@@ -105,6 +103,7 @@ class Assumptions:
         gang = self._gang_of(assumption.subject)
         if gang is not None and (assumption.bound or claim or not outcome.applied):
             self.cluster.touch(gang, again=True)
+        return [record for record in assumption.bound if record.slot >= 0 and not record.assumed]
 
     def _victims(self, decision: Decision) -> Iterator[PodRecord]:
         for mutation in decision.mutations:
@@ -138,3 +137,11 @@ class Assumptions:
             return record.group.id
         gang = GroupId("gang", subject.namespace, subject.name)
         return gang if gang in self.cluster.groups else None
+
+
+def by_gang(records: Iterable[PodRecord]) -> Iterator[tuple[Group, list[PodRecord]]]:
+    """The gangs of these pods, each with those of them that are its."""
+    found: dict[int, list[PodRecord]] = {}
+    for record in records:
+        found.setdefault(id(record.group), []).append(record)
+    yield from ((members[0].group, members) for members in found.values())

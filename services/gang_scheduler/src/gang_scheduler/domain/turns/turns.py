@@ -24,6 +24,7 @@ from gang_scheduler.domain.reasons.block import ANYTHING, OWN_CHANGE, Block
 from gang_scheduler.domain.reasons.explain import Explanation, Reason
 from gang_scheduler.domain.room.trial import Step, Trial
 from gang_scheduler.domain.terms.gang_terms import MatchPolicy
+from gang_scheduler.domain.terms.revocable_pods import is_last, put_last
 from gang_scheduler.domain.turns.attempt import Attempts
 from gang_scheduler.domain.turns.backfill import Backfill
 from gang_scheduler.domain.turns.turn import Turn, expectation, incomplete, waits
@@ -134,8 +135,10 @@ class Pass:
             return
         group = turn.groups[0]
         created = next(iter(group.pending.values())).order[1] if turn.alone else group.created
-        rank = 0 if self.cluster.room.ledger.by_age else -self._priority(turn)
-        place = (rank, stage, created, group.name, turn.unit)
+        priority = self._priority(turn)
+        if self.cluster.room.ledger.by_age:
+            priority = put_last(0) if is_last(priority) else 0
+        place = (-priority, stage, created, group.name, turn.unit)
         line = self._lines.setdefault(group.queue, [])
         heapq.heappush(line, (place, turn))
 
