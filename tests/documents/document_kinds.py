@@ -230,6 +230,18 @@ SUPPORT = (
         "made from what node agents measure, for `tidegate top`; nodes whose fresh usage, percentiles included, is above their "
         "threshold take no more pods; with `scoreWeight` those that use less come first",
     ),
+    Support(
+        "PodGroup.scheduling.k8s.io",
+        ("gang_scheduler",),
+        "Kubernetes' own gangs (1.36, `schedulingGroup.podGroupName` of pods): `gang.minCount`, `basic`, `priorityClassName`; "
+        "condition `PodGroupScheduled`",
+        "`disruptionMode`, `resourceClaims`, `schedulingConstraints`",
+    ),
+    Support(
+        "Workload.scheduling.k8s.io",
+        ("admission",),
+        "checked and kept: templates for the controllers that make PodGroups",
+    ),
     *(
         Support(f"PodGroup.{group}", ("gang_scheduler",), "`minMember`, `scheduleTimeoutSeconds`", "`minResources`")
         for group in ("scheduling.x-k8s.io", "scheduling.sigs.k8s.io")

@@ -18,7 +18,7 @@ from gang_scheduler.domain.pods.groups import Group
 from gang_scheduler.domain.pods.pod_record import FINISHED, PodRecord
 from gang_scheduler.domain.queues.entitlement import Entitlement
 from gang_scheduler.domain.reservations.reservation_terms import RESERVATION, terms_of_reservation
-from gang_scheduler.domain.terms.gang_terms import ADMISSION, SIGS_GROUPS, VOLCANO_GROUP, GroupId
+from gang_scheduler.domain.terms.gang_terms import ADMISSION, KUBERNETES_GROUP, SIGS_GROUPS, VOLCANO_GROUP, GroupId
 from gang_scheduler.domain.topology.hyper_nodes import HYPER_NODE, LAYERS
 from kube import Event, Key, Manifest, Object, runs
 from kube.elastic_quotas import ELASTIC_QUOTA
@@ -59,7 +59,7 @@ class Cluster(NodeBooks):
             **dict.fromkeys((HYPER_NODE, LAYERS), self.room.hyper_nodes.fold),
             BUDGET: self.budgets.fold,
             VOLCANO_GROUP: self._fold_pod_group,
-            **dict.fromkeys(SIGS_GROUPS, self._fold_pod_group),
+            **dict.fromkeys((*SIGS_GROUPS, KUBERNETES_GROUP), self._fold_pod_group),
             RESERVATION: self._fold_reservation,
             **dict.fromkeys((CLAIM, VOLUME, STORAGE_CLASS), self._fold_volume),
             SWITCH.kind: self._fold_switch,

@@ -7,7 +7,6 @@ from dataclasses import dataclass, field, fields
 from gang_scheduler.domain import decisions
 from gang_scheduler.domain.answers.inquiry import explain
 from gang_scheduler.domain.answers.knowledge import Evictions, Knowledge
-from gang_scheduler.domain.answers.tellings import Tellings
 from gang_scheduler.domain.audit import audit
 from gang_scheduler.domain.cluster import Cluster
 from gang_scheduler.domain.evictions.askers import Askers
@@ -32,6 +31,7 @@ from gang_scheduler.domain.turns.assumptions import Assumptions, by_gang
 from gang_scheduler.domain.turns.backfill import Backfill, Heads
 from gang_scheduler.domain.turns.lineup import Lineup
 from gang_scheduler.domain.turns.memory import dump, load
+from gang_scheduler.domain.turns.tellings import Tellings
 from gang_scheduler.domain.turns.turn import Turn, wake_of
 from gang_scheduler.domain.turns.turns import Pass
 from kube import Decision, Event, Key, Manifest, Outcome

@@ -64,8 +64,11 @@ class Explanation:
 
 @lru_cache(maxsize=4096)
 def signature(message: str) -> str:
-    """A message without its numbers and without what stands in parentheses. Nothing and something are not the same, though."""
-    return re.sub(r"\d[\w.]*", _number, re.sub(r"\([^()]*\)", "", message))
+    """A message without its numbers and without what stands in parentheses.
+
+    Numbers in names stay, and nothing is not the same as something.
+    """
+    return re.sub(r"(?<![\w.-])\d[\w.]*", _number, re.sub(r"\([^()]*\)", "", message))
 
 
 def _number(found: re.Match[str]) -> str:
