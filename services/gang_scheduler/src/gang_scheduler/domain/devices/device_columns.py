@@ -4,7 +4,9 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from gang_scheduler.domain.columns.vectors import Ints
+from gang_scheduler.domain.columns.vectors import Ints, Mask, Slots
+from gang_scheduler.domain.devices.card_room import MOST_COPIES
+from gang_scheduler.domain.devices.device_needs import CardNeed
 from gang_scheduler.domain.devices.node_room import NodeRoom
 
 
@@ -67,6 +69,42 @@ def grown(matrix: Ints, rows: int, columns: int) -> Ints:
     larger = np.zeros((max(rows, len(matrix)), max(columns, matrix.shape[1])), np.int64)
     larger[: len(matrix), : matrix.shape[1]] = matrix
     return larger
+
+
+def card_parts(need: CardNeed, free: Columns, have: Columns, slots: Slots) -> Ints:
+    """How many pods each card could hold a part of (card by node), by what is ``free`` of what the nodes ``have``."""
+    memory = have.memory[:, slots]
+    parts = np.where(memory > 0, MOST_COPIES, 0)
+    if need.core:
+        parts = np.minimum(parts, free.core[:, slots] // need.core)
+    if need.memory or need.ratio:
+        each = need.memory or np.maximum(1, -(-memory * need.ratio // 100))
+        parts = np.minimum(parts, free.memory[:, slots] // each)
+    if need.virtual:
+        parts = np.minimum(parts, free.slots[:, slots])
+        if not need.core:
+            parts = np.where(free.core[:, slots] > 0, parts, 0)
+    return np.maximum(parts, 0)
+
+
+def cards_holding(need: CardNeed, free: Columns, have: Columns, slots: Slots) -> Mask:
+    """Which cards could hold a part of one pod (card by node): where card_parts is above zero, without its divisions."""
+    memory, core = have.memory[:, slots], free.core[:, slots]
+    holding: Mask = memory > 0
+    if need.core:
+        holding &= core >= need.core
+    if need.memory:
+        holding &= free.memory[:, slots] >= need.memory
+    elif need.ratio:
+        holding &= free.memory[:, slots] * 100 >= memory * need.ratio
+    if need.virtual:
+        holding &= (free.slots[:, slots] > 0) & ((core > 0) | bool(need.core))
+    return holding
+
+
+def times(have: Ints, need: Ints | int) -> Ints:
+    """How often the need fits."""
+    return np.where(np.asarray(need) > 0, have // np.maximum(need, 1), MOST_COPIES)
 
 
 def most_copies(parts: Ints, count: int) -> Ints:

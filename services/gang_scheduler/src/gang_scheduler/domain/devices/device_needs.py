@@ -107,6 +107,15 @@ class CardNeed:
         """The partition that it asks for."""
         return self.wish.partition if self.wish else None
 
+    @property
+    def words(self) -> str:
+        """What it asks for, in words."""
+        parts = [f"{self.core} % of its cores"] if self.core else []
+        parts += [f"{self.memory >> 20}Mi of its memory"] if self.memory else []
+        parts += [f"{self.ratio} % of its memory"] if self.ratio else []
+        one = "a whole one" if self.whole else f"of one card {' and '.join(parts)}"
+        return f"needs {self.count} times {one}" if self.count > 1 else f"needs {one}"
+
 
 @dataclass(frozen=True, slots=True)
 class DeviceNeed:

@@ -13,8 +13,8 @@ import numpy as np
 from gang_scheduler.domain.columns.vectors import ALL, Ints, Mask, Slots
 from gang_scheduler.domain.devices.allotments import NOTHING, Allotment
 from gang_scheduler.domain.devices.card_room import MOST_COPIES
-from gang_scheduler.domain.devices.device_columns import Columns, grown, most_copies
-from gang_scheduler.domain.devices.device_needs import CardNeed, DeviceNeed, NumaPolicy
+from gang_scheduler.domain.devices.device_columns import Columns, card_parts, cards_holding, grown, most_copies, times
+from gang_scheduler.domain.devices.device_needs import DeviceNeed, NumaPolicy
 from gang_scheduler.domain.devices.mig_copies import SplitNodes
 from gang_scheduler.domain.devices.nics import RDMA, Joint
 from gang_scheduler.domain.devices.node_devices import NodeDevices, Tenant
@@ -162,7 +162,7 @@ class Devices:
         if need.only_whole_cards and not self.kept and not self.honouring and need.cards:
             whole: Ints = columns.whole[slots] // need.cards.count
             return whole
-        parts = self._parts(need.cards, slots, columns) if need.cards else None
+        parts = card_parts(need.cards, columns, self.have, slots) if need.cards else None
         count = need.cards.count if need.cards else 1
         policy = np.where(self._named[slots], np.maximum(self._policy[slots], need.policy), 0)
         copies = np.full(policy.shape, MOST_COPIES, np.int64) if parts is None else most_copies(parts, count)
@@ -197,7 +197,7 @@ class Devices:
             return np.zeros(self._named[slots].shape, np.bool_)
         core, memory = self.free.core[:, slots], self.free.memory[:, slots]
         broken = (core < 100) | (memory < self.have.memory[:, slots])
-        found: Mask = (broken & self._holding(need.cards, slots, self.free)).sum(axis=0) >= need.cards.count
+        found: Mask = (broken & cards_holding(need.cards, self.free, self.have, slots)).sum(axis=0) >= need.cards.count
         return found
 
     def filters(self, need: DeviceNeed, columns: Columns | None = None) -> Iterator[tuple[str, str, Mask]]:
@@ -206,11 +206,11 @@ class Devices:
             return
         columns = columns or self.free
         if need.cards:
-            fits = self._holding(need.cards, ALL, columns).sum(axis=0) >= need.cards.count
-            yield need.cards.resource, f"have too few cards free ({_words(need.cards)})", fits
+            fits = cards_holding(need.cards, columns, self.have, ALL).sum(axis=0) >= need.cards.count
+            yield need.cards.resource, f"have too few cards free ({need.cards.words})", fits
             if need.cards.wish or (need.cards.whole and self.honouring):
                 wish = need.cards.wish.words if need.cards.wish else "that are a partition of their node"
-                words = f"have too few cards free {wish} ({_words(need.cards)})"
+                words = f"have too few cards free {wish} ({need.cards.words})"
                 yield need.cards.resource, words, self.copies(DeviceNeed(need.cards), ALL, columns) > 0
         yield from self.split.filters(need.slices, self._held(columns))
         if need.cpus:
@@ -246,35 +246,6 @@ class Devices:
         plain = DeviceNeed(None, need.cpus, cpu=need.cpu, binding=need.binding)
         return self.copies(plain, ALL, columns) > 0
 
-    def _parts(self, need: CardNeed, slots: Slots, columns: Columns) -> Ints:
-        """How many pods each card could hold a part of (card by node)."""
-        have = self.have.memory[:, slots]
-        parts = np.where(have > 0, MOST_COPIES, 0)
-        if need.core:
-            parts = np.minimum(parts, columns.core[:, slots] // need.core)
-        if need.memory or need.ratio:
-            each = need.memory or np.maximum(1, -(-have * need.ratio // 100))
-            parts = np.minimum(parts, columns.memory[:, slots] // each)
-        if need.virtual:
-            parts = np.minimum(parts, columns.slots[:, slots])
-            if not need.core:
-                parts = np.where(columns.core[:, slots] > 0, parts, 0)
-        return np.maximum(parts, 0)
-
-    def _holding(self, need: CardNeed, slots: Slots, columns: Columns) -> Mask:
-        """Which cards could hold a part of one pod (card by node): where _parts is above zero, without its divisions."""
-        have, core = self.have.memory[:, slots], columns.core[:, slots]
-        holding: Mask = have > 0
-        if need.core:
-            holding &= core >= need.core
-        if need.memory:
-            holding &= columns.memory[:, slots] >= need.memory
-        elif need.ratio:
-            holding &= columns.memory[:, slots] * 100 >= have * need.ratio
-        if need.virtual:
-            holding &= (columns.slots[:, slots] > 0) & ((core > 0) | bool(need.core))
-        return holding
-
     def _free_cpus(self, need: DeviceNeed, slots: Slots, columns: Columns) -> Ints | int:
         if not need.cpus:
             return MOST_COPIES
@@ -289,7 +260,7 @@ class Devices:
         near, count = self._card_cell[:, slots], need.cards.count if need.cards else 1
         placed = (near >= 0).any(axis=0)
         for at in range(len(cpu)):
-            fits = np.minimum(_times(cpu[at], asked), _times(memory[at], need.memory))
+            fits = np.minimum(times(cpu[at], asked), times(memory[at], need.memory))
             if parts is not None:
                 fits = np.where(placed, np.minimum(fits, most_copies(np.where(near == at, parts, 0), count)), fits)
             copies += np.where(at < self._cells[slots], fits, 0)
@@ -306,7 +277,7 @@ class Devices:
             memory.max(axis=0, initial=0) >= need.memory
         )
         if need.cards:
-            near, holding = self._card_cell[:, slots], self._holding(need.cards, slots, self.have)
+            near, holding = self._card_cell[:, slots], cards_holding(need.cards, self.have, self.have, slots)
             most = np.max([((near == at) & holding).sum(axis=0) for at in range(len(cpu))], axis=0, initial=0)
             fits &= (most >= need.cards.count) | (near < 0).all(axis=0)
         return np.asarray(fits, np.bool_)
@@ -326,16 +297,3 @@ class Devices:
 def _count_empty(inventory: NodeInventory, need: DeviceNeed) -> int:
     """The copies on an empty node; nodes that are alike share the count."""
     return described(inventory).empty().count(need)
-
-
-def _times(have: Ints, need: Ints | int) -> Ints:
-    """How often the need fits."""
-    return np.where(np.asarray(need) > 0, have // np.maximum(need, 1), MOST_COPIES)
-
-
-def _words(need: CardNeed) -> str:
-    parts = [f"{need.core} % of its cores"] if need.core else []
-    parts += [f"{need.memory >> 20}Mi of its memory"] if need.memory else []
-    parts += [f"{need.ratio} % of its memory"] if need.ratio else []
-    one = "a whole one" if need.whole else f"of one card {' and '.join(parts)}"
-    return f"needs {need.count} times {one}" if need.count > 1 else f"needs {one}"
