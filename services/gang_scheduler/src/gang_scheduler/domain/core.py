@@ -1,6 +1,6 @@
 """The core of gang_scheduler: facts and entitlements in, bindings and explanations out."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field, fields
 
@@ -84,7 +84,10 @@ class SchedulerCore:
     _reports: GroupReports = field(default_factory=GroupReports)
     _tellings: Tellings = field(init=False)
     _again: bool = False
-    """Whether a head that is due was not looked at as such yet."""
+    """Whether a head that is due was not looked at as such yet, or room that was held back came free in the last pass."""
+
+    _let_go: int = -1
+    """When that was last: at one moment it is looked at once."""
 
     heads: Heads = field(default_factory=Heads)
     """Who waits for room in which queue, and for how long."""
@@ -163,6 +166,7 @@ class SchedulerCore:
         for slot in cluster.room.table.load.advance(now):
             cluster.room.table.room.add(slot)
         due = self._renew_claims(now)
+        held = {slot: dict(rows) for slot, rows in cluster.room.table.held.items()}
         self.line.wake(cluster.room, self._strict_queue)
         cluster.room.ledger.released.clear()
         trial = Trial(cluster.room)
@@ -203,8 +207,12 @@ class SchedulerCore:
         for turn in turns.turns.values():
             self._park(turn, waits)
         self.heads.settle(now, self.line.__contains__)
-        self._again = self.backfill and not due.issuperset(self._due(now))
-        self.line.seen(cluster.room)
+        let_go = self._let_go != now and self._lets_go(held)
+        self._again = let_go or (self.backfill and not due.issuperset(self._due(now)))
+        if let_go:
+            self._let_go = now
+        else:
+            self.line.seen(cluster.room)
         if cluster.pause is None:
             self.desk.seen()
         else:
@@ -220,7 +228,9 @@ class SchedulerCore:
             times.append(self.cluster.room.table.load.next_expiry())
             times.append(self.cluster.cooldowns.next_end(self.claims.now))
         if self.backfill:
-            times.append(self.claims.now if self._again else self.heads.next_due(self.claims.now))
+            times.append(self.heads.next_due(self.claims.now))
+        if self._again:
+            times.append(self.claims.now)
         return min((time for time in times if time is not None), default=None)
 
     def remember(self) -> bytes | None:
@@ -298,6 +308,11 @@ class SchedulerCore:
                 self.line.renew(unit)
         self.claims.renew()
         return due
+
+    def _lets_go(self, before: Mapping[int, Mapping[int, int]]) -> bool:
+        """Whether less room is held back somewhere than when this pass began: others might have had it, but for their turn."""
+        held = self.cluster.room.table.held
+        return any(held.get(slot, {}).get(row, 0) < kept for slot, rows in before.items() for row, kept in rows.items())
 
     def _due(self, now: int) -> set[Unit]:
         """For whom room has to be reserved: heads that waited long, and those who may not be passed over any more."""
