@@ -47,6 +47,7 @@ WRITES: dict[str, tuple[str, ...]] = {
 """What services make, change and delete, and are told of again when an answer was lost."""
 
 STATUS = (
+    "PodGroup.scheduling.k8s.io",
     *("Pod", "Job.batch", "ResourceClaim.resource.k8s.io", *JOBS, *FLOWS),
     *(f"PodGroup.{VOLCANO}", f"Queue.{VOLCANO}", "ElasticQuota.scheduling.sigs.k8s.io"),
     *("Reservation.scheduling.koordinator.sh", "NodeMetric.slo.koordinator.sh"),

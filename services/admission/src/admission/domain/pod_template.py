@@ -51,6 +51,7 @@ POD_SPEC = fields(
     overhead=AMOUNTS,
     activeDeadlineSeconds=WHOLE,
     terminationGracePeriodSeconds=WHOLE,
+    schedulingGroup=fields(podGroupName=TEXT),
     schedulingGates=ListOf(fields(name=TEXT)),
     tolerations=ListOf(TOLERATION),
     affinity=AFFINITY,

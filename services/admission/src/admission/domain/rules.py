@@ -265,6 +265,8 @@ QUOTAS = {
             (pod_group.check_coscheduling_group,),
         ),
     ),
+    "PodGroup.scheduling.k8s.io": Rules(_top(pod_group.KUBERNETES_SPEC), checks=(pod_group.check_kubernetes_group,)),
+    "Workload.scheduling.k8s.io": Rules(_top(pod_group.WORKLOAD_SPEC), checks=(pod_group.check_kubernetes_workload,)),
     "ClusterQueue.kueue.x-k8s.io": Rules(
         _top(cluster_queue.CLUSTER_QUEUE_SPEC),
         (cluster_queue.default_cluster_queue,),

@@ -31,6 +31,7 @@ from cluster_gateway.kubernetes.positions import Positions
 from cluster_gateway.kubernetes.reflector import BeganAnew, Listed, Seen, Watched
 from cluster_gateway.kubernetes.requests import NotServed
 from cluster_gateway.kubernetes.sender import HELD_PAUSE, Sender
+from cluster_gateway.kubernetes.together import Together
 from cluster_gateway.kubernetes.watching import Watching
 from cluster_gateway.kubernetes.writer import Unwritten, Writer
 from cluster_gateway.recovery import recover
@@ -89,7 +90,7 @@ class KubernetesGateway:
         self._reports = NodeReports(self._api, self.mirror, self._watching.served, self._settings.agent_account)
         carrier = Carrier(Errands(Sender(self._api, self._may_act), self.mirror, self._watching.served))
         self._commits = Commits(
-            self._bus, self._parking, self.mirror, carrier, self._positions, self._ended, self._wake.set
+            self._bus, self._parking, self.mirror, carrier, self._positions, Together(self._ended), self._wake.set
         )
 
     def _is_there(self, key: Key) -> bool:

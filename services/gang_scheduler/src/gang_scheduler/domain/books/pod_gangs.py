@@ -6,7 +6,8 @@ from dataclasses import dataclass, field
 from gang_scheduler.domain.books.pod_places import PodPlaces
 from gang_scheduler.domain.pods.groups import Group
 from gang_scheduler.domain.pods.pod_record import PodRecord, standing_of
-from gang_scheduler.domain.terms.gang_terms import GroupId, queue_of, quota_of
+from gang_scheduler.domain.queues.quota_admission import Grant, grant_of
+from gang_scheduler.domain.terms.gang_terms import ADMISSION, GroupId, group_of, queue_of, quota_of
 from kube import Object
 from kube.elastic_quotas import NamespaceQuotas
 
@@ -71,6 +72,19 @@ class PodGangs(PodPlaces):
                 self.count(record)
         if known:
             self.queue_changed(group)
+
+    def queue_of_pod(self, pod: Object) -> str:
+        """The queue of the gang that a pod is or will be in."""
+        group = self.groups.get(group_of(pod))
+        return (group.queue if group else "") or self.queue_by_itself(pod)
+
+    def grant_of_pod(self, pod: Object) -> Grant | None:
+        """What a pod or its group was granted."""
+        group = self.groups.get(group_of(pod))
+        whole = (
+            group.pod_group.annotations.get(ADMISSION) if group is not None and group.pod_group is not None else None
+        )
+        return grant_of(text) if (text := pod.annotations.get(ADMISSION) or whole) else None
 
     def queue_by_itself(self, pod: Object) -> str:
         """The queue of a pod whose PodGroup names none."""

@@ -217,7 +217,7 @@ class NodeTable:
         if slot == len(self.names):
             self.names.append(name)
             if slot >= self.size:
-                self._grow_nodes(max(16, 2 * self.size))
+                self._grow_nodes(self.size + max(16, self.size // 4))
         self.names[slot] = name
         self.slots[name] = slot
         self.exists[slot] = True

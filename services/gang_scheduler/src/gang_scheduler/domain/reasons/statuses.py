@@ -6,7 +6,7 @@ from gang_scheduler.domain.pods.groups import Group
 from gang_scheduler.domain.pods.pod_record import NOMINATED, PodRecord, Standing
 from gang_scheduler.domain.reasons.explain import Explanation, Reason, signature
 from gang_scheduler.domain.reasons.upstream_words import in_gang
-from gang_scheduler.domain.terms.gang_terms import VOLCANO_GROUP
+from gang_scheduler.domain.terms.gang_terms import KUBERNETES_GROUP, VOLCANO_GROUP
 from kube import Manifest, rfc3339
 
 _NAMES = ("Pending", "Gated", "Bound", "Running", "Succeeded", "Failed", "Releasing")
@@ -37,7 +37,11 @@ def phase_of(group: Group, placed: int, *, waits: bool) -> str:
 
 def group_patch(group: Group, now: int, *, placed: int = 0, explanation: Explanation | None = None) -> Manifest:
     """What has to change in the PodGroup's status; empty when it says what it should."""
-    if group.pod_group is None or group.pod_group.kind != VOLCANO_GROUP or not group.let_in:
+    if group.pod_group is None or not group.let_in:
+        return {}
+    if group.pod_group.kind == KUBERNETES_GROUP:
+        return _scheduled(group, now, placed, explanation)
+    if group.pod_group.kind != VOLCANO_GROUP:
         return {}
     status = group.pod_group.status
     wanted = {
@@ -52,6 +56,22 @@ def group_patch(group: Group, now: int, *, placed: int = 0, explanation: Explana
     if conditions:
         patch["conditions"] = conditions
     return patch
+
+
+def _scheduled(group: Group, now: int, placed: int, explanation: Explanation | None) -> Manifest:
+    """The condition of Kubernetes' own PodGroup: whether its policy is satisfied, and why not."""
+    assert group.pod_group is not None
+    found = condition_of(group.pod_group.status, "PodGroupScheduled")
+    if placed > 0 or group.started:
+        wanted = ("True", "Scheduled", f"the minimum of {group.name} is bound")
+    elif explanation is not None:
+        wanted = ("False", "Unschedulable", explanation.message)
+    else:
+        return {}
+    status, reason, message = wanted
+    if found.get("status") == status and signature(str(found.get("message") or "")) == signature(message):
+        return {}
+    return {"conditions": [_condition("PodGroupScheduled", status, reason, message, now)]}
 
 
 def pod_patch(record: PodRecord, explanation: Explanation, condition: Manifest) -> Manifest:

@@ -82,7 +82,10 @@ def copies_on(
     elif count:
         fits = copies_of_cards(nodes, slot, first, count, need, scrap)
     for at in range(len(rows) if fits > 0 else 0):
-        fits = min(fits, nodes[slot, rows[at]] // needs[at])
+        has, each = nodes[slot, rows[at]], needs[at]
+        # Where the product cannot wrap it tells whether a division is needed.
+        if fits >= 1 << 20 or each >= 1 << 42 or fits * each > has:
+            fits = min(fits, has // each)
     return max(fits, 0)
 
 
@@ -185,9 +188,9 @@ def renew(
             chosen[slot] = slot
     new, count_new = np.empty(known[0] + 1, np.int64), 0
     for at in range(count_of):
-        slot = chosen[at]
-        if copies[slot] and nodes[slot, first] > 0 and scores[of[slot]] < 0:
-            new[count_new], scores[of[slot]] = of[slot], 0
+        state = of[chosen[at]]
+        if copies[chosen[at]] and state and scores[state] < 0:
+            new[count_new], scores[state] = state, 0
             count_new += 1
     _score(
         new[:count_new], scores, ask, words, parts, serves, worth,
@@ -197,7 +200,7 @@ def renew(
         slot = chosen[at]
         if not copies[slot]:
             keys[slot] = -1
-        elif nodes[slot, first] <= 0:
+        elif not of[slot]:
             keys[slot] = (fullness(slot, rows, needs, weights, weight, allocatable, used) << rank_bits) + base[slot]
         else:
             keys[slot] = (np.int64(scores[of[slot]]) << rank_bits) + base[slot]

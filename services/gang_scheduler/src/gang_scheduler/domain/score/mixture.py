@@ -30,6 +30,9 @@ _GRAIN = float(1 << 40)
 """What a card serves is a multiple of the inverse, so that sums over cards are exact in any order."""
 
 
+_NOBODY = (0, 0, 0, 0)
+
+
 class Ask(NamedTuple):
     """What of a pod matters here: so many ``cards``, ``percent`` of each, CPU in milli-cores, memory in bytes."""
 
@@ -113,13 +116,12 @@ class Kinds(NamedTuple):
 
 def kinds_of(asks: Sequence[Asked], rules: int) -> Kinds:
     """The kinds of what is asked for under so many sets of ``rules``."""
-    sums: dict[tuple[int, int, int], list[int]] = {}
+    sums: dict[tuple[int, int, int], tuple[int, int, int, int]] = {}
     counts = []
     for rule, ask, count in asks:
         kind = _kind(ask)
-        cell = sums.setdefault(kind, [0, 0, 0, 0])
-        for at, amount in enumerate((1, ask.cpu, ask.memory, ask.percent)):
-            cell[at] += count * amount
+        pods, cpu, memory, percent = sums.get(kind, _NOBODY)
+        sums[kind] = pods + count, cpu + count * ask.cpu, memory + count * ask.memory, percent + count * ask.percent
         counts.append((rule, kind, count))
     order = sorted(sums)
     place = {kind: at for at, kind in enumerate(order)}

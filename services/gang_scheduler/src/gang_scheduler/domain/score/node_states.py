@@ -25,7 +25,7 @@ class NodeStates:
     table: NodeTable
     kinds: int
     of: Ints = field(default_factory=lambda: np.zeros(0, np.int64))
-    """The state of each node, by slot."""
+    """The state of each node, by slot; 0 for those without cards."""
 
     words: Ints = field(default_factory=lambda: np.zeros((0, 0), np.int64))
     """State by word; another matrix when states were numbered anew."""

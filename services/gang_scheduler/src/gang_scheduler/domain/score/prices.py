@@ -46,14 +46,16 @@ class Measures(NamedTuple):
 
     def copies(self, cpu: Floats, memory: Floats, cards: Ints) -> Floats:
         """How many copies of each kind fit (node by kind). ``cards`` are free percents (card by node)."""
-        copies = np.zeros((len(cpu), len(self.cpu)))
+        copies: Floats = (cards == 100).sum(axis=0).reshape(-1, 1) * self.parts[100]
         for free in cards:
-            copies += self.parts[free]
+            broken = np.flatnonzero((free > 0) & (free < 100))
+            copies[broken] += self.parts[free[broken]]
         copies *= self.cards
         np.minimum(copies, cpu.reshape(-1, 1) * self.cpu, out=copies)
         np.minimum(copies, memory.reshape(-1, 1) * self.memory, out=copies)
         copies += ALMOST
-        return np.floor(copies, out=copies)
+        np.floor(copies, out=copies)
+        return copies
 
 
 def mixed(cpu: Floats, memory: Floats, served: Floats, beside_cpu: Floats, beside_memory: Floats) -> Floats:

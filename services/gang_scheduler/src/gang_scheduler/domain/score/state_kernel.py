@@ -87,9 +87,10 @@ def number(
     mix: float,
     free: Ints,
 ) -> None:
-    """Find the states of nodes that changed, except those without cards; ``free`` is scrap."""
+    """Find the states of nodes that changed, 0 for those without cards; ``free`` is scrap."""
     for slot in slots:
         if rows[slot, first] <= 0:
+            of[slot] = 0
             continue
         new, at = count[0] + 1, classes[slot]
         write(words, new, at, rows, slot, plain, first, len(free))

@@ -17,6 +17,8 @@ SIGS = "pod-group.scheduling.sigs.k8s.io"
 VOLCANO_GROUP = "PodGroup.scheduling.volcano.sh"
 SIGS_GROUPS = ("PodGroup.scheduling.x-k8s.io", "PodGroup.scheduling.sigs.k8s.io")
 """The scheduler plugins', and under their older group, which is Koordinator's."""
+KUBERNETES_GROUP = "PodGroup.scheduling.k8s.io"
+"""Kubernetes' own."""
 DEFAULT_QUEUE = "default"
 
 _GROUP_NAME = ("scheduling.k8s.io/group-name", "scheduling.volcano.sh/group-name")
@@ -113,6 +115,8 @@ def group_of(pod: Object) -> GroupId:
     for name in _GROUP_NAME:
         if name in annotations:
             return GroupId("gang", pod.namespace, annotations[name])
+    if "schedulingGroup" in pod.spec and (named := (pod.spec["schedulingGroup"] or {}).get("podGroupName")):
+        return GroupId("gang", pod.namespace, str(named))
     if annotations or pod.labels:
         gang = _first(_GANG_NAME, annotations, pod.labels)
         gang = gang or _gang_of_job(annotations)
@@ -167,7 +171,7 @@ def terms_of_group(group: Object) -> GangTerms:
     default = DEFAULT_QUEUE if group.kind == VOLCANO_GROUP else ""
     own = GroupId("gang", group.namespace, group.name)
     return GangTerms(
-        max(0, _integer(spec.get("minMember"), 1)),
+        _minimum(group),
         tuple(sorted((str(role), _integer(least, 0)) for role, least in (spec.get("minTaskMember") or {}).items())),
         tuple(_sub_group(item) for item in spec.get("subGroupPolicy") or ()),
         bundle_of(own, group.annotations.get(KOORDINATOR + "groups")),
@@ -177,6 +181,14 @@ def terms_of_group(group: Object) -> GangTerms:
         task_topology_of(group.annotations) if group.annotations else None,
         match_of(group.annotations),
     )
+
+
+def _minimum(group: Object) -> int:
+    """How many start together. Kubernetes' own groups say it by their policy: a basic one has pods start one by one."""
+    if group.kind == KUBERNETES_GROUP:
+        gang = (group.spec.get("schedulingPolicy") or {}).get("gang") or {}
+        return max(1, _integer(gang.get("minCount"), 1))
+    return max(0, _integer(group.spec.get("minMember"), 1))
 
 
 def terms_of_pod(pod: Object) -> GangTerms | None:
