@@ -7,6 +7,8 @@ PYTHON3 ?= $(shell for name in python3.13 python3.12 python3.11 python3 python; 
 VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
+# Tests that start no processes: they share the cores. The others have the machine for themselves.
+PURE := tests/unit tests/scenarios
 
 .PHONY: help setup demo test test-kubernetes lint check proto bench bench-kubernetes docs clean
 
@@ -34,7 +36,8 @@ lint: setup ## Style, types, layers, protos
 	@if git rev-parse -q --verify origin/main >/dev/null 2>&1; then $(BIN)/buf breaking --against '.git#ref=origin/main'; fi
 
 test: lint ## Everything that can run on this machine
-	@$(BIN)/pytest
+	@$(BIN)/pytest -n auto --dist loadfile $(PURE)
+	@$(BIN)/pytest $(addprefix --ignore=,$(PURE))
 
 test-kubernetes: setup ## All that runs on a real Kubernetes, a real node included; builds it where it is not there
 	@TIDEGATE_LAB=build TIDEGATE_LAB_CASES=all $(BIN)/pytest tests/kubernetes tests/contract

@@ -8,10 +8,10 @@ import numpy as np
 from numba import njit
 from tests.bench.openb import Job, Trace
 
+from gang_scheduler.domain.columns.vectors import Ints, Mask
 from gang_scheduler.domain.nodes.node_table import NodeTable
-from gang_scheduler.domain.nodes.room import Room
-from gang_scheduler.domain.nodes.vectors import Ints, Mask
 from gang_scheduler.domain.pods.pod_shape import PodShape
+from gang_scheduler.domain.room.room import Room
 from gang_scheduler.domain.score.appraisal import Appraisal
 from gang_scheduler.domain.score.mixture import Ask, Census, Floats, ask_of
 

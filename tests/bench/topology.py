@@ -11,8 +11,8 @@ import numpy as np
 from tests.bench.figures import Figure, at_most
 from tests.bench.scheduler_core import CREATED, GROUP, NOW, node, pod, template
 
+from gang_scheduler.domain.columns.vectors import Mask
 from gang_scheduler.domain.core import SchedulerCore
-from gang_scheduler.domain.nodes.vectors import Mask
 from gang_scheduler.domain.topology.hyper_nodes import HyperNodes, Topology
 from gang_scheduler.domain.topology.network_domains import Need
 from kube import Decision, Event, Key, Manifest, Object

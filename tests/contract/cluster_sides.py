@@ -239,10 +239,6 @@ class KubernetesSide(Side):
         self._plane, self._address, self._kinds = plane, address or plane.address, kinds
         self.ask("POST", "/api/v1/namespaces", {"metadata": {"name": self.namespace}})
 
-    async def close(self) -> None:
-        await super().close()
-        await asyncio.sleep(0.5)  # connections over TLS are closed a moment after their session
-
     def ask(self, method: str, path: str, body: Any = None, content: str = "application/json") -> Any:
         """Ask the API server, past the gateway."""
         return self._plane.request(method, path, body, content)

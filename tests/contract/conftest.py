@@ -25,23 +25,6 @@ CONTRACT_KINDS = ("Job.batch.volcano.sh", "PodGroup.scheduling.volcano.sh", "Que
 _numbers = itertools.count(1)
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Connections to an API server end a moment after their test, and their last words would be taken for another one's."""
-    late = pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
-    for item in items:
-        if item.path.name == "test_cluster_contract.py":
-            item.add_marker(late)
-
-
-@pytest.fixture(autouse=True)
-def late_goodbyes() -> Iterator[None]:
-    """What a test leaves to the garbage goes with it."""
-    from late_goodbyes import collect_quietly
-
-    yield
-    collect_quietly()
-
-
 @pytest.fixture(scope="session")
 def plane(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
     """A real API server without anything that reacts to it; skipped, visibly, where it is not there."""

@@ -47,6 +47,7 @@ WRITES: dict[str, tuple[str, ...]] = {
 """What services make, change and delete, and are told of again when an answer was lost."""
 
 STATUS = (
+    "PodGroup.scheduling.k8s.io",
     *("Pod", "Job.batch", "ResourceClaim.resource.k8s.io", *JOBS, *FLOWS),
     *(f"PodGroup.{VOLCANO}", f"Queue.{VOLCANO}", "ElasticQuota.scheduling.sigs.k8s.io"),
     *("Reservation.scheduling.koordinator.sh", "NodeMetric.slo.koordinator.sh"),
@@ -87,6 +88,7 @@ def gateway_rules() -> dict[str, dict[str, list[Rule]]]:
     return {
         "always": {"cluster": list(_gathered(rights.items()))},
         "secrets": {"cluster": list(_gathered([(("", "secrets"), set(SECRETS))]))},
+        "agents": {"cluster": list(_gathered([(("authentication.k8s.io", "tokenreviews"), {"create"})]))},
         "writesForUsers": {"cluster": list(_gathered((place, {"impersonate"}) for place in ACTING))},
     }
 

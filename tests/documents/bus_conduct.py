@@ -15,6 +15,11 @@ def conducts() -> dict[str, Conduct]:
     return permissions.conducts(yaml.safe_load(TOPOLOGY.read_text())["services"])
 
 
+def beside_kubelets() -> dict[str, Conduct]:
+    """What each service does on a cluster."""
+    return conducts() | permissions.conducts(yaml.safe_load(TOPOLOGY.read_text())["beside_kubelets"])
+
+
 def of_services() -> dict[str, Permissions]:
-    """What the user of each service is permitted."""
-    return {service: permissions.permissions(service, conduct) for service, conduct in conducts().items()}
+    """What the user of each service is permitted on a cluster."""
+    return {service: permissions.permissions(service, conduct) for service, conduct in beside_kubelets().items()}

@@ -42,12 +42,15 @@ OWN: dict[str, set[str]] = {
         "sim_gpus",
         "sim_pod_start",
         "reserve_mib",
+        "agent_account",
     },
-    "node_agent": {"node", "kubelet", "cgroup_mount", "drain_on_stop", "enforce", "isolate", "allow_root"},
+    "node_agent": {"node", "kubelet", "identity", "cgroup_mount", "drain_on_stop", "enforce", "isolate", "allow_root"},
 }
 """Settings that the chart gives itself, or that mean nothing on a cluster."""
 
 TEXT: Schema = {"type": "string"}
+_ADDRESS = r"(nats|tls)://[^\s,]+"
+ADDRESS: Schema = {"type": "string", "pattern": f"^({_ADDRESS}(,{_ADDRESS})*)?$"}
 SWITCH: Schema = {"type": "boolean"}
 NUMBER: Schema = {"type": "integer", "minimum": 0}
 ANYTHING: Schema = {"type": "object"}
@@ -77,7 +80,12 @@ NAMES: dict[str, Schema] = {"nameOverride": TEXT, "fullnameOverride": TEXT, "ima
 GLOBAL = form(
     imageRegistry=TEXT,
     imagePullSecrets=WORDS,
-    nats=form(bundled=SWITCH, streamReplicas={"enum": [1, 3, 5]}, external=form(url=TEXT, credentialsPrefix=TEXT)),
+    nats=form(
+        bundled=SWITCH,
+        streamReplicas={"enum": [1, 3, 5]},
+        tls=form(enabled=SWITCH, secretName=TEXT, certManager=form(enabled=SWITCH, issuerRef=ANYTHING)),
+        external=form(url=ADDRESS, credentialsPrefix=TEXT, authoritySecret=TEXT),
+    ),
     serviceMonitor=MONITOR,
 )
 COMMON: dict[str, Schema] = {
@@ -85,7 +93,7 @@ COMMON: dict[str, Schema] = {
     "enabled": SWITCH,
     "service-lib": ANYTHING,
     "replicas": {"type": "integer", "minimum": 1},
-    "nats": form(url=TEXT, credentialsSecret=TEXT, streamReplicas={"enum": [0, 1, 3, 5]}),
+    "nats": form(url=ADDRESS, credentialsSecret=TEXT, authoritySecret=TEXT, streamReplicas={"enum": [0, 1, 3, 5]}),
     "serviceAccount": form(annotations=ANYTHING),
     "logLevel": {"enum": ["DEBUG", "INFO", "WARNING", "ERROR"]},
     "listenHost": TEXT,
@@ -107,7 +115,7 @@ SPECIAL: dict[str, dict[str, Schema]] = {
         "webhooks": form(enabled=SWITCH, gatewayAccount=TEXT),
         "certManager": form(enabled=SWITCH, issuerRef=ANYTHING),
     },
-    "cluster_gateway": {"writesForUsers": SWITCH, "secrets": SWITCH},
+    "cluster_gateway": {"writesForUsers": SWITCH, "secrets": SWITCH, "agentAccount": TEXT},
     "node_agent": {"cgroupMount": TEXT, "stateFolder": TEXT},
 }
 
@@ -159,6 +167,7 @@ def _of_nats() -> Schema:
         storage=form(size={"type": "string", "pattern": "^[1-9][0-9]*(Mi|Gi|Ti)$"}, className=TEXT, ephemeral=SWITCH),
         syncInterval={"type": "string", "pattern": "^(always|[1-9][0-9]*(ms|s|m))$"},
         networkPolicy=form(enabled=SWITCH),
+        reloader=form(image=IMAGE, resources=ANYTHING),
         resources=ANYTHING,
         **NAMES,
         **SCHEDULING,

@@ -30,8 +30,13 @@ HANDED_ON: dict[tuple[str, str], str] = {
     ("ResourceFlavor.kueue.x-k8s.io", "spec.tolerations[]"): "handed on to the pods",
     ("AdmissionCheck.kueue.x-k8s.io", "spec.parameters"): "for whoever answers the check",
     ("WorkloadPriorityClass.kueue.x-k8s.io", "description"): "for people",
+    ("PodGroup.scheduling.k8s.io", "spec.podGroupTemplateRef"): "for people",
+    ("Workload.scheduling.k8s.io", "spec.controllerRef"): "for people",
+    ("Workload.scheduling.k8s.io", "spec.podGroupTemplates[]"): "for controllers that make PodGroups",
 }
 """Fields, with all that is below them, that no code names because they are passed on as a whole, and what they are for."""
+SWITCHED_ON = ("PodGroup.scheduling.k8s.io", "Workload.scheduling.k8s.io")
+"""Kinds of Kubernetes that are served where somebody has switched them on."""
 FORMS = {
     Scalar.TEXT: "text",
     Scalar.WHOLE: "whole number",
@@ -91,8 +96,8 @@ def _form(shape: Shape) -> str:
 
 
 def described() -> list[str]:
-    """The kinds with shapes of our own, in their order."""
-    return [kind for kind in DEFINED if kind in RULES]
+    """The kinds with shapes of our own, in their order, and Kubernetes' own that only some clusters have."""
+    return [*(kind for kind in DEFINED if kind in RULES), *SWITCHED_ON]
 
 
 def title(kind: str) -> str:

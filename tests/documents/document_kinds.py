@@ -46,7 +46,8 @@ SUPPORT = (
         "Node",
         ("cluster_gateway", "gang_scheduler", "queue_manager", "node_agent"),
         "made by node agents and by `--sim-nodes`; labels (of a node group, of a revocable zone), "
-        "taints, `unschedulable`, allocatable, cards, CPUs and NUMA nodes of "
+        "taints (those that are not tolerated, or not any longer, take pods away; a node that is not ready has one), "
+        "`unschedulable`, allocatable, cards, CPUs and NUMA nodes of "
         "the inventory; Koordinator's labels and annotations on binding CPUs, NUMA policy, reserved CPUs, amplification of cpu "
         "and usage thresholds",
     ),
@@ -229,6 +230,18 @@ SUPPORT = (
         ("cluster_gateway", "gang_scheduler"),
         "made from what node agents measure, for `tidegate top`; nodes whose fresh usage, percentiles included, is above their "
         "threshold take no more pods; with `scoreWeight` those that use less come first",
+    ),
+    Support(
+        "PodGroup.scheduling.k8s.io",
+        ("gang_scheduler",),
+        "Kubernetes' own gangs (1.36, `schedulingGroup.podGroupName` of pods): `gang.minCount`, `basic`, `priorityClassName`; "
+        "condition `PodGroupScheduled`",
+        "`disruptionMode`, `resourceClaims`, `schedulingConstraints`",
+    ),
+    Support(
+        "Workload.scheduling.k8s.io",
+        ("admission",),
+        "checked and kept: templates for the controllers that make PodGroups",
     ),
     *(
         Support(f"PodGroup.{group}", ("gang_scheduler",), "`minMember`, `scheduleTimeoutSeconds`", "`minResources`")

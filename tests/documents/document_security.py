@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 import yaml
-from bus_conduct import conducts
+from bus_conduct import beside_kubelets
 from chart_files import files
 
 CHARTS = Path(__file__).resolve().parents[2] / "deploy" / "helm"
@@ -18,7 +18,8 @@ charts; tests run the services under exactly these rights and compare them with 
 ## Who talks to whom
 
 - Only `cluster_gateway` and `admission` have a token for the API server, and so has, while it runs, the Job that defines kinds.
-  All other pods have none (`automountServiceAccountToken: false`), and their accounts have no rights.
+  All other pods have none (`automountServiceAccountToken: false`), and their accounts have no rights. The node agent has one that
+  the API server does not take (its audience is `tidegate`): it shows the gateway on which node its pod is.
 - Everybody else talks to the message bus alone, each service with a user of its own. Passwords are made at the first install,
   kept in a Secret for each service (`<release>-nats-<service>`), and stay over upgrades. A service reads its own again at each connect.
 - Users and programs talk to `admission`, over TLS with the token by which the cluster knows them; it asks the cluster who they are and
@@ -49,10 +50,24 @@ JetStream's own API that each needs: streams are made by who writes to them, and
 """
 
 REST = """\
-What this does not do: who may read a stream may read all of it (the agents of all nodes are one user, and one could read
-another node's assignment), and may have it delivered to a subject of its choice, which others would not take for a message, since
-its form is not theirs. Connections to the bus are not encrypted; in a cluster whose network is not trusted use an existing NATS
-with TLS (`tls://` in `global.nats.external.url`).
+What this does not do: who may read a stream may read all of it, and may have it delivered to a subject of its choice, which
+others would not take for a message, since its form is not theirs.
+
+**Node agents** of all nodes are one user, which may report and nothing else: NATS has its users in its configuration, and a login
+for each node would be one more part that follows nodes as they come and go. What counts is not who publishes but what the report
+shows: it has the token that the kubelet gave the agent's pod, which ends with the pod. The gateway asks the API server whose it is,
+and takes a report about the node on which that pod is, and about no other (`cluster-gateway.agentAccount`). So a node that was taken
+over lies about itself alone. It could see answers to other agents (that a report was stored, or why not) and keep the gateway
+busy with reports that are refused.
+
+**TLS.** With `global.nats.tls.enabled: true` the bus takes no connection without TLS, from services and from its own servers, and
+services tell no password to a server for which `ca.crt` does not vouch, also where somebody between them says that there is no TLS.
+The certificate is the chart's (made once, for ten years; delete its Secret and upgrade to have another), cert-manager's
+(`global.nats.tls.certManager.enabled`) or one that is there (`global.nats.tls.secretName`, for the names `<release>-nats`,
+`<release>-nats.<namespace>.svc` and `<release>-nats-<n>.<release>-nats-servers`, as server and as client). A renewed one is used for
+new connections without a restart, as is a renewed `ca.crt`. An existing NATS is spoken to over TLS where its address begins with
+`tls://`, or where `global.nats.external.authoritySecret` names a Secret with its `ca.crt`. It is off by default: then whoever reads
+the traffic between pods reads passwords.
 
 ## Pods
 
@@ -106,7 +121,7 @@ ACCOUNTS = (
     (
         "`cluster_gateway`",
         "cluster-gateway",
-        {"always": "always", "secrets": "`secrets`", "writesForUsers": "`writesForUsers`"},
+        {"always": "always", "secrets": "`secrets`", "agents": "node agents", "writesForUsers": "`writesForUsers`"},
     ),
     ("Job that defines kinds", "tidegate", {"definitions": "`definitions.install`"}),
 )
@@ -149,7 +164,7 @@ WORDS = {
 
 
 def _bus() -> Rows:
-    for service, conduct in conducts().items():
+    for service, conduct in beside_kubelets().items():
         for word, said in WORDS.items():
             value = getattr(conduct, word)
             if value:

@@ -12,7 +12,7 @@ from urllib.error import HTTPError
 from control_plane import ControlPlane, node
 
 from admission.domain.definitions import DEFINED, definition
-from bus.server import free_ports
+from bus.server import free_port
 from kube import KINDS
 
 REGISTRATION = "/apis/admissionregistration.k8s.io/v1"
@@ -64,14 +64,29 @@ def running_system(
     the API server by ``kubeconfig``, or as an administrator does. ``schedulers`` are whose pods they place, ``settings`` are
     those of single services.
     """
+    words = [word for setting in settings for word in ("--set", setting)]
+    # Another system of this machine may be about to take the usual port.
+    words += ["--scheduler-names", schedulers, "--webhook-url", f"https://127.0.0.1:{free_port()}"]
+    try:
+        with running_services(kubeconfig or plane.kubeconfig, folder, words, inside) as data:
+            yield data
+    finally:
+        for plural in ("mutating", "validating"):
+            with suppress(HTTPError):
+                plane.request("DELETE", f"{REGISTRATION}/{plural}webhookconfigurations/tidegate-admission")
+        with suppress(HTTPError):
+            plane.request("DELETE", "/api/v1/namespaces/tidegate-system/secrets/tidegate-admission-tls")
+
+
+@contextmanager
+def running_services(
+    kubeconfig: Path, folder: Path, words: Sequence[str] = (), inside: Sequence[str] = ()
+) -> Iterator[Path]:
+    """The services as processes against the cluster of ``kubeconfig``, started with ``words``, until the end; the data folder."""
     data, log = folder / "data", folder / "up.log"
     folder.mkdir(exist_ok=True)
     command = [*inside, sys.executable, "-m", "tidegate_cli.main", "up", "--data-dir", str(data)]
-    command += ["--kubeconfig", str(kubeconfig or plane.kubeconfig), "--scheduler-names", schedulers]
-    command += [word for setting in settings for word in ("--set", setting)]
-    port, webhooks = free_ports(2)
-    # Another system of this machine may be about to take the usual port.
-    command += ["--port", str(port), "--webhook-url", f"https://127.0.0.1:{webhooks}"]
+    command += ["--kubeconfig", str(kubeconfig), "--port", str(free_port()), *words]
     with log.open("wb") as output:
         process = subprocess.Popen(command, stdout=output, stderr=output, start_new_session=True)
     try:
@@ -81,7 +96,3 @@ def running_system(
     finally:
         process.terminate()
         process.wait(30)
-        for plural in ("mutating", "validating"):
-            plane.request("DELETE", f"{REGISTRATION}/{plural}webhookconfigurations/tidegate-admission")
-        with suppress(HTTPError):
-            plane.request("DELETE", "/api/v1/namespaces/tidegate-system/secrets/tidegate-admission-tls")

@@ -9,30 +9,13 @@ from typing import TYPE_CHECKING
 import pytest
 
 HERE = Path(__file__).parent
-for place in (HERE, HERE.parent / "contract"):
+for place in (HERE, HERE.parent / "contract", HERE.parent / "containers"):
     if str(place) not in sys.path:
         sys.path.insert(0, str(place))
 
 if TYPE_CHECKING:
     from control_plane import ControlPlane
     from real_node import RealNode
-
-
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Connections over TLS end a moment after their test, and their last words would be taken for those of another one."""
-    late = pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
-    for item in items:
-        if item.path.parent == Path(__file__).parent:
-            item.add_marker(late)
-
-
-@pytest.fixture(autouse=True)
-def late_goodbyes() -> Iterator[None]:
-    """What a test leaves to the garbage goes with it."""
-    from late_goodbyes import collect_quietly
-
-    yield
-    collect_quietly()
 
 
 @pytest.fixture(scope="session")

@@ -141,8 +141,32 @@ def deployed_bus(plane: ControlPlane, folder: Path) -> Iterator[str]:
         yield f"nats://127.0.0.1:{client}"
 
 
+def agent_identity(plane: ControlPlane, folder: Path, node: str) -> Path:
+    """The file that a kubelet writes for the agent's pod on ``node``, for which such a pod is made."""
+    name, account = f"agent-on-{node}", "tidegate-node-agent"
+    spec = {
+        "serviceAccountName": account,
+        "automountServiceAccountToken": False,
+        "nodeName": node,
+        "containers": [{"name": "agent", "image": "agent"}],
+    }
+    pods = f"/api/v1/namespaces/{NAMESPACE}/pods"
+    try:
+        pod = plane.request("GET", f"{pods}/{name}")
+    except OSError:
+        pod = plane.request("POST", pods, {"metadata": {"name": name}, "spec": spec})
+    bound = {"apiVersion": "v1", "kind": "Pod", "name": name, "uid": pod["metadata"]["uid"]}
+    wanted = {"audiences": ["tidegate"], "boundObjectRef": bound}
+    path = f"/api/v1/namespaces/{NAMESPACE}/serviceaccounts/{account}/token"
+    body = {"apiVersion": "authentication.k8s.io/v1", "kind": "TokenRequest", "spec": wanted}
+    file = folder / f"{name}.token"
+    file.write_text(plane.request("POST", path, body)["status"]["token"])
+    return file
+
+
+AGENTS = f"system:serviceaccount:{NAMESPACE}:tidegate-node-agent"
 FLAGS: dict[str, tuple[str, ...]] = {
-    "cluster_gateway": ("--driver", "kubernetes"),
+    "cluster_gateway": ("--driver", "kubernetes", "--agent-account", AGENTS),
     "admission": (),
     "job_controller": (),
     "queue_manager": (),
@@ -152,8 +176,12 @@ FLAGS: dict[str, tuple[str, ...]] = {
 
 
 @contextmanager
-def deployed_services(plane: ControlPlane, folder: Path) -> Iterator[str]:
-    """All services on the plane, as the release's pods would run; their logs are in ``folder``. The address of the API."""
+def deployed_services(
+    plane: ControlPlane, folder: Path, more: Mapping[str, Sequence[str]] | None = None
+) -> Iterator[str]:
+    """All services on the plane, as the release's pods would run, some with ``more`` flags; their logs are in ``folder``. The
+    address of the API.
+    """
     webhooks, api = free_ports(2)
     kept = {name: value for name, value in os.environ.items() if not name.startswith("TIDEGATE_")}
     with ExitStack() as running:
@@ -170,7 +198,9 @@ def deployed_services(plane: ControlPlane, folder: Path) -> Iterator[str]:
             if service == "admission":
                 words += ["--webhook-url", f"https://127.0.0.1:{webhooks}", "--webhook-port", str(webhooks)]
                 words += ["--access", "cluster", "--api-port", str(api)]
-            command = [sys.executable, "-m", f"{service}.main", *words, *flags]
+            if service == "node_agent":
+                words += ["--identity", str(agent_identity(plane, folder, "n0"))]
+            command = [sys.executable, "-m", f"{service}.main", *words, *flags, *(more or {}).get(service, ())]
             running.enter_context(process(command, folder / f"{service}.log", kept))
         eventually(lambda: '"ready"' in (folder / "admission.log").read_text(), 150)
         eventually(lambda: '"ready"' in (folder / "cluster_gateway.log").read_text(), 150)

@@ -42,6 +42,7 @@ class Program:
 
 _CNI = "github.com/containernetworking/plugins/plugins"
 _CONTAINERD = "github.com/containerd/containerd/v2/cmd"
+_COMPOSE = "github.com/docker/compose/v5"
 
 PROGRAMS = (
     Program("etcd", "etcd", "go.etcd.io/etcd/server/v3"),
@@ -61,7 +62,8 @@ PROGRAMS = (
     Program("ptp", "cni", f"{_CNI}/main/ptp"),
     Program("host-local", "cni", f"{_CNI}/ipam/host-local"),
     Program("portmap", "cni", f"{_CNI}/meta/portmap"),
-    Program("docker-compose", "compose", "github.com/docker/compose/v5/cmd"),
+    # Tilt asks it for a version, and takes "dev" for none.
+    Program("docker-compose", "compose", f"{_COMPOSE}/cmd", f"-s -w -X {_COMPOSE}/internal.Version=v5.4.0"),
     Program("coredns", "coredns", "github.com/coredns/coredns"),
 )
 

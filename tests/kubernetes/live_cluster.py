@@ -13,14 +13,19 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from control_plane import ControlPlane
+from gang_runs import bus_of
 
 from apiserver import Answer, Api, ApiRequest, load
 from apiserver.api import STRATEGIC_PATCH
+from chassis.fact_fold import FactFold
+from chassis.fact_fold import load as load_facts
 from cluster_gateway.domain.simulated_nodes import ended_status, running_status
 from cluster_gateway.kubernetes.discovery import Served
+from cluster_gateway.kubernetes.gateway import WATCH
 from cluster_gateway.kubernetes.reflector import Seen, Watched
 from cluster_gateway.kubernetes.watching import Watching
 from kube import KINDS, Key, Manifest, Object, Store, from_manifest, parse_duration, rfc3339
+from tidegate import subjects
 
 T = TypeVar("T")
 TICKS = os.sysconf("SC_CLK_TCK")
@@ -29,8 +34,14 @@ LOOK_SECONDS, LOOKS = 0.2, 3
 IDLE_TICKS = 0.03 * TICKS
 """CPU time that an idle system may take in one look, all processes together."""
 LONGEST_SECONDS = 30.0
+STORED_SECONDS = 5.0
 UNWATCHED = frozenset({"Event", "Event.events.k8s.io", "Lease.coordination.k8s.io", "NodeMetric.slo.koordinator.sh"})
 AT_ONCE = 32
+
+
+def _nothing(kind: str, manifest: Manifest) -> bool:
+    """Of the facts only their positions are wanted here."""
+    return False
 
 
 class LiveCluster:
@@ -43,6 +54,8 @@ class LiveCluster:
         self._timers = 0
         self._asked: set[tuple[str, str]] = set()
         self._store = Store()
+        self._written: dict[str, int] = {}
+        self._facts = FactFold(_nothing)
         self.evicted: list[tuple[str, str]] = []
         self.start_ms: int | None = 0
         self.termination_ms = 0
@@ -57,6 +70,9 @@ class LiveCluster:
         self._watching = Watching(self.api, kinds, self._take, lambda _: None, lambda: None)
         self._task = asyncio.create_task(self._watching.run())
         self._limit = asyncio.Semaphore(AT_ONCE)
+        self._bus = await bus_of(self._pids(["cluster_gateway"])[0])
+        self._facts, _ = await load_facts(self._bus.log(subjects.FACTS), interest=_nothing)
+        self._reading = asyncio.create_task(self._follow_facts())
         while not self._watching.complete:
             await asyncio.sleep(0.05)
 
@@ -68,8 +84,10 @@ class LiveCluster:
         self._loop.close()
 
     async def _end(self) -> None:
-        self._task.cancel()
-        await asyncio.gather(self._task, return_exceptions=True)
+        for task in (self._task, self._reading):
+            task.cancel()
+        await asyncio.gather(self._task, self._reading, return_exceptions=True)
+        await self._bus.close()
         await self.api.__aexit__()
 
     def do(self, work: Coroutine[Any, Any, T]) -> T:
@@ -92,12 +110,36 @@ class LiveCluster:
 
         async def one(request: ApiRequest) -> Answer:
             async with self._limit:
-                return await self.api.send(request)
+                answer = await self.api.send(request)
+            self._note(answer)
+            return answer
 
         async def all_of_them() -> list[Answer]:
             return await asyncio.gather(*map(one, requests))
 
         return self.do(all_of_them())
+
+    def _note(self, answer: Answer) -> None:
+        """How far its watch has to be read until an object that was written is known."""
+        version = (answer.body.get("metadata") or {}).get("resourceVersion")
+        if answer.ok and version:
+            group = str(answer.body["apiVersion"]).rpartition("/")[0]
+            kind = f"{answer.body['kind']}.{group}" if group else str(answer.body["kind"])
+            self._written[kind] = max(self._written.get(kind, 0), int(version))
+
+    def until_stored(self) -> None:
+        """Wait until the gateway has stored as facts what was written: its watches have no order among one another."""
+        until, positions = time.monotonic() + STORED_SECONDS, self._facts.positions
+        written = {WATCH + kind: version for kind, version in self._written.items() if WATCH + kind in positions}
+        while time.monotonic() < until and any(positions[name] < version for name, version in written.items()):
+            time.sleep(0.01)
+        self._written.clear()
+
+    async def _follow_facts(self) -> None:
+        log = self._bus.log(subjects.FACTS)
+        async for entries in log.read(self._facts.revision):
+            for entry in entries:
+                self._facts.take(entry)
 
     # --- the facts -----------------------------------------------------------------------------------------------
 

@@ -194,6 +194,8 @@ class LiveTarget:
             self._held = True
 
     def _release(self) -> None:
+        if self._held:
+            self._live.until_stored()
         self._live.signal(ROLES["all"], signal.SIGCONT)
         self._held = False
 

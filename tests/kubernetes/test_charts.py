@@ -8,18 +8,25 @@ from typing import Any
 
 import pytest
 import yaml
-from helm_tools import CHARTS, NAMESPACE, Helm, Manifest, named, of_kind
+from helm_tools import CHARTS, NAMESPACE, Helm, Manifest, deep, named, of_kind
 from lab_programs import NoLab, programs
 
 SERVICES = ("admission", "cluster-gateway", "gang-scheduler", "job-controller", "node-agent", "queue-manager")
 ALONE = {"nats": {"url": "nats://bus.example:4222", "credentialsSecret": "login"}}
 THREE = {"nats": {"replicas": 3}, "global": {"nats": {"streamReplicas": 3}}}
+BUS = {"url": "nats://bus.example:4333"}
 EXTERNAL = {
     "nats": {"enabled": False},
-    "global": {"nats": {"external": {"url": "nats://bus.example:4333", "credentialsPrefix": "bus-"}}},
+    "global": {"nats": {"external": {**BUS, "credentialsPrefix": "bus-", "authoritySecret": "bus-ca"}}},
 }
 OPTIONS = {"global": {"serviceMonitor": {"enabled": True}}, "dashboard": {"enabled": True}}
-SETS: dict[str, Manifest] = {"as it is": {}, "three servers": THREE, "existing bus": EXTERNAL, "with options": OPTIONS}
+OVER_TLS = {"global": {"nats": {"tls": {"enabled": True}}}}
+SETS: dict[str, Manifest] = {
+    "as it is": {},
+    "three servers": deep(THREE, OVER_TLS),
+    "existing bus": EXTERNAL,
+    "with options": OPTIONS,
+}
 
 
 @pytest.fixture(scope="module")
@@ -31,9 +38,12 @@ def helm(tmp_path_factory: pytest.TempPathFactory) -> Helm:
     return Helm(tmp_path_factory.mktemp("helm"))
 
 
+WITH_OPERATOR = ("--api-versions", "monitoring.coreos.com/v1/ServiceMonitor")
+
+
 @pytest.fixture(scope="module", params=SETS)
 def rendered(helm: Helm, request: pytest.FixtureRequest) -> list[Manifest]:
-    return helm.template("tidegate", SETS[request.param])
+    return helm.template("tidegate", SETS[request.param], *WITH_OPERATOR)
 
 
 @pytest.fixture(scope="module")
@@ -84,12 +94,38 @@ def test_a_service_alone_has_to_be_told_where_the_bus_is(helm: Helm, chart: str)
         {"nats": {"storage": {"size": "lots"}}},
         {"global": {"nats": {"extern": {}}}},
         {"cluster-gateway": {"image": {"pullPolicy": "Sometimes"}}},
+        {"nats": {"enabled": False}, "global": {"nats": {"external": {"url": "http://bus.example"}}}},
+        {"global": {"nats": {"tls": {"certmanager": {"enabled": True}}}}},
     ],
     ids=str,
 )
 def test_a_value_that_is_misspelt_or_makes_no_sense_is_refused(helm: Helm, values: Manifest) -> None:
     refused = helm.run("template", "tidegate", str(CHARTS / "tidegate"), values=values, check=False)
     assert refused.returncode != 0 and "schema" in refused.stderr
+
+
+@pytest.mark.parametrize(
+    ("values", "why"),
+    [
+        ({"nats": {"enabled": False}}, "where is the existing one?"),
+        ({"global": {"nats": {"bundled": False}}}, "where is the bus?"),
+        ({"global": {"nats": {"external": BUS}}}, "installs one that nobody would use"),
+        ({"global": {"nats": {"streamReplicas": 3}}}, "streamReplicas is 3, more than there are servers"),
+        (deep(EXTERNAL, OVER_TLS), "for an existing one: tls:// in its address"),
+    ],
+    ids=str,
+)
+def test_values_that_mean_nothing_together_are_refused_with_the_way_out(helm: Helm, values: Manifest, why: str) -> None:
+    refused = helm.run("template", "tidegate", str(CHARTS / "tidegate"), values=values, check=False)
+    assert refused.returncode != 0 and why in refused.stderr
+
+
+def test_every_port_of_an_existing_bus_is_let_out(helm: Helm) -> None:
+    urls = {"nats://bus1": [4222], "tls://a.example:4333,nats://b.example:4444,nats://c.example:4333": [4333, 4444]}
+    for url, wanted in urls.items():
+        objects = helm.template("tidegate", deep(EXTERNAL, {"global": {"nats": {"external": {"url": url}}}}))
+        (rule,) = named(objects, "NetworkPolicy", "tidegate-gang-scheduler")["spec"]["egress"][1:]
+        assert [port["port"] for port in rule["ports"]] == wanted
 
 
 def test_only_who_talks_to_the_api_server_has_a_token(rendered: list[Manifest]) -> None:
@@ -221,12 +257,51 @@ def test_three_servers_know_one_another_and_streams_are_kept_on_all(helm: Helm) 
     assert {arguments(objects, f"tidegate-{service}")["nats-replicas"] for service in SERVICES} == {"3"}
 
 
+@pytest.mark.parametrize("maker", ["the chart", "cert-manager", "somebody else"])
+def test_the_bus_is_spoken_to_over_tls(helm: Helm, maker: str) -> None:
+    """Every service trusts what vouches for it, and none but the bus sees its key."""
+    more: Manifest = {"cert-manager": {"certManager": {"enabled": True}}, "somebody else": {"secretName": "theirs"}}
+    tls = {"global": {"nats": {"tls": {"enabled": True, **more.get(maker, {})}}}}
+    objects = helm.template("tidegate", deep(THREE, tls))
+
+    name = "theirs" if maker == "somebody else" else "tidegate-nats-tls"
+    conf = named(objects, "Secret", "tidegate-nats-config")["stringData"]["nats.conf"]
+    assert len(re.findall(r"\btls \{ cert_file: \"/etc/nats-tls/tls.crt\"", conf)) == 2
+    for service in SERVICES:
+        assert arguments(objects, f"tidegate-{service}")["nats-authority"] == "/etc/tidegate/authority/ca.crt"
+        (spec,) = [spec for found, spec in pods(objects) if found == f"tidegate-{service}"]
+        (volume,) = [one["secret"] for one in spec["volumes"] if one["name"] == "authority"]
+        assert (volume["secretName"], volume["items"]) == (name, [{"key": "ca.crt", "path": "ca.crt"}])
+    (bus,) = [spec for found, spec in pods(objects) if found == "tidegate-nats"]
+    assert {"name": "tls", "secret": {"secretName": name, "defaultMode": 0o440}} in bus["volumes"]
+    made = {item["kind"] for item in objects if item["metadata"]["name"] in (name, "tidegate-nats")}
+    assert ("Secret" in made, "Certificate" in made) == (maker == "the chart", maker == "cert-manager")
+
+
+def test_the_certificate_of_the_bus_is_for_all_names_that_it_is_called_by(helm: Helm) -> None:
+    from base64 import b64decode
+
+    from cryptography import x509
+
+    objects = helm.template("tidegate", deep(THREE, OVER_TLS))
+    data = named(objects, "Secret", "tidegate-nats-tls")["data"]
+    certificate = x509.load_pem_x509_certificate(b64decode(data["tls.crt"]))
+    names = certificate.extensions.get_extension_for_class(x509.SubjectAlternativeName).value
+    conf = named(objects, "Secret", "tidegate-nats-config")["stringData"]["nats.conf"]
+    called = {*re.findall(r"@(\S+):6222", conf), "tidegate-nats", f"tidegate-nats.{NAMESPACE}.svc"}
+    assert called <= set(names.get_values_for_type(x509.DNSName))
+    authority = x509.load_pem_x509_certificate(b64decode(data["ca.crt"]))
+    certificate.verify_directly_issued_by(authority)
+    assert data.keys() == {"ca.crt", "tls.crt", "tls.key"}
+
+
 def test_an_existing_bus_takes_the_place_of_ours(helm: Helm) -> None:
     objects = helm.template("tidegate", EXTERNAL)
     assert not of_kind(objects, "StatefulSet")
     assert arguments(objects, "tidegate-admission")["nats-url"] == "nats://bus.example:4333"
     (spec,) = [spec for name, spec in pods(objects) if name == "tidegate-admission"]
-    assert [volume["secret"]["secretName"] for volume in spec["volumes"] if "secret" in volume] == ["bus-admission"]
+    secrets = [volume["secret"]["secretName"] for volume in spec["volumes"] if "secret" in volume]
+    assert secrets == ["bus-admission", "bus-ca"]
     egress = named(objects, "NetworkPolicy", "tidegate-admission")["spec"]["egress"]
     assert any(port["port"] == 4333 for rule in egress for port in rule["ports"])
 
@@ -269,8 +344,9 @@ def test_cert_manager_may_make_the_certificate(helm: Helm) -> None:
     assert not any("tidegate-admission-tls" in rule.get("resourceNames", ()) for rule in rules)
 
 
-def test_options_bring_monitors_and_a_dashboard(helm: Helm, usual: list[Manifest]) -> None:
-    objects = helm.template("tidegate", OPTIONS)
+def test_options_bring_monitors_where_the_cluster_has_such_and_a_dashboard(helm: Helm, usual: list[Manifest]) -> None:
+    assert not of_kind(helm.template("tidegate", OPTIONS), "ServiceMonitor")
+    objects = helm.template("tidegate", OPTIONS, *WITH_OPERATOR)
     assert len(of_kind(objects, "ServiceMonitor")) == len(SERVICES)
     for monitor in of_kind(objects, "ServiceMonitor"):
         service = named(objects, "Service", monitor["metadata"]["name"])

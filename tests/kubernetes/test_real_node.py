@@ -122,13 +122,14 @@ def agent(node: RealNode, system: Path, folder: Path) -> Iterator[None]:
     gateway = psutil.Process(found.children["cluster_gateway"])
     words = gateway.cmdline()
     url, token = words[words.index("--nats-url") + 1], gateway.environ()["TIDEGATE_NATS_TOKEN"]
+    kept = {name: value for name, value in os.environ.items() if not name.startswith("TIDEGATE_")}
     inventory = folder / "inventory.yaml"
     inventory.write_text("gpus: [{memory: 80Gi, model: A100}, {memory: 80Gi, model: A100}]\nnvlink: [[0, 1]]\n")
     command = [*node.inside, sys.executable, "-m", "node_agent.main", "--kubelet", "true", "--node", NODE]
     command += ["--nats-url", url, "--data-dir", str(folder), "--usage-interval", "5s", "--inventory", str(inventory)]
     command += ["--cgroup-mount", str(CGROUPS), "--cgroup-root", node.cgroup_root]
     with (folder / "agent.log").open("ab") as log:
-        process = subprocess.Popen(command, stdout=log, stderr=log, env={**os.environ, "TIDEGATE_NATS_TOKEN": token})
+        process = subprocess.Popen(command, stdout=log, stderr=log, env={**kept, "TIDEGATE_NATS_TOKEN": token})
     try:
         yield
     finally:

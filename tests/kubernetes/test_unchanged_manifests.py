@@ -4,59 +4,20 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
-from cluster_tools import eventually
+from applied import get, has, kubectl, reaches, run, template, volcano_job
+from cluster_tools import eventually, running_system
 from control_plane import ControlPlane
 
-pytestmark = pytest.mark.usefixtures("system")
 
-
-def template(cpu: str = "1", **spec: Any) -> dict[str, Any]:
-    container = {"name": "main", "image": "busybox", "resources": {"requests": {"cpu": cpu, "memory": "1Gi"}}}
-    return {
-        "metadata": {"annotations": {"lab/runs-for": "1s"}},
-        "spec": {"restartPolicy": "Never", "containers": [container], **spec},
-    }
-
-
-def run(plane: ControlPlane, *words: str, given: Any = None) -> "subprocess.CompletedProcess[str]":
-    command = ["kubectl", "--kubeconfig", str(plane.kubeconfig), *words]
-    text = json.dumps(given) if given else None
-    return subprocess.run(command, input=text, capture_output=True, text=True, check=False, timeout=30)
-
-
-def kubectl(plane: ControlPlane, *words: str, given: Any = None) -> str:
-    done = run(plane, *words, given=given)
-    assert done.returncode == 0, done.stderr
-    return done.stdout
-
-
-def get(plane: ControlPlane, path: str) -> Any:
-    return plane.request("GET", path)
-
-
-def reaches(plane: ControlPlane, path: str, what: Callable[[Any], bool]) -> Any:
-    """The object at ``path`` once its status is so."""
-    return eventually(lambda: found if what((found := get(plane, path)).get("status") or {}) else None, 45)
-
-
-def has(condition: str) -> Callable[[Any], bool]:
-    return lambda status: any(
-        one["type"] == condition and one["status"] == "True" for one in status.get("conditions") or ()
-    )
-
-
-def volcano_job(name: str, **spec: Any) -> dict[str, Any]:
-    return {
-        "apiVersion": "batch.volcano.sh/v1alpha1",
-        "kind": "Job",
-        "metadata": {"name": name, "namespace": "default"},
-        "spec": {"schedulerName": "volcano", **spec},
-    }
+@pytest.fixture(scope="module", autouse=True)
+def system(plane: ControlPlane, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """All services, for the tests of this file together."""
+    with running_system(plane, tmp_path_factory.mktemp("system")) as folder:
+        yield folder
 
 
 JOBS = "/apis/batch.volcano.sh/v1alpha1/namespaces/default/jobs"

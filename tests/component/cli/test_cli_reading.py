@@ -271,6 +271,29 @@ def test_logs_of_a_pod_are_its_bytes_and_those_of_a_job_stand_behind_pod_names(
     assert tidegate("logs", "ring-2").code == 1
 
 
+def test_logs_are_read_from_a_time_on_and_told_with_their_times(tidegate: Any, server: Any, pod: Make) -> None:
+    server.put(pod("p"))
+    server.logs = {"p": [b"line\n"]}
+
+    def since_of(*words: str) -> int:
+        assert tidegate("logs", "p", *words).out == "line\n"
+        return int(server.asked["Logs"][-1].since_ms)
+
+    assert since_of() == 0
+    assert since_of("--since-time", "2026-01-31T12:00:00+01:00", "--timestamps") == 1_769_857_200_000
+    assert [request.timestamps for request in server.asked["Logs"]] == [False, True]
+    before = time.time_ns() // 1_000_000
+    assert 0 <= since_of("--since", "1h30m") - (before - 5_400_000) < 5_000
+    assert since_of("--tail", "0", "-f") >= before
+    for words in (
+        ("--since", "soon"),
+        ("--since-time", "12:00"),
+        ("--since", "1s", "--since-time", "2026-01-31T12:00:00Z"),
+    ):
+        refused = tidegate("logs", "p", *words)
+        assert refused.code == 2 and "--since" in refused.err
+
+
 def test_logs_of_several_containers_and_of_pods_behind_another_object(tidegate: Any, server: Any, pod: Make) -> None:
     deployment = {"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": "web", "uid": "d"}}
     replicas = {

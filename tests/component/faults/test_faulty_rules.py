@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from gang_scheduler.domain.cluster import Cluster
-from gang_scheduler.domain.line.turns import Pass
+from gang_scheduler.domain.turns.turns import Pass
 from job_controller.domain.volcano.job import VolcanoJobs
 from kube import Key, Manifest
 from queue_manager.domain.gates.gate import Gate

@@ -13,9 +13,11 @@ import pytest
 
 from kube import Manifest
 from node_agent.agent import Agent
+from node_agent.bus_link import log_piece
 from node_agent.ports import Assignment, Report
 from node_agent.runtime.processes import all_processes
 from node_agent.settings import AgentSettings
+from tidegate.node.v1.node_pb2 import LogRequest
 
 
 class Upstream:
@@ -122,14 +124,32 @@ class Bench:
         """Wait until a container has written ``text``."""
         said = ""
         async with asyncio.timeout(10):
-            async for chunk in self.running.logs(uid, container, None, True):
+            async for chunk in self.told(uid, container, follow=True):
                 said += chunk.decode()
                 if text in said:
                     return
         raise AssertionError(f"the log of {uid} ended without {text!r}: {said!r}")
 
     async def log(self, uid: str, container: str = "main") -> str:
-        return b"".join([chunk async for chunk in self.running.logs(uid, container, None, False)]).decode()
+        return b"".join([chunk async for chunk in self.told(uid, container)]).decode()
+
+    async def told(
+        self, uid: str, container: str = "main", follow: bool = False, **wanted: Any
+    ) -> AsyncIterator[bytes]:
+        """What a container wrote, piece by piece, as it is told on request; ``wanted`` are fields of that."""
+        offset = -1
+        while True:
+            asked = {"tail": -1, **wanted, "pod_uid": uid, "container": container, "offset": offset}
+            reply = log_piece(self.running, LogRequest(**asked))
+            if reply.error:
+                raise LookupError(reply.error)
+            if reply.data:
+                yield reply.data
+            elif reply.ended or not follow:
+                return
+            else:
+                await asyncio.sleep(0.02)
+            offset = reply.next_offset
 
 
 @asynccontextmanager

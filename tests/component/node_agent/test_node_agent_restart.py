@@ -5,11 +5,12 @@ import json
 import os
 import signal
 import sys
+import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Any
 
-from kube import Manifest
+from kube import Manifest, parse_time
 from node_agent.runtime.processes import all_processes
 
 # A whole agent in a process of its own: prints "<uid> <phase>" for each report, until it is killed.
@@ -74,6 +75,34 @@ async def test_a_killed_agents_pods_go_on_and_its_successor_finds_them(bench: An
     await bench.upstream.phase("uid-live", "Failed")
     assert bench.upstream.container("uid-live")["state"]["terminated"]["exitCode"] == 5
     assert (work / "starts").read_text() == "start\n"
+
+
+async def test_lines_that_are_written_while_no_agent_runs_have_their_times(bench: Any) -> None:
+    script = "echo before; while ! test -e $HOME/go; do sleep 0.02; done; echo between; sleep 0.2; echo after; sleep 60"
+    asked = bench.pod("told", "sh", "-c", script)
+    file = bench.settings.data_dir / "logs/default_told_uid-told/main.log"
+
+    async def until(text: str) -> None:
+        while text not in file.read_text():
+            await asyncio.sleep(0.02)
+
+    async with asyncio.timeout(10), killed_agent(bench, asked, until="uid-told Running"):
+        await until("before")
+        await asyncio.sleep(0.1)
+    killed_at = time.time()
+    (bench.settings.data_dir / "pods/uid-told/home/go").touch()
+    async with asyncio.timeout(10):
+        await until("after")
+    written_at = time.time()
+    await asyncio.sleep(0.6)
+    await bench.start()
+    bench.assign(asked)
+    await bench.upstream.phase("uid-told", "Running")
+    lines = b"".join([piece async for piece in bench.told("uid-told", timestamps=True)]).decode().splitlines()
+    (first, _), (second, between), (third, _) = [(parse_time(at) / 1000, word) for at, word in map(str.split, lines)]
+    assert first < killed_at and between == "between"
+    assert killed_at - 0.01 <= second < third - 0.1 and third <= written_at + 0.5
+    assert file.read_text() == "before\nbetween\nafter\n"
 
 
 async def test_an_end_that_nobody_saw_is_reported_with_its_exit_code(bench: Any) -> None:

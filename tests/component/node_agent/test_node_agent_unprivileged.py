@@ -36,7 +36,7 @@ async def main():
     agent.assign(Assignment("node-a", 1, tuple(json.loads(sys.argv[2])), maps, hosts))
     task = asyncio.create_task(agent.run())
     await asyncio.wait([task, asyncio.create_task(upstream.done.wait())], return_when=asyncio.FIRST_COMPLETED)
-    log = b"".join([chunk async for chunk in agent.logs("uid-own", "main")]).decode()
+    log = agent.log_file("uid-own", "main").read_text()
     print(json.dumps({"isolation": agent.isolation.described(), "status": upstream.status, "log": log}))
     task.cancel()
     await asyncio.gather(task, return_exceptions=True)

@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 
 from admission.domain.admit import admit
+from admission.domain.errors import Rejected
 from kube import Manifest, Store, from_manifest
 
 
@@ -71,3 +72,31 @@ def test_a_minimum_below_that_of_its_tasks_is_pointed_out() -> None:
 @pytest.mark.parametrize("fine", [job(2, (8, 2)), job(None, (3, None)), job(3, (3, None))])
 def test_a_minimum_that_its_tasks_agree_with_is_not(fine: Manifest) -> None:
     assert admit(fine, None, store()).warnings == ()
+
+
+def pod(**annotations: str) -> Manifest:
+    metadata = {"name": "p", "annotations": annotations}
+    return {
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": metadata,
+        "spec": {"containers": [container(command=["true"])]},
+    }
+
+
+@pytest.mark.parametrize("text", ["soon", "-5m", ""])
+def test_an_expected_run_time_that_is_no_duration_is_refused(text: str) -> None:
+    annotations = {"tidegate.dev/running-estimate": text}
+    rule = r'annotations\["tidegate.dev/running-estimate"\].* must be a duration'
+    with pytest.raises(Rejected, match="metadata." + rule):
+        admit(pod(**annotations), None, store())
+    made = deployment(container(command=["true"]))
+    made["spec"]["template"]["metadata"] |= {"annotations": annotations}
+    with pytest.raises(Rejected, match="spec.template.metadata." + rule):
+        admit(made, None, store())
+
+
+def test_other_times_that_are_none_are_told_to_have_no_effect() -> None:
+    (warning,) = admit(pod(**{"volcano.sh/cooldown-time": "soon"}), None, store()).warnings
+    assert "cooldown-time" in warning
+    assert "it has no effect" in warning

@@ -44,6 +44,22 @@ def pod_with(claim: Any) -> dict[str, Any]:
     return made("Pod", "v1", spec={"containers": [CONTAINER], "volumes": volumes})
 
 
+def few(least: str) -> dict[str, Any]:
+    """A batch Job of three pods in a LocalQueue that may start with ``least`` of them."""
+    metadata = {
+        "name": "x",
+        "labels": {"kueue.x-k8s.io/queue-name": "q"},
+        "annotations": {"kueue.x-k8s.io/job-min-parallelism": least},
+    }
+    template = {"spec": {"restartPolicy": "Never", "containers": [CONTAINER]}}
+    return {
+        "apiVersion": "batch/v1",
+        "kind": "Job",
+        "metadata": metadata,
+        "spec": {"parallelism": 3, "template": template},
+    }
+
+
 def device(**changes: Any) -> dict[str, Any]:
     return made(
         "Device", "scheduling.koordinator.sh/v1alpha1", spec={"devices": [{"type": "gpu", "minor": 0, **changes}]}
@@ -75,6 +91,19 @@ def device(**changes: Any) -> dict[str, Any]:
         (device(topology=True), "spec.devices[0].topology"),
         (device(resources={"a/b": "x"}), 'spec.devices[0].resources["a/b"]'),
         (made("ClusterQueue", KUEUE, spec={"admissionChecksStrategy": "x"}), "spec.admissionChecksStrategy"),
+        (made("ClusterQueue", KUEUE, spec={"cohortName": "No Name"}), "spec.cohortName"),
+        (
+            made("ClusterQueue", KUEUE, spec={"admissionScope": {"admissionMode": "x"}}),
+            "spec.admissionScope.admissionMode",
+        ),
+        (made("Cohort", KUEUE, spec={"parentName": "No Name"}), "spec.parentName"),
+        (made("LocalQueue", KUEUE, spec={"clusterQueue": "No Name"}), "spec.clusterQueue"),
+        (made("AdmissionCheck", KUEUE, spec={}), "spec.controllerName"),
+        (work(queueName="No Name"), "spec.queueName"),
+        *(
+            (few(least), 'metadata.annotations["kueue.x-k8s.io/job-min-parallelism"]')
+            for least in ("0", "3", "-1", "two")
+        ),
         (stateful_set({"metadata": {"name": "d"}, "spec": "x"}), "spec.volumeClaimTemplates[0].spec"),
         (stateful_set({"metadata": {"name": "A"}, "spec": CLAIM}), "spec.volumeClaimTemplates[0].metadata.name"),
         (
@@ -105,6 +134,7 @@ def test_junk_is_refused_by_its_field(gate: Any, manifest: dict[str, Any], path:
         {**work(podSets=a_set(minCount=0)), "status": {"reclaimablePods": [{"name": "main", "count": 1}]}},
         made("WorkloadPriorityClass", KUEUE, value=-5),
         made("AdmissionCheck", KUEUE, spec={"controllerName": "a/b"}),
+        few("2"),
         device(health=False, resources={"koordinator.sh/gpu-core": 100}, topology={"nodeID": -1, "pcieID": "0"}),
         stateful_set({"metadata": {"name": "d"}, "spec": CLAIM}),
         volcano_job({"storageClassName": "fast"}),

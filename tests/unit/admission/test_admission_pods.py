@@ -5,6 +5,8 @@ from typing import Any
 
 import pytest
 
+from kube import from_manifest
+
 CONTAINER = {"name": "c", "image": "busybox"}
 
 
@@ -77,10 +79,92 @@ def test_resources_that_no_node_can_give_are_refused_by_field(gate: Any, resourc
             {"affinity": {"podAntiAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [{"labelSelector": {}}]}}},
             "spec.affinity.podAntiAffinity.requiredDuringSchedulingIgnoredDuringExecution[0].topologyKey",
         ),
+        ({"tolerations": [{"operator": "Exists", "effect": "NoSchedule", "tolerationSeconds": 5}]}, "spec.tolerations[0].effect"),
+        ({"nodeName": "n", "schedulingGates": [{"name": "a/b"}]}, "spec.nodeName"),
     ],
 )  # fmt: skip
 def test_a_pod_that_cannot_run_is_refused_by_field(gate: Any, spec: dict[str, Any], path: str) -> None:
     assert path in gate.wrong(pod(**spec))
+
+
+@pytest.mark.parametrize(
+    ("changes", "field"),
+    [
+        ({"minDomains": 0}, "minDomains"),
+        ({"minDomains": 2, "whenUnsatisfiable": "ScheduleAnyway"}, "minDomains"),
+        ({"nodeTaintsPolicy": "Maybe"}, "nodeTaintsPolicy"),
+        ({"nodeAffinityPolicy": 3}, "nodeAffinityPolicy"),
+        ({"matchLabelKeys": ["a"], "labelSelector": None}, "matchLabelKeys"),
+        ({"matchLabelKeys": [["a"]]}, "matchLabelKeys[0]"),
+        ({"topologyKey": "no key"}, "topologyKey"),
+    ],
+)
+def test_a_spread_that_makes_no_sense_is_refused_by_field(gate: Any, changes: dict[str, Any], field: str) -> None:
+    usual = {"maxSkew": 1, "topologyKey": "zone", "whenUnsatisfiable": "DoNotSchedule", "labelSelector": {}}
+    assert list(gate.wrong(pod(topologySpreadConstraints=[{**usual, **changes}]))) == [
+        f"spec.topologySpreadConstraints[0].{field}"
+    ]
+    assert not gate.wrong(pod(topologySpreadConstraints=[usual]))
+    assert list(gate.wrong(pod(topologySpreadConstraints=[usual, {**usual, "maxSkew": 2}]))) == [
+        "spec.topologySpreadConstraints[1].topologyKey"
+    ]
+
+
+@pytest.mark.parametrize(
+    ("changes", "field"),
+    [
+        ({"topologyKey": "no key"}, "topologyKey"),
+        ({"namespaces": ["No_Name"]}, "namespaces[0]"),
+        ({"namespaceSelector": {"matchExpressions": [{"key": "a", "operator": "Is"}]}}, "namespaceSelector.matchExpressions[0].operator"),
+        ({"matchLabelKeys": ["a"], "mismatchLabelKeys": ["a"]}, "mismatchLabelKeys[0]"),
+        ({"mismatchLabelKeys": ["a"], "labelSelector": None}, "mismatchLabelKeys"),
+        ({"mismatchLabelKeys": 7}, "mismatchLabelKeys"),
+    ],
+)  # fmt: skip
+def test_an_affinity_that_makes_no_sense_is_refused_by_field(gate: Any, changes: dict[str, Any], field: str) -> None:
+    required = "requiredDuringSchedulingIgnoredDuringExecution"
+    term = {"topologyKey": "zone", "labelSelector": {}, **changes}
+    assert list(gate.wrong(pod(affinity={"podAffinity": {required: [term]}}))) == [
+        f"spec.affinity.podAffinity.{required}[0].{field}"
+    ]
+
+
+@pytest.mark.parametrize(
+    ("changes", "field"),
+    [({"key": "metadata.labels"}, "key"), ({"operator": "Exists"}, "operator"), ({"values": ["a", "b"]}, "values")],
+)
+def test_nodes_are_selected_by_one_name_at_a_time(gate: Any, changes: dict[str, Any], field: str) -> None:
+    required = "requiredDuringSchedulingIgnoredDuringExecution"
+    term = {"matchFields": [{"key": "metadata.name", "operator": "In", "values": ["a"], **changes}]}
+    wrong = gate.wrong(pod(affinity={"nodeAffinity": {required: {"nodeSelectorTerms": [term]}}}))
+    assert list(wrong) == [f"spec.affinity.nodeAffinity.{required}.nodeSelectorTerms[0].matchFields[0].{field}"]
+
+
+def test_a_pod_as_a_whole_asks_for_what_its_containers_share(gate: Any) -> None:
+    """At least what they request together, and no container may use more than the pod."""
+    manifest = pod({"requests": {"cpu": 2}, "limits": {"cpu": 4}})
+
+    def wrong(**whole: Any) -> list[str]:
+        return list(gate.wrong({**manifest, "spec": {**manifest["spec"], "resources": whole}}))
+
+    assert wrong(requests={"cpu": 2}, limits={"cpu": 4, "memory": "1Gi"}) == []
+    few = ["spec.resources.requests.cpu", "spec.containers[0].resources.limits.cpu"]
+    assert wrong(requests={"cpu": 1}, limits={"cpu": 3}) == few
+    assert wrong(requests={"cpu": 5}, limits={"cpu": 4}) == ["spec.resources.requests.cpu"]
+    assert wrong(requests={"nvidia.com/gpu": 1}) == ['spec.resources.requests["nvidia.com/gpu"]']
+
+
+def test_what_a_binding_gives_is_not_for_users_to_write(gate: Any) -> None:
+    """Else a pod would have cards and CPUs by its own word; what the system wrote stays as it is."""
+    devices = "tidegate.dev/devices"
+    forged = pod()
+    forged["metadata"]["annotations"] = {devices: '{"nvidia.com/gpu":[0]}', "mine": "1"}
+    manifest = gate.apply(forged)
+    assert manifest["metadata"]["annotations"] == {"mine": "1"}
+    held = copy.deepcopy(manifest)
+    held["metadata"]["annotations"] = {devices: '{"nvidia.com/gpu":[3]}'}
+    gate.store.put(from_manifest(held, uid="u"))
+    assert gate.apply(forged)["metadata"]["annotations"][devices] == '{"nvidia.com/gpu":[3]}'
 
 
 def test_a_pod_without_a_name_needs_the_beginning_of_one(gate: Any) -> None:

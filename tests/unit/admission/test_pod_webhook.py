@@ -142,3 +142,12 @@ def test_a_pod_that_is_asked_about_twice_is_changed_once(labels: dict[str, str],
     lengthened = [key for spec in specs for key in spec.get("labelSuffixes", {})]
     if len(lengthened) == len(set(lengthened)):
         assert twice == once
+
+
+@pytest.mark.parametrize("others", [{}, {"a": "b"}])
+def test_a_new_pod_says_nothing_of_what_a_binding_gives(others: dict[str, str]) -> None:
+    """Else it would have cards, CPUs or a reservation by its own word."""
+    forged = {"tidegate.dev/devices": '{"nvidia.com/gpu":[0]}', "scheduling.koordinator.sh/resource-status": "{}"}
+    manifest = pod()
+    manifest["metadata"]["annotations"] = {**forged, **others}
+    assert patched(asked(manifest, [shape_pod])) == {"/metadata/annotations": others}

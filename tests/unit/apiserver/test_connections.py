@@ -1,35 +1,45 @@
 """Requests over kept connections, against a server of a few lines that says exactly what a test wants it to say."""
 
 import asyncio
+import datetime
+import ssl
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
+from itertools import pairwise
+from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from kubernetes.aio.client import Configuration
 
+from admission.webhooks.certificates import make
 from apiserver.access import Access
 from apiserver.api import Api, ApiRequest, Unreachable
-from apiserver.connections import BadReply, Connections
+from apiserver.connections import BadReply, Chunks, Connections
 
 PLAIN = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n{}"
 
 
 @asynccontextmanager
-async def serving(*answers: Sequence[bytes]) -> AsyncIterator[SimpleNamespace]:
-    """A server that gives these answers, each in its pieces; an empty one ends the connection."""
-    told = SimpleNamespace(requests=[], connections=0, port=0)
+async def serving(*answers: Sequence[bytes], tls: ssl.SSLContext | None = None) -> AsyncIterator[SimpleNamespace]:
+    """A server that gives these answers, each in its pieces, and none after them; an empty one ends the connection."""
+    told = SimpleNamespace(requests=[], writers=[], connections=0, port=0)
     rest = iter(answers)
 
     async def talk(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         told.connections += 1
+        told.writers.append(writer)
         try:
             while True:
                 head = await reader.readuntil(b"\r\n\r\n")
                 length = int(head.lower().partition(b"content-length: ")[2].partition(b"\r\n")[0])
                 told.requests.append((head, await reader.readexactly(length)))
-                pieces = next(rest)
+                pieces = next(rest, None)
                 if not pieces:
+                    if pieces is None:
+                        await reader.read()
                     return
                 for piece in pieces:
                     writer.write(piece)
@@ -39,13 +49,23 @@ async def serving(*answers: Sequence[bytes]) -> AsyncIterator[SimpleNamespace]:
         finally:
             writer.close()
 
-    server = await asyncio.start_server(talk, "127.0.0.1", 0)
+    server = await asyncio.start_server(talk, "127.0.0.1", 0, ssl=tls)
     told.port = server.sockets[0].getsockname()[1]
     try:
         yield told
     finally:
         server.close()
         await server.wait_closed()
+
+
+def issued(folder: Path) -> ssl.SSLContext:
+    """What a server at 127.0.0.1 shows; who vouches for it is in ``ca.crt``."""
+    made = make(("127.0.0.1",), datetime.datetime.now(datetime.UTC))
+    (folder / "ca.crt").write_bytes(made.authority)
+    (folder / "tls.pem").write_bytes(made.serving + made.serving_key)
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(folder / "tls.pem")
+    return context
 
 
 def connections(port: int) -> Connections:
@@ -147,3 +167,68 @@ async def test_an_answer_says_when_to_ask_again() -> None:
     async with serving([busy]) as server, api(server.port) as asked:
         answer = await asked.get("/a")
         assert (answer.code, answer.retry_after) == (429, 3.0)
+
+
+async def collected(pool: Connections, silence: float = 5.0) -> tuple[int, bytes]:
+    """The code and the whole of a stream."""
+    async with pool.stream("/a", "", silence) as (code, pieces):
+        return code, b"".join([piece async for piece in pieces])
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        [b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nab\r\n", b"2\r\ncd", b"\r\n0\r\n\r\n"],
+        [b"HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\na", b"bcd"],
+    ],
+)
+async def test_a_stream_is_all_that_comes_until_its_end(answer: list[bytes]) -> None:
+    async with serving(answer) as server:
+        pool = connections(server.port)
+        assert await collected(pool) == (200, b"abcd")
+        await pool.close()
+
+
+async def test_a_stream_that_breaks_or_falls_silent_is_an_error() -> None:
+    begun = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n1\r\na\r\n"
+    async with serving([begun], [begun]) as server:
+        pool = connections(server.port)
+        with pytest.raises(TimeoutError):
+            await collected(pool, silence=0.1)
+        broken = asyncio.create_task(collected(pool))
+        while len(server.requests) < 2:
+            await asyncio.sleep(0.01)
+        server.writers[-1].transport.abort()
+        with pytest.raises((EOFError, OSError)):
+            await broken
+        await pool.close()
+
+
+@given(st.lists(st.binary(min_size=1, max_size=40), max_size=6), st.data())
+def test_chunks_are_taken_out_of_their_frames_however_these_are_cut(chunks: list[bytes], data: st.DataObject) -> None:
+    framed = b"".join(b"%x;x=y\r\n%b\r\n" % (len(chunk), chunk) for chunk in chunks) + b"0\r\nTrailer: 1\r\n\r\n"
+    cuts = sorted(data.draw(st.sets(st.integers(1, len(framed) - 1))))
+    taken, frames = b"", Chunks()
+    for begin, end in pairwise((0, *cuts, len(framed))):
+        assert not frames.ended
+        taken += frames.take(framed[begin:end])
+    assert (taken, frames.ended) == (b"".join(chunks), True)
+
+
+async def test_over_tls_all_connections_have_ended_when_they_are_closed_also_those_in_use(tmp_path: Path) -> None:
+    async with serving([PLAIN], tls=issued(tmp_path)) as server:
+        trusting = ssl.create_default_context(cafile=str(tmp_path / "ca.crt"))
+        pool = Connections("127.0.0.1", server.port, "lab", trusting)
+        await pool.ask("GET", "/idle", "", b"")
+        asked = [asyncio.create_task(pool.ask("GET", f"/{number}", "", b"")) for number in range(2)]
+        streaming = asyncio.create_task(collected(pool))
+        while len(server.requests) < 4:
+            await asyncio.sleep(0.01)
+
+        async with asyncio.timeout(1):
+            await pool.close()
+
+        told = await asyncio.gather(*asked, streaming, return_exceptions=True)
+        assert [isinstance(one, EOFError) for one in told] == [True] * 3
+        with pytest.raises(ConnectionAbortedError):
+            await pool.ask("GET", "/late", "", b"")

@@ -7,6 +7,7 @@ import orjson
 import pytest
 
 from apiserver import Answer, ApiRequest, Unreachable
+from apiserver.reviews import TOKEN_REVIEWS
 from cluster_gateway.domain.mirror import Mirror
 from cluster_gateway.domain.node_objects import DEVICE, INVENTORY, METRIC
 from cluster_gateway.kubernetes.discovery import Served
@@ -199,3 +200,77 @@ async def test_a_kind_that_the_cluster_lacks_is_named(server: Server) -> None:
     reports = NodeReports(server, server.mirror, {})  # type: ignore[arg-type]
     message = node_pb2.Report(node="n1", usage=b'[{"uid":"","at":1,"cpu_milli":1,"memory_bytes":1}]')
     assert "no kind NodeMetric.slo.koordinator.sh" in await reports.take(message)
+
+
+# --- who an agent is ----------------------------------------------------------------------------------------------------
+
+AGENTS = "system:serviceaccount:tidegate-system:tidegate-node-agent"
+
+
+class Identified(Server):
+    """A server that knows tokens, and a gateway that asks it whose they are."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.reports = NodeReports(self, self.mirror, SERVED, AGENTS)  # type: ignore[arg-type]
+        self.users: dict[str, tuple[str, str]] = {"of n1": (AGENTS, "uid-a"), "of n2": (AGENTS, "uid-b")}
+        self.audiences = ["tidegate"]
+
+    async def send(self, request: ApiRequest) -> Answer:
+        if request.path != TOKEN_REVIEWS:
+            return await super().send(request)
+        self.asked.append("review")
+        if self.away:
+            raise Unreachable("nobody answers")
+        assert request.body is not None
+        spec = request.body["spec"]
+        if spec["token"] not in self.users or set(spec["audiences"]).isdisjoint(self.audiences):
+            return Answer(201, {"status": {"authenticated": False, "error": "unknown"}})
+        name, uid = self.users[spec["token"]]
+        user = {"username": name, "extra": {"authentication.kubernetes.io/pod-uid": [uid]} if uid else {}}
+        return Answer(201, {"status": {"authenticated": True, "user": user, "audiences": self.audiences}})
+
+
+async def test_an_agent_is_believed_about_the_node_of_its_own_pod_and_about_no_other() -> None:
+    server = Identified()
+    assert await server.report("", token="of n1") == ""
+    assert await server.report("", token="of n2") == "an agent on n2 speaks for no other node"
+    assert server.objects[f"{METRICS}/n1"]["status"]
+
+
+@pytest.mark.parametrize(
+    ("token", "user", "why"),
+    [
+        ("", None, "the report has no token of its agent's pod"),
+        ("made up", None, f"the token is none of a pod of {AGENTS}"),
+        ("a user's", ("ada", ""), f"the token is none of a pod of {AGENTS}"),
+        ("another account's", ("system:serviceaccount:default:default", "uid-a"), "the token is none of a pod of"),
+        ("the account's, of no pod", (AGENTS, ""), f"the token is none of a pod of {AGENTS}"),
+        ("of a pod not seen yet", (AGENTS, "uid-new"), "the pod of the agent is not known yet"),
+    ],
+)
+async def test_who_cannot_show_where_its_pod_is_is_not_believed(
+    token: str, user: tuple[str, str] | None, why: str
+) -> None:
+    server = Identified()
+    if user is not None:
+        server.users[token] = user
+    assert (await server.report("", token=token)).startswith(why)
+    assert server.objects == {}
+
+
+async def test_a_token_that_was_made_for_the_api_server_is_not_taken() -> None:
+    """Else whoever reads the bus could use it there, and pods' usual tokens would do here."""
+    server = Identified()
+    server.audiences = ["https://kubernetes.default.svc"]
+    assert "is none of a pod" in await server.report("", token="of n1")
+
+
+async def test_the_cluster_is_asked_about_a_token_once_in_a_while_and_a_failure_is_no_answer() -> None:
+    server = Identified()
+    server.away = True
+    assert await server.report("", token="of n1") == "nobody answers"
+    server.away = False
+    for _ in range(3):
+        assert await server.report("", token="of n1") == ""
+    assert server.asked.count("review") == 2

@@ -2,6 +2,7 @@
 
 import json
 
+from gang_scheduler.domain.nodes.vectors import ALL
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
@@ -12,7 +13,6 @@ from gang_scheduler.domain.devices.device_needs import CardNeed, DeviceNeed
 from gang_scheduler.domain.devices.devices import Devices
 from gang_scheduler.domain.devices.node_devices import Tenant
 from gang_scheduler.domain.devices.node_inventory import NodeInventory
-from gang_scheduler.domain.nodes.vectors import ALL
 from kube import Key
 
 QUIET = settings(max_examples=400, deadline=None)

@@ -10,9 +10,9 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from gang_scheduler.domain.columns import jit
 from gang_scheduler.domain.core import SchedulerCore
-from gang_scheduler.domain.nodes import jit
-from gang_scheduler.domain.nodes.shape_view import ShapeView
+from gang_scheduler.domain.room.shape_view import ShapeView
 from gang_scheduler.domain.score.foresight import FIRST_LOOK
 from gang_scheduler.domain.score.scoring import Placement
 from gang_scheduler.kernels import BackgroundKernels

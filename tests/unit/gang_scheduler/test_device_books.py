@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from gang_scheduler.domain.columns.vectors import ALL
 from gang_scheduler.domain.devices.allotments import NOTHING, Allotment, CellShare, allotment_of
 from gang_scheduler.domain.devices.cards import Card, cards_of, choose_whole
 from gang_scheduler.domain.devices.cpu_sets import CpuPool
@@ -20,7 +21,6 @@ from gang_scheduler.domain.devices.node_devices import Tenant
 from gang_scheduler.domain.devices.node_inventory import NodeInventory
 from gang_scheduler.domain.devices.node_room import NodeRoom
 from gang_scheduler.domain.devices.numa import Cell, NumaLayout
-from gang_scheduler.domain.nodes.vectors import ALL
 from kube import Key
 from kube.cpu_lists import format_cpus, parse_cpus
 

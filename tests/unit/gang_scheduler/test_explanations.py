@@ -5,10 +5,10 @@ from typing import Any
 
 import pytest
 
-from gang_scheduler.domain.answers.explain import Reason
-from gang_scheduler.domain.answers.upstream_words import available, in_gang, reason
 from gang_scheduler.domain.answers.ways_out import ways_out
 from gang_scheduler.domain.core import SchedulerCore
+from gang_scheduler.domain.reasons.explain import Reason
+from gang_scheduler.domain.reasons.upstream_words import available, in_gang, reason
 from kube import Manifest
 
 RACK = "topology.kubernetes.io/rack"

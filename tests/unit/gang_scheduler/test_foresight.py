@@ -9,15 +9,15 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from gang_scheduler.domain.core import SchedulerCore
-from gang_scheduler.domain.line.memory import load
-from gang_scheduler.domain.nodes.shape_view import ShapeView
 from gang_scheduler.domain.pods.pod_shape import PodShape
+from gang_scheduler.domain.room.shape_view import ShapeView
 from gang_scheduler.domain.score.appraisal import Appraisal
 from gang_scheduler.domain.score.basis import read, written
 from gang_scheduler.domain.score.foresight import FIRST_LOOK, MIXED
 from gang_scheduler.domain.score.mixture import PATIENCE, ask_of
 from gang_scheduler.domain.score.prices import BEST, HALF, PRICE, Prices
 from gang_scheduler.domain.score.scoring import Placement
+from gang_scheduler.domain.turns.memory import load
 from kube import Event, Key
 
 CORE, RATIO = "koordinator.sh/gpu-core", "koordinator.sh/gpu-memory-ratio"

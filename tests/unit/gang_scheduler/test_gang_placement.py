@@ -4,7 +4,10 @@ from typing import Any
 
 import pytest
 
+from kube import Key
+
 KOORDINATOR = "gang.scheduling.koordinator.sh/"
+KUBERNETES_GROUP = "PodGroup.scheduling.k8s.io"
 
 
 def test_a_gang_is_placed_whole_or_not_at_all(toy: Any) -> None:
@@ -182,6 +185,50 @@ def test_pods_name_a_group_of_the_scheduler_plugins_by_label(toy: Any, group: st
     toy.node("n2", cpu=1)
     toy.settle()
     assert toy.bound() == ["w-0", "w-1", "w-2"]
+
+
+def kubernetes_group(toy: Any, policy: Any, **spec: Any) -> None:
+    """Kubernetes' own PodGroup ``g``."""
+    group = {"apiVersion": "scheduling.k8s.io/v1alpha2", "kind": "PodGroup", "metadata": {"name": "g"}}
+    toy.put({**group, "spec": {"schedulingPolicy": policy, **spec}})
+
+
+def test_pods_name_a_group_of_kubernetes_in_their_spec(toy: Any) -> None:
+    kubernetes_group(toy, {"gang": {"minCount": 3}})
+    toy.node("n1", cpu=2)
+    toy.pods("w", 3, cpu=1, schedulingGroup={"podGroupName": "g"})
+    toy.settle()
+    assert toy.bound() == []
+    condition = toy.store.get(Key(KUBERNETES_GROUP, "default", "g")).status["conditions"][0]
+    assert (condition["type"], condition["status"], condition["reason"]) == (
+        "PodGroupScheduled",
+        "False",
+        "Unschedulable",
+    )
+    toy.node("n2", cpu=1)
+    toy.settle()
+    assert toy.bound() == ["w-0", "w-1", "w-2"]
+    condition = toy.store.get(Key(KUBERNETES_GROUP, "default", "g")).status["conditions"][0]
+    assert (condition["type"], condition["status"]) == ("PodGroupScheduled", "True")
+
+
+def test_pods_of_a_basic_group_of_kubernetes_start_one_by_one(toy: Any) -> None:
+    kubernetes_group(toy, {"basic": {}})
+    toy.node("n1", cpu=2)
+    toy.pods("big", cpu=3, schedulingGroup={"podGroupName": "g"})
+    toy.pods("w", 3, cpu=1, schedulingGroup={"podGroupName": "g"})
+    toy.settle()
+    assert toy.bound() == ["w-0", "w-1"]
+
+
+def test_a_group_of_kubernetes_has_the_priority_of_its_class(toy: Any) -> None:
+    toy.put({"apiVersion": "scheduling.k8s.io/v1", "kind": "PriorityClass", "metadata": {"name": "high"}, "value": 9})
+    toy.node("n1", cpu=2)
+    toy.pods("plain", cpu=1)
+    kubernetes_group(toy, {"gang": {"minCount": 2}}, priorityClassName="high")
+    toy.pods("w", 2, cpu=1, schedulingGroup={"podGroupName": "g"})
+    toy.settle()
+    assert toy.bound() == ["w-0", "w-1"]
 
 
 def test_pods_of_a_group_that_does_not_exist_wait_for_it(toy: Any) -> None:

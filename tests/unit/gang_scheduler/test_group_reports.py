@@ -2,8 +2,8 @@
 
 from typing import Any
 
-from gang_scheduler.domain.answers.group_reports import OLDEST_MS
 from gang_scheduler.domain.core import SchedulerCore
+from gang_scheduler.domain.reasons.group_reports import OLDEST_MS
 from kube import Decision, Event, Key, Outcome
 
 GROUP = "PodGroup.scheduling.volcano.sh"

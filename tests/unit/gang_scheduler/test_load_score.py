@@ -8,13 +8,13 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from gang_scheduler.domain.columns.vectors import ALL
 from gang_scheduler.domain.core import SchedulerCore
-from gang_scheduler.domain.nodes.load_estimate import Load
-from gang_scheduler.domain.nodes.load_policy import LoadPolicy, LoadRanking
 from gang_scheduler.domain.nodes.load_score import LoadScore
-from gang_scheduler.domain.nodes.shape_view import ShapeView
-from gang_scheduler.domain.nodes.vectors import ALL
 from gang_scheduler.domain.pods.pod_shape import ResourceRows, ShapeCatalog
+from gang_scheduler.domain.room.shape_view import ShapeView
+from gang_scheduler.domain.terms.load_estimate import Load
+from gang_scheduler.domain.terms.load_policy import LoadPolicy, LoadRanking
 from kube import Manifest, rfc3339
 
 QUIET = settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])

@@ -8,13 +8,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from gang_scheduler.domain.columns.vectors import ALL
 from gang_scheduler.domain.devices.device_needs import DeviceNeed
 from gang_scheduler.domain.devices.devices import Devices
 from gang_scheduler.domain.devices.mig_cards import MigCard, SliceNeed, mig_cards_of, places, slice_needs
 from gang_scheduler.domain.devices.mig_room import MigRoom, Slice
 from gang_scheduler.domain.devices.node_devices import Tenant
 from gang_scheduler.domain.devices.node_inventory import NodeInventory
-from gang_scheduler.domain.nodes.vectors import ALL
 from kube import Key, Manifest
 from kube.devices import device_variables
 

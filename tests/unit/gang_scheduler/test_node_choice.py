@@ -6,8 +6,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from gang_scheduler.domain.nodes import vectors
-from gang_scheduler.domain.nodes.shape_view import ShapeView
+from gang_scheduler.domain.columns import vectors
+from gang_scheduler.domain.room.shape_view import ShapeView
 from kube import Key
 
 HOST = "kubernetes.io/hostname"
@@ -314,6 +314,31 @@ def test_a_host_port_is_taken_once_a_node(toy: Any) -> None:
     toy.settle()
     assert len(toy.bound()) == 2
     assert "80/TCP" in toy.message("p-2")
+
+
+def test_a_sidecar_holds_its_host_port_and_an_init_container_does_not(toy: Any) -> None:
+    toy.node("a", cpu=8)
+    ports = [{"hostPort": 80}]
+    toy.pods("setup", initContainers=[{"name": "i", "ports": ports}])
+    toy.pods("sidecar", initContainers=[{"name": "i", "restartPolicy": "Always", "ports": ports}])
+    toy.settle()
+    toy.pods("late", containers=[{"name": "c", "ports": ports}])
+    toy.settle()
+    assert toy.bound() == ["setup", "sidecar"]
+    assert "80/TCP" in toy.message("late")
+
+
+def test_a_limit_of_the_pod_is_a_request_where_its_containers_make_none(toy: Any) -> None:
+    """Kubernetes' rule: what containers request together goes before the limit of the pod as a whole."""
+    toy.node("n", cpu=4, memory="4Gi")
+    whole = {"limits": {"cpu": 4, "memory": "3Gi"}}
+    toy.pods("p", cpu=1, resources=whole)
+    toy.settle()
+    toy.pods("small", cpu=3, memory="1Gi")
+    toy.settle()
+    toy.pods("none-left", memory="1")
+    toy.settle()
+    assert toy.bound() == ["p", "small"]
 
 
 def test_init_containers_sidecars_and_overhead_count(toy: Any) -> None:

@@ -10,11 +10,12 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from gang_scheduler.domain.core import SchedulerCore
-from gang_scheduler.domain.nodes.load_estimate import Load, estimate, own_factors
-from gang_scheduler.domain.nodes.load_policy import LoadPolicy, Thresholds
-from gang_scheduler.domain.nodes.node_load import Newcomer, NodeLoad
+from gang_scheduler.domain.nodes.node_load import NodeLoad
 from gang_scheduler.domain.nodes.node_metric import Measurement
+from gang_scheduler.domain.pods.pod_record import Newcomer
 from gang_scheduler.domain.pods.pod_shape import ResourceRows, ShapeCatalog
+from gang_scheduler.domain.terms.load_estimate import Load, estimate, own_factors
+from gang_scheduler.domain.terms.load_policy import LoadPolicy, Thresholds
 from kube import Key, Manifest, rfc3339
 
 START_MS = 1_767_225_600_000

@@ -145,6 +145,16 @@ def test_pods_that_keep_each_other_apart_find_the_domain_where_they_can(dc: Any)
     assert set(places(dc, "g", 2)) <= {"x1", "x5", "x6"}
 
 
+def test_pods_of_one_role_that_ask_for_more_or_less_share_a_domain_in_which_each_has_its_room(dc: Any) -> None:
+    dc.node("x8", cpu=3, labels={BLOCK: "b1", RACK: "r4"})
+    large = {"containers": [{"name": "c", "resources": {"requests": {"cpu": 2}}}]}
+    group(dc, "g", 2)
+    members(dc, "g", 1, required_topology=RACK)
+    members(dc, "g", 1, first=1, spec=large, required_topology=RACK)
+    dc.settle()
+    assert places(dc, "g", 2) == ["x8", "x8"]
+
+
 def test_slices_lie_in_one_domain_each(dc: Any) -> None:
     dc.node("x7", cpu=2, labels={BLOCK: "b1", RACK: "r3"})
     group(dc, "g", 4)

@@ -150,3 +150,28 @@ def test_a_window_changes_exactly_when_it_says(start: int, end: int, now: int) -
     assert now < change <= now + DAY_MS
     assert window.open_at(change - 1) == window.open_at(now)
     assert start == end or window.open_at(change) != window.open_at(now)
+
+
+def test_pods_that_can_be_sent_away_come_last_and_make_room_for_all_others(lent: Any) -> None:
+    """On nodes that are not lent, whatever their priority; the reason names the priority that they state."""
+    lent.now = START + 21 * HOUR
+    assert ask(lent, "guest", 4, annotations=LENT, priority=90) == "own"
+    lent.pods("waiting", cpu=4, annotations=LENT, priority=100)
+    lent.settle()
+    assert ask(lent, "plain", 4, priority=1) == "own"
+    assert lent.evicted == ["guest"]
+    assert lent.where("waiting") == ""
+
+
+def test_pods_that_can_be_sent_away_preempt_nobody(lent: Any) -> None:
+    lent.now = START + 21 * HOUR
+    assert ask(lent, "guest", 4, annotations=LENT, priority=1) == "own"
+    assert ask(lent, "other", 4, annotations=LENT, priority=100) == ""
+    assert lent.evicted == []
+
+
+def test_without_hours_the_mark_of_a_zone_changes_no_priority(new_toy: Any) -> None:
+    toy = new_toy()
+    toy.node("own", cpu=4)
+    assert ask(toy, "guest", 4, annotations=LENT, priority=90) == "own"
+    assert ask(toy, "plain", 4, priority=1) == ""

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gang_scheduler.domain.gangs.role_buckets import buckets_of, in_order, weight_of
-from gang_scheduler.domain.gangs.task_topology import TaskTopology, task_topology_of
+from gang_scheduler.domain.terms.task_topology import TaskTopology, task_topology_of
 
 ROLES = ("ps", "worker", "chief")
 PREFIX = "volcano.sh/task-topology-"

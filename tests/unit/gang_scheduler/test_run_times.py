@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gang_scheduler.domain.core import SchedulerCore
-from gang_scheduler.domain.line.run_history import RunHistory, length_of, step_of
+from gang_scheduler.domain.pods.run_history import RunHistory, length_of, step_of
 from kube import Event, from_manifest, rfc3339
 
 MINUTE = 60_000

@@ -16,7 +16,8 @@ from node_agent.inventory.machine import Reserve, find_inventory, links
 from node_agent.inventory.parts import MigInstance
 from node_agent.inventory.processors import find_cpus, find_memory_bytes, find_numa
 from node_agent.runtime.cgroups import find_cgroups
-from node_agent.runtime.logs import older_end, previous_of, prune, rotate, set_aside, tail_of
+from node_agent.runtime.log_pieces import MOST_BYTES, LogReader, Piece
+from node_agent.runtime.logs import previous_of, prune, rotate, set_aside
 from node_agent.runtime.materials import make_inside, write_files, write_hosts
 from tidegate.node.v1.node_pb2 import LogRequest
 
@@ -110,10 +111,9 @@ def test_a_log_is_rotated_when_it_is_too_long_and_old_parts_go(tmp_path: Path) -
     file.write_text("now\n")
     assert not rotate(file, 15, 3)
     assert sorted(entry.name for entry in tmp_path.iterdir()) == ["main.log", "main.log.1", "main.log.2"]
-    assert tail_of(file, 3) == (b"3\n3\nnow\n", 4)
-    assert tail_of(file, None)[0] == b"2\n" * 10 + b"3\n" * 10 + b"now\n"
-    assert tail_of(file, 0) == (b"", 4)
-    assert tail_of(tmp_path / "none.log", 5) == (b"", 0)
+    assert LogReader(file, 3).first() == Piece(b"3\n3\nnow\n", 4)
+    assert LogReader(file).first() == Piece(b"2\n" * 10 + b"3\n" * 10, 0)
+    assert LogReader(file, 0).first() == Piece(b"", 4)
 
 
 def test_logs_of_pods_that_are_gone_go_when_they_are_old(tmp_path: Path) -> None:
@@ -300,13 +300,13 @@ def test_lists_of_cpus_are_read_and_written() -> None:
     assert (parse_cpus(""), format_cpus([])) == ((), "")
 
 
-def test_what_was_rotated_away_is_told_from_its_end(tmp_path: Path) -> None:
+def test_of_what_was_rotated_away_only_the_end_is_told(tmp_path: Path) -> None:
     file = tmp_path / "main.log"
     file.write_bytes(b"now")
-    assert older_end(file, 100) == b""
+    assert LogReader(file).first() == Piece(b"now", 3)
     (tmp_path / "main.log.1").write_bytes(b"2222")
-    (tmp_path / "main.log.2").write_bytes(b"1111")
-    assert (older_end(file, 100), older_end(file, 6), older_end(file, 3)) == (b"11112222", b"112222", b"222")
+    (tmp_path / "main.log.2").write_bytes(b"1" * MOST_BYTES)
+    assert LogReader(file).first() == Piece(b"1" * (MOST_BYTES - 4) + b"2222", 0)
 
 
 def test_a_long_log_is_told_as_a_whole(tmp_path: Path) -> None:
@@ -357,4 +357,4 @@ def test_what_was_rotated_of_an_attempt_goes_with_it(tmp_path: Path) -> None:
     file.write_bytes(b"new\n")
     (tmp_path / "main.log.1").write_bytes(b"old\n")
     set_aside(file)
-    assert tail_of(previous_of(file), None)[0] == b"old\nnew\n" and not file.exists()
+    assert LogReader(previous_of(file), 9).first().data == b"old\nnew\n" and not file.exists()

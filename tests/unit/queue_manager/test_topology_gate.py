@@ -7,9 +7,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kube import Event, Key, from_manifest
+from kube.pod_sets import Nearness, PodSetAsk
 from queue_manager.domain.cohorts.cluster_queue import Flavor
 from queue_manager.domain.rooms.node_room import NodeRoom
-from queue_manager.domain.rooms.podset import Ask, PodSet, merged, podset_of, podsets_of_job
+from queue_manager.domain.rooms.podset import PodSet, merged, podset_of, podsets_of_job
 from queue_manager.domain.rooms.topology_room import TopologyRoom
 
 KUEUE = "kueue.x-k8s.io/v1beta2"
@@ -46,8 +47,16 @@ def node(cluster: Any, name: str, rack: str, cpu: int, **spec: Any) -> None:
     cluster.status(Key("Node", "", name), {"allocatable": {"cpu": cpu, "pods": 110}})
 
 
-def gang(cluster: Any, name: str, count: int, level: str = RACK, cpu: int = 1, **spec: Any) -> None:
-    """A PodGroup in the queue, and its pods, which have to be in one domain of ``level``."""
+def gang(
+    cluster: Any,
+    name: str,
+    count: int,
+    level: str = RACK,
+    cpu: int = 1,
+    asked: dict[str, str] | None = None,
+    **spec: Any,
+) -> None:
+    """A PodGroup in the queue, and its pods, which have to be in one domain of ``level``; ``asked`` says more of that."""
     cluster.put(
         {
             "apiVersion": "scheduling.volcano.sh/v1beta1",
@@ -57,7 +66,7 @@ def gang(cluster: Any, name: str, count: int, level: str = RACK, cpu: int = 1, *
         }
     )
     for index in range(count):
-        annotations = {PODSET + "required-topology": level, "scheduling.k8s.io/group-name": name}
+        annotations = {PODSET + "required-topology": level, "scheduling.k8s.io/group-name": name, **(asked or {})}
         metadata = {
             "name": f"{name}-{index}",
             "namespace": "default",
@@ -147,6 +156,30 @@ def test_a_level_that_the_topology_lacks_and_a_topology_that_is_missing_are_name
     assert cluster.told("h") == "flavor f names the topology dc, which does not exist"
 
 
+def test_pods_that_make_no_whole_slices_are_told_so_as_they_would_never_be_placed(cluster: Any) -> None:
+    setting(cluster)
+    sliced = {PODSET + "slice-required-topology": HOST, PODSET + "slice-size": "2"}
+    gang(cluster, "g", 3, asked=sliced)
+    gang(cluster, "h", 2, asked=sliced)
+    cluster.settle()
+    assert not is_in(cluster, "g")
+    assert "its 3 pods do not make whole slices of 2" in cluster.told("g")
+    assert is_in(cluster, "h")
+
+
+def test_lent_resources_are_found_under_their_older_names() -> None:
+    nodes = NodeRoom()
+    labels = {RACK: "r0", HOST: "n"}
+    node = from_manifest({"apiVersion": "v1", "kind": "Node", "metadata": {"name": "n", "labels": labels}})
+    nodes.fold_node(Event(None, node.changed(status={"allocatable": {"kubernetes.io/batch-cpu": 1000}})))
+    room = TopologyRoom(nodes, {"f": Flavor("f", topology="dc", levels=(RACK, HOST))})
+    spec = {"containers": [{"name": "c", "resources": {"requests": {"koordinator.sh/batch-cpu": 600}}}]}
+    for count, fits in ((1, True), (2, False)):
+        podset = podset_of({PODSET + "required-topology": RACK}, spec, count)
+        assert podset is not None
+        assert (room.obstacle("f", [podset]) == "") is fits
+
+
 def test_who_is_less_important_gives_way_in_the_one_rack_where_that_helps(cluster: Any) -> None:
     setting(cluster, preemption={"withinClusterQueue": "LowerPriority"})
     gang(cluster, "here", 1, nodeSelector={HOST: "r0-1"})
@@ -180,7 +213,7 @@ def test_the_pod_sets_of_a_job_are_read_from_its_templates() -> None:
         "spec": {"containers": [{"name": "c", "resources": {"requests": {"cpu": 2}}}], "nodeSelector": {"a": "b"}},
     }
     limits = '[{"a":"b"},null,null]'
-    wanted = PodSet(Ask("preferred", RACK), 3, (("cpu", 2000),), limits)
+    wanted = PodSet(PodSetAsk(Nearness.PREFERRED, RACK), 3, (("cpu", 2000),), limits)
 
     def found(spec: Any) -> list[PodSet]:
         return [podset._replace(role="") for podset in merged(podsets_of_job(spec))]

@@ -75,6 +75,24 @@ imagePullSecrets:
 {{- end -}}
 {{- end -}}
 
+{{/* The Secret whose `ca.crt` vouches for the bus, which is then spoken to over TLS alone; empty where that is not asked for. */}}
+{{- define "service-lib.nats.authority" -}}
+{{- $global := include "service-lib.global" . | fromJson -}}
+{{- $nats := $global.nats | default dict -}}
+{{- $external := $nats.external | default dict -}}
+{{- if .Values.nats.authoritySecret -}}{{ .Values.nats.authoritySecret }}
+{{- else if .Values.nats.url -}}
+{{- else if $external.url -}}{{ $external.authoritySecret }}
+{{- else if ($nats.tls | default dict).enabled -}}{{ include "service-lib.nats.certificate" . }}
+{{- end -}}
+{{- end -}}
+
+{{/* The Secret with the certificate of this release's bus. */}}
+{{- define "service-lib.nats.certificate" -}}
+{{- $global := include "service-lib.global" . | fromJson -}}
+{{- ($global.nats.tls | default dict).secretName | default (printf "%s-nats-tls" .Release.Name) -}}
+{{- end -}}
+
 {{/* Whether the bus is the one of this release. */}}
 {{- define "service-lib.nats.own" -}}
 {{- $global := include "service-lib.global" . | fromJson -}}

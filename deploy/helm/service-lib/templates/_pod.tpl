@@ -2,6 +2,7 @@
 {{- define "service-lib.pod" -}}
 {{- $ := index . 0 -}}{{- $service := index . 1 -}}
 {{- $secret := include "service-lib.nats.secret" $ -}}
+{{- $authority := include "service-lib.nats.authority" $ -}}
 metadata:
   labels: {{- include "service-lib.labels" $ | nindent 4 }}
     {{- with $.Values.podLabels }}{{ toYaml . | nindent 4 }}{{ end }}
@@ -56,6 +57,9 @@ spec:
         - --nats-url={{ include "service-lib.nats.url" $ }}
         {{- if $secret }}
         - --nats-credentials=/etc/tidegate/bus
+        {{- end }}
+        {{- if $authority }}
+        - --nats-authority=/etc/tidegate/authority/ca.crt
         {{- end }}
         - --nats-replicas={{ include "service-lib.nats.replicas" $ }}
         - --listen-host={{ $.Values.listenHost }}
@@ -115,6 +119,11 @@ spec:
           mountPath: /etc/tidegate/bus
           readOnly: true
         {{- end }}
+        {{- if $authority }}
+        - name: authority
+          mountPath: /etc/tidegate/authority
+          readOnly: true
+        {{- end }}
         - name: data
           mountPath: /var/lib/tidegate
         - name: tmp
@@ -126,6 +135,13 @@ spec:
       secret:
         secretName: {{ $secret }}
         defaultMode: 0440
+    {{- end }}
+    {{- if $authority }}
+    - name: authority
+      secret:
+        secretName: {{ $authority }}
+        defaultMode: 0440
+        items: [{key: ca.crt, path: ca.crt}]
     {{- end }}
     {{- if not (hasKey ($service.replaced | default dict) "data") }}
     - name: data

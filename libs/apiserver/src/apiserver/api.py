@@ -1,12 +1,11 @@
 """Requests to an API server: JSON over kept connections, errors as what they mean, streams as bytes of lines."""
 
 import asyncio
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncGenerator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 from urllib.parse import quote, urlencode, urlsplit
 
-import aiohttp
 import orjson
 
 from apiserver.access import Access
@@ -76,7 +75,6 @@ class Api:
 
     def __init__(self, access: Access) -> None:
         self._access = access
-        self._session: aiohttp.ClientSession | None = None
         self._connections: Connections | None = None
 
     async def __aenter__(self) -> "Api":
@@ -87,18 +85,15 @@ class Api:
         await self.close()
 
     def open(self) -> None:
-        """Make the pools of connections, one for requests and one for streams; none is opened before the first request."""
+        """Make the pool of connections; none is opened before the first request."""
         context = self._access.ssl_context()
         address = urlsplit(self._access.host)
         port = address.port or (80 if context is None else 443)
         self._connections = Connections(address.hostname or "", port, address.netloc, context)
-        connector = aiohttp.TCPConnector(limit=0, ssl=True if context is None else context)
-        self._session = aiohttp.ClientSession(connector=connector, auto_decompress=True)
 
     async def close(self) -> None:
-        """Close its connections."""
-        assert self._session is not None and self._connections is not None
-        await self._session.close()
+        """Cut its connections, also those in use."""
+        assert self._connections is not None
         await self._connections.close()
 
     async def send(self, request: ApiRequest) -> Answer:
@@ -115,44 +110,47 @@ class Api:
 
     async def _send(self, request: ApiRequest) -> Answer:
         assert self._connections is not None, "it is opened before the first request"
-        headers = await self._access.headers()
         data = b"" if request.body is None else orjson.dumps(request.body)
-        if data:
-            headers["Content-Type"] = request.content
-        lines = "".join(f"{name}: {value}\r\n" for name, value in [*headers.items(), *request.headers])
+        content = [("Content-Type", request.content)] if data else []
+        lines = await self._headers(*content, *request.headers)
         try:
             async with asyncio.timeout(SECONDS):
-                reply = await self._connections.ask(request.method, self._target(request), lines, data)
+                target = self._target(request.path, request.parameters)
+                reply = await self._connections.ask(request.method, target, lines, data)
             return Answer(reply.code, _parsed(reply.body), _seconds(reply.headers.get(b"retry-after")))
         except (TimeoutError, OSError, EOFError) as error:
             raise Unreachable(f"{request.method} {request.path}: {type(error).__name__}: {error}") from error
 
-    def _target(self, request: ApiRequest) -> str:
-        path = urlsplit(self._access.host).path + quote(request.path, safe=_PATH)
-        return f"{path}?{urlencode(request.parameters)}" if request.parameters else path
+    async def _headers(self, *more: tuple[str, str]) -> str:
+        """The lines that say who we are, and ``more``."""
+        credentials = await self._access.headers()
+        return "".join(f"{name}: {value}\r\n" for name, value in [*credentials.items(), *more])
 
-    async def lines(self, path: str, parameters: Mapping[str, str], silence: float) -> AsyncIterator[list[bytes]]:
-        """The lines of a stream, as many at a time as have come; nothing is read ahead of who takes them.
+    def _target(self, path: str, parameters: Mapping[str, str] | None) -> str:
+        path = urlsplit(self._access.host).path + quote(path, safe=_PATH)
+        return f"{path}?{urlencode(parameters)}" if parameters else path
+
+    async def lines(
+        self, path: str, parameters: Mapping[str, str], silence: float
+    ) -> AsyncGenerator[list[bytes], None]:
+        """The lines of a stream, as many at a time as have come; little is read ahead of who takes them.
 
         Ends when the server ends it. Raises Unreachable, also after ``silence`` seconds without a byte; Refused for an error.
         """
-        assert self._session is not None, "it is opened before the first request"
-        timeout = aiohttp.ClientTimeout(total=None, sock_connect=SECONDS, sock_read=silence)
-        headers = await self._access.headers()
+        assert self._connections is not None, "it is opened before the first request"
+        headers = await self._headers()
         try:
-            async with self._session.get(
-                self._access.host + path, params=parameters, headers=headers, timeout=timeout
-            ) as response:
-                if response.status != 200:
-                    if response.status == UNAUTHORIZED:
+            async with self._connections.stream(self._target(path, parameters), headers, silence) as (code, pieces):
+                if code != 200:
+                    if code == UNAUTHORIZED:
                         await self._access.renew()
-                    raise Refused(Answer(response.status, _parsed(await response.read())))
+                    raise Refused(Answer(code, _parsed(b"".join([piece async for piece in pieces]))))
                 rest = b""
-                async for chunk in response.content.iter_any():
-                    *whole, rest = (rest + chunk).split(b"\n")
+                async for piece in pieces:
+                    *whole, rest = (rest + piece).split(b"\n")
                     if whole:
                         yield whole
-        except (aiohttp.ClientError, TimeoutError, OSError) as error:
+        except (TimeoutError, OSError, EOFError) as error:
             raise Unreachable(f"GET {path}: {type(error).__name__}: {error}") from error
 
 

@@ -1,18 +1,22 @@
-"""HTTP/1.1 over kept connections: one request at a time on each, as many connections as there are requests at one time.
+"""HTTP/1.1 over kept connections: one request or one stream at a time on each, as many connections as are asked for at one time.
 
 Only what an API server needs is here. A request costs less than half of what it does with a client that can do everything
 (docs/adr/0030-bursts-on-kubernetes.md has the numbers).
 """
 
 import asyncio
-import contextlib
 import ssl
 from collections import deque
+from collections.abc import AsyncIterator, Callable, Mapping
+from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
 MOST_HEAD_BYTES = 1 << 16
+PIECE_BYTES = 1 << 16
+"""Of a stream so much is taken at one time; twice as much is read ahead of who takes it."""
 _BODILESS = (204, 304)
+_LENGTH = b"content-length"
 
 
 class Reply(NamedTuple):
@@ -27,9 +31,27 @@ class BadReply(OSError):
     """What came is no HTTP/1.1."""
 
 
-class _Connection(NamedTuple):
+class _Protocol(asyncio.StreamReaderProtocol):
+    """Tells when its connection has ended."""
+
+    def __init__(self, reader: asyncio.StreamReader, ended: Callable[[], None]) -> None:
+        super().__init__(reader)
+        self._ended = ended
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        super().connection_lost(exc)
+        self._ended()
+
+
+@dataclass(eq=False, slots=True)
+class _Connection:
     reader: asyncio.StreamReader
     writer: asyncio.StreamWriter
+    ended: asyncio.Event
+
+    def cut(self) -> None:
+        """End it at once: over TLS a proper end waits for the other side, and nothing more is to be said."""
+        self.writer.transport.abort()
 
 
 @dataclass(slots=True)
@@ -41,35 +63,56 @@ class Connections:
     authority: str
     tls: ssl.SSLContext | None
     _idle: deque[_Connection] = field(default_factory=deque)
+    _open: set[_Connection] = field(default_factory=set)
+    """All that have not ended, idle and in use."""
+    _closed: bool = False
 
     async def ask(self, method: str, target: str, headers: str, body: bytes) -> Reply:
         """The reply to one request; ``headers`` are whole lines. Raises OSError or EOFError when none comes.
 
         Nothing is asked twice: a server may have done what it gave no answer to.
         """
-        connection = self._take() or await self._open()
+        connection = self._take() or await self._connect()
         kept = False
         try:
-            head = (
-                f"{method} {target} HTTP/1.1\r\nHost: {self.authority}\r\n{headers}Content-Length: {len(body)}\r\n\r\n"
-            )
-            connection.writer.write(head.encode() + body)
-            reply = await _reply(connection.reader)
-            kept = reply.headers.get(b"connection", b"").lower() != b"close"
-            return reply
+            connection.writer.write(self._asking(method, target, headers, body) + body)
+            code, found = await _answered(connection.reader)
+            parts = [part async for part in _body(connection.reader, code, found)]
+            kept = _is_kept(code, found)
+            return Reply(code, found, b"".join(parts))
         finally:
-            if kept:
-                self._idle.append(connection)
-            else:
-                connection.writer.close()
+            self._give_back(connection, kept)
+
+    @asynccontextmanager
+    async def stream(
+        self, target: str, headers: str, silence: float
+    ) -> AsyncIterator[tuple[int, AsyncIterator[bytes]]]:
+        """A GET whose reply is read as it comes: its code, and its body in the pieces that have come.
+
+        Raises OSError or EOFError when none comes or it breaks, TimeoutError after ``silence`` seconds without a byte.
+        """
+        async with asyncio.timeout(silence):
+            connection = self._take() or await self._connect()
+        try:
+            connection.writer.write(self._asking("GET", target, headers, b""))
+            async with asyncio.timeout(silence):
+                code, found = await _answered(connection.reader)
+            yield code, _within(silence, _body(connection.reader, code, found))
+        finally:
+            self._give_back(connection, False)
 
     async def close(self) -> None:
-        """Give up all connections."""
-        while self._idle:
-            writer = self._idle.pop().writer
-            writer.close()
-            with contextlib.suppress(OSError):
-                await writer.wait_closed()
+        """Cut all connections, also those in use; returns when they have ended."""
+        self._closed = True
+        self._idle.clear()
+        for connection in (ending := list(self._open)):
+            connection.cut()
+        for connection in ending:
+            await connection.ended.wait()
+
+    def _asking(self, method: str, target: str, headers: str, body: bytes) -> bytes:
+        lines = f"{method} {target} HTTP/1.1\r\nHost: {self.authority}\r\n{headers}Content-Length: {len(body)}\r\n\r\n"
+        return lines.encode()
 
     def _take(self) -> _Connection | None:
         """The one that was used last: those that are not needed are closed by the server after a while."""
@@ -77,25 +120,80 @@ class Connections:
             connection = self._idle.pop()
             if not connection.reader.at_eof() and not connection.writer.is_closing():
                 return connection
-            connection.writer.close()
+            self._give_back(connection, False)
         return None
 
-    async def _open(self) -> _Connection:
-        return _Connection(*await asyncio.open_connection(self.host, self.port, ssl=self.tls, limit=MOST_HEAD_BYTES))
+    def _give_back(self, connection: _Connection, kept: bool) -> None:
+        if kept:
+            self._idle.append(connection)
+        else:
+            connection.cut()
+
+    async def _connect(self) -> _Connection:
+        loop, ended = asyncio.get_running_loop(), asyncio.Event()
+        reader = asyncio.StreamReader(MOST_HEAD_BYTES, loop)
+        protocol = _Protocol(reader, ended.set)
+        transport, _ = await loop.create_connection(lambda: protocol, self.host, self.port, ssl=self.tls)
+        connection = _Connection(reader, asyncio.StreamWriter(transport, protocol, reader, loop), ended)
+        self._open = {one for one in self._open if not one.ended.is_set()} | {connection}
+        if self._closed:
+            connection.cut()
+            raise ConnectionAbortedError("the connections were closed")
+        return connection
 
 
-async def _reply(reader: asyncio.StreamReader) -> Reply:
+async def _answered(reader: asyncio.StreamReader) -> tuple[int, dict[bytes, bytes]]:
+    """The code and the headers of a reply."""
     code, headers = _head(await _lines(reader))
     while code < 200:
         code, headers = _head(await _lines(reader))
+    return code, headers
+
+
+async def _body(reader: asyncio.StreamReader, code: int, headers: Mapping[bytes, bytes]) -> AsyncIterator[bytes]:
+    """What follows the headers, in the pieces that have come."""
     if code in _BODILESS:
-        return Reply(code, headers, b"")
-    if headers.get(b"transfer-encoding", b"").lower() == b"chunked":
-        return Reply(code, headers, await _chunks(reader))
-    if b"content-length" in headers:
-        return Reply(code, headers, await reader.readexactly(_number(headers[b"content-length"], 10)))
-    headers[b"connection"] = b"close"
-    return Reply(code, headers, await reader.read())
+        return
+    if _is_chunked(headers):
+        chunks = Chunks()
+        while not chunks.ended:
+            if piece := chunks.take(await _some(reader, PIECE_BYTES)):
+                yield piece
+    elif _LENGTH in headers:
+        left = _number(headers[_LENGTH], 10)
+        while left:
+            yield (piece := await _some(reader, min(left, PIECE_BYTES)))
+            left -= len(piece)
+    else:
+        while piece := await reader.read(PIECE_BYTES):
+            yield piece
+
+
+async def _within(silence: float, pieces: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
+    """The pieces. Raises TimeoutError when none comes for ``silence`` seconds."""
+    while True:
+        async with asyncio.timeout(silence):
+            piece = await anext(pieces, b"")
+        if not piece:
+            return
+        yield piece
+
+
+def _is_kept(code: int, headers: Mapping[bytes, bytes]) -> bool:
+    """Whether the connection can be used again after such a reply: both sides know where it ended."""
+    framed = code in _BODILESS or _is_chunked(headers) or _LENGTH in headers
+    return framed and headers.get(b"connection", b"").lower() != b"close"
+
+
+def _is_chunked(headers: Mapping[bytes, bytes]) -> bool:
+    return headers.get(b"transfer-encoding", b"").lower() == b"chunked"
+
+
+async def _some(reader: asyncio.StreamReader, most: int) -> bytes:
+    """Bytes, as soon as there are any. Raises EOFError when none come any more."""
+    if piece := await reader.read(most):
+        return piece
+    raise asyncio.IncompleteReadError(b"", None)
 
 
 async def _lines(reader: asyncio.StreamReader) -> bytes:
@@ -117,14 +215,42 @@ def _head(content: bytes) -> tuple[int, dict[bytes, bytes]]:
     return _number(code[:3], 10), headers
 
 
-async def _chunks(reader: asyncio.StreamReader) -> bytes:
-    parts = []
-    while size := _number((await reader.readuntil(b"\r\n")).partition(b";")[0].strip(), 16):
-        parts.append(await reader.readexactly(size))
-        await reader.readexactly(2)
-    while await reader.readuntil(b"\r\n") != b"\r\n":  # trailers say nothing that is wanted
-        continue
-    return b"".join(parts)
+@dataclass(slots=True)
+class Chunks:
+    """Takes a chunked body out of its frames, however these are cut."""
+
+    ended: bool = False
+    _left: int = 0
+    """Bytes of the present chunk that are to come."""
+    _line: bytes = b""
+    """The part of a line that has come."""
+    _is_last: bool = False
+
+    def take(self, data: bytes) -> bytes:
+        """What of the body is in ``data``. Raises BadReply."""
+        data, at, parts = self._line + data, 0, []
+        self._line = b""
+        while at < len(data) and not self.ended:
+            if self._left:
+                parts.append(data[at : at + self._left])
+                at += len(parts[-1])
+                self._left -= len(parts[-1])
+                continue
+            end = data.find(b"\n", at)
+            if end < 0:
+                self._line = data[at:]
+                break
+            self._read(data[at:end].strip())
+            at = end + 1
+        return b"".join(parts)
+
+    def _read(self, line: bytes) -> None:
+        """A line outside of chunks: a size, the empty one behind a chunk, or after the last one trailers, then an empty one."""
+        if self._is_last:
+            self.ended = not line
+        elif line:
+            self._left = _number(line.partition(b";")[0].strip(), 16)
+            self._is_last = not self._left
 
 
 def _number(text: bytes, base: int) -> int:

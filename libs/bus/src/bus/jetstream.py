@@ -1,6 +1,8 @@
 """The bus on a NATS server with JetStream."""
 
 import asyncio
+import logging
+import ssl
 import time
 from collections.abc import AsyncIterator, Callable
 from contextlib import suppress
@@ -28,15 +30,33 @@ from bus.patience import Reconnecting, patiently
 from bus.ports import Handler, NoResponder, Parked, Ping, RequestFailed
 from bus.topology import DEAD, DEAD_MESSAGES, LAST_VALUES, LEASES, SNAPSHOTS, VALUES, StreamSpec
 
+_log = logging.getLogger(__name__)
+
 FAILED = "Tidegate-Error"
 
 
 class HonestClient(Client):
-    """A client whose requests can be cancelled at any moment.
+    """A client whose requests can be cancelled at any moment, and that tells no password to a server that it cannot trust.
 
     In Python before 3.12 a ``wait_for`` whose result comes in the same moment takes the cancellation for its own: the
-    task would go on as if nothing had been said.
+    task would go on as if nothing had been said. The base class goes on without TLS where a server says that it has none.
     """
+
+    def __init__(self, authority: Path | None = None) -> None:
+        super().__init__()
+        self._authority = authority
+
+    @property
+    def ssl_context(self) -> ssl.SSLContext:
+        """Asked for at every connect: authorities are renewed."""
+        return ssl.create_default_context(cafile=self._authority)
+
+    def _connect_command(self) -> bytes:
+        server = self._current_server
+        demanded = self._authority is not None or (server is not None and server.uri.scheme == "tls")
+        if demanded and not self._server_info.get("tls_required"):
+            raise NatsError("nats: the server offers no TLS")
+        return super()._connect_command()
 
     async def request(self, *arguments: Any, **options: Any) -> Msg:
         answer = await super().request(*arguments, **options)
@@ -63,10 +83,17 @@ class JetStreamBus:
 
     @classmethod
     async def connect(
-        cls, url: str, name: str, *, token: str | None = None, credentials: Path | None = None, replicas: int = 1
+        cls,
+        url: str,
+        name: str,
+        *,
+        token: str | None = None,
+        credentials: Path | None = None,
+        authority: Path | None = None,
+        replicas: int = 1,
     ) -> "JetStreamBus":
         """Connect as ``name``, with a token or what is in the folder ``credentials``, to one of the servers that ``url`` lists (with
-        commas); waits for one that is not there yet.
+        commas); waits for one that is not there yet. With ``authority`` only to one for which a certificate of that file vouches.
 
         Answers come to subjects below ``_INBOX.<name>``, so that a server can keep them from everybody else.
         """
@@ -76,10 +103,18 @@ class JetStreamBus:
             if bus is not None:
                 bus._reconnected()
 
-        async def quiet(_: Exception) -> None:
-            """Errors of the connection show as its state; the default would print a stack trace for each try."""
+        async def quiet(error: Exception) -> None:
+            """Errors of the connection show as its state; the default would print a stack trace for each try.
 
-        client = HonestClient()
+            Why a bus is not trusted is told, once: that does not pass by itself.
+            """
+            passing = isinstance(error, ConnectionError | TimeoutError) or (authority is None and "tls://" not in url)
+            if not passing and str(error) not in told:
+                told.add(str(error))
+                _log.warning("bus_not_trusted", extra={"error": str(error)})
+
+        told: set[str] = set()
+        client = HonestClient(authority)
         await client.connect(
             url.split(","),
             name=name,

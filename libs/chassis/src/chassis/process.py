@@ -118,6 +118,7 @@ async def _connect(service: str, settings: ServiceSettings) -> JetStreamBus:
             service,
             token=settings.nats_token or None,
             credentials=settings.nats_credentials,
+            authority=settings.nats_authority,
             replicas=settings.nats_replicas,
         )
     except NoCredentials as error:

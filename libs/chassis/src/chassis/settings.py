@@ -25,13 +25,15 @@ class ServiceSettings:
     ``trace`` is where spans go: ``off``, or ``file`` for traces/<service>.jsonl in the data folder. ``clock_base_ms`` lets
     the clocks of all services of a machine agree (`chassis.clock.SteadyClock`); 0 for the machine's time.
 
-    ``nats_credentials`` is a folder with the files ``username`` and ``password``, or ``user.creds``; ``nats_replicas`` is on
-    how many servers of the bus each stream is kept. ``listen_host`` is where health checks, the API and metrics are served.
+    ``nats_credentials`` is a folder with the files ``username`` and ``password``, or ``user.creds``. With ``nats_authority``, a
+    file of certificates (PEM), the bus is spoken to over TLS alone, and one of them has to vouch for it. ``nats_replicas`` is on how
+    many servers of the bus each stream is kept. ``listen_host`` is where health checks, the API and metrics are served.
     """
 
     nats_url: str = "nats://127.0.0.1:4222"
     nats_token: str = ""
     nats_credentials: Path | None = None
+    nats_authority: Path | None = None
     nats_replicas: int = 1
     listen_host: str = "127.0.0.1"
     data_dir: Path = Path(".tidegate")

@@ -12,6 +12,7 @@ from collections.abc import Mapping, Sequence
 from typing import TypeVar
 
 from kube.environment import containers
+from kube.json_text import read_json
 from kube.keys import Manifest
 from resources import QuantityError, parse_quantity
 
@@ -26,6 +27,8 @@ RDMA = "koordinator.sh/rdma"
 """RDMA devices have indexes of their own; they are no cards."""
 RESERVATION = "reservation"
 RESERVED = "scheduling.koordinator.sh/reservation-allocated"
+GIVEN = frozenset({CARDS, PLACE, KOORDINATOR_CARDS, RESERVED})
+"""The annotations by which a binding tells what it gave: of a pod that is on no node yet they say nothing."""
 
 _T = TypeVar("_T")
 
@@ -149,7 +152,7 @@ def _text(part: Manifest) -> str:
 
 def _read(text: str) -> Manifest:
     try:
-        read = json.loads(text) if text else {}
+        read = read_json(text) if text else {}
     except (ValueError, TypeError):
         return {}
     return read if isinstance(read, dict) else {}

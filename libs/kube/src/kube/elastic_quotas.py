@@ -1,8 +1,8 @@
 """Koordinator's ElasticQuotas as the services name them, and the namespaces that are theirs."""
 
-import json
 from dataclasses import dataclass, field
 
+from kube.json_text import read_json
 from kube.keys import Key
 from kube.objects import Object
 from kube.store import Event
@@ -22,7 +22,7 @@ def quota_name(name: str) -> str:
 def namespaces_of(item: Object) -> list[str]:
     """The namespaces whose pods are in the quota unless they name another: one of its own name, and those that it lists."""
     try:
-        listed = json.loads(item.annotations.get(_NAMESPACES) or "null")
+        listed = read_json(item.annotations.get(_NAMESPACES) or "null")
     except ValueError:
         listed = None
     named = [str(name) for name in listed] if isinstance(listed, list) else []

@@ -93,6 +93,7 @@ ClusterTrainingRuntime trainer.kubeflow.org/v1alpha1 clustertrainingruntimes - -
 JobSet jobset.x-k8s.io/v1alpha2 jobsets
 PodGroup scheduling.x-k8s.io/v1alpha1 podgroups
 PodGroup scheduling.sigs.k8s.io/v1alpha1 podgroups
+PodGroup scheduling.k8s.io/v1alpha2 podgroups
 ElasticQuota scheduling.sigs.k8s.io/v1alpha1 elasticquotas eq
 Reservation scheduling.koordinator.sh/v1alpha1 reservations - -
 Device scheduling.koordinator.sh/v1alpha1 devices - -
@@ -106,6 +107,7 @@ LocalQueue kueue.x-k8s.io/v1beta2 localqueues lq
 Cohort kueue.x-k8s.io/v1beta2 cohorts - -
 ResourceFlavor kueue.x-k8s.io/v1beta2 resourceflavors flavor -
 Workload kueue.x-k8s.io/v1beta2 workloads wl
+Workload scheduling.k8s.io/v1alpha2 workloads
 WorkloadPriorityClass kueue.x-k8s.io/v1beta2 workloadpriorityclasses - -
 Topology kueue.x-k8s.io/v1beta2 topologies - -
 AdmissionCheck kueue.x-k8s.io/v1beta2 admissionchecks - -
@@ -136,6 +138,7 @@ KINDS: dict[str, KindInfo] = _read(_TABLE)
 
 # Where a bare kind is known to more than one group, a scenario or a command line means this one.
 PREFERRED = {
+    "Workload": "Workload.kueue.x-k8s.io",
     "Job": "Job.batch.volcano.sh",
     "PodGroup": "PodGroup.scheduling.volcano.sh",
     "CronJob": "CronJob.batch.volcano.sh",

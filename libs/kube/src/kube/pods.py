@@ -1,9 +1,9 @@
 """What a pod asks of a node, and where it stands: the questions that every reader of pods has."""
 
-import json
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
+from kube.json_text import read_json
 from kube.keys import Manifest
 from kube.objects import Object
 from resources import Amounts, QuantityError, add, largest, parse_amounts
@@ -18,7 +18,7 @@ def asked_probes(annotations: Mapping[str, str]) -> dict[str, Manifest]:
     The name of such a condition has a domain, as no condition of Kubernetes' own has.
     """
     try:
-        found = json.loads(annotations.get(PROBES) or "{}")
+        found = read_json(annotations.get(PROBES) or "{}")
     except ValueError:
         return {}
     if not isinstance(found, dict):
@@ -30,8 +30,8 @@ def pod_request(spec: Manifest) -> Amounts:
     """What a pod of ``spec`` needs on a node, as the Kubernetes scheduler counts it.
 
     Its containers and sidecars run together; an init container runs beside the sidecars before it; a request of the pod as
-    a whole wins, and the overhead is on top. A limit without a request is one. Raises QuantityError naming the resource
-    that is wrong.
+    a whole wins, and the overhead is on top. A limit without a request is one; a limit of the pod as a whole only where no
+    container requests anything of the resource. Raises QuantityError naming the resource that is wrong.
     """
     return _pod_request(spec, parse_amounts)
 
@@ -57,8 +57,8 @@ def _pod_request(spec: Manifest, read: Callable[[Any], Amounts]) -> Amounts:
     if first := spec.get("initContainers"):
         sidecars, peak = _beginning(first, read)
         total = largest(add(total, sidecars), peak)
-    if "resources" in spec:
-        total.update(_requests(spec, read))
+    if whole := spec.get("resources"):
+        total = {**read(whole.get("limits")), **total, **read(whole.get("requests"))}
     overhead = spec.get("overhead")
     return add(total, read(overhead)) if overhead else total
 
@@ -97,7 +97,7 @@ def same_but_for_node(old: Manifest, new: Manifest) -> bool:
 
 
 def _requests(holder: Manifest, read: Callable[[Any], Amounts]) -> Amounts:
-    """Requests of a container, or of a pod as a whole."""
+    """Requests of a container."""
     resources = holder.get("resources")
     if not resources:
         return {}

@@ -29,6 +29,11 @@ def _second(seconds: int) -> str:
     return datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
+def rfc3339_milli(now_ms: int) -> str:
+    """``now_ms`` to the millisecond, as ``kubectl logs --timestamps`` prints times."""
+    return f"{_second(min(now_ms // 1000, _LAST_SECOND))[:-1]}.{now_ms % 1000:03d}Z"
+
+
 def rfc3339_micro(now_ms: int) -> str:
     """``now_ms`` as Kubernetes' MicroTime."""
     return datetime.fromtimestamp(now_ms // 1000, UTC).strftime("%Y-%m-%dT%H:%M:%S") + f".{now_ms % 1000:03d}000Z"

@@ -8,11 +8,11 @@ from pathlib import Path
 
 @contextmanager
 def process(
-    command: Sequence[str], log: Path, environment: Mapping[str, str] | None = None
+    command: Sequence[str], log: Path, environment: Mapping[str, str] | None = None, folder: Path | None = None
 ) -> "Iterator[subprocess.Popen[bytes]]":
-    """A process that writes into ``log``, until the end."""
+    """A process in ``folder`` that writes into ``log``, until the end."""
     with log.open("ab") as output:
-        started = subprocess.Popen(command, stdout=output, stderr=output, env=environment)
+        started = subprocess.Popen(command, stdout=output, stderr=output, env=environment, cwd=folder)
     try:
         yield started
     finally:

@@ -8,42 +8,18 @@ import asyncio
 import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Generic, TypeVar
 
 from admission.applier import Unavailable
 from admission.authors import is_part
 from admission.callers import EVERYTHING, Ask, Denied, Sight
-from apiserver import Api, ApiRequest, Unreachable
+from apiserver import Api, Unreachable
+from apiserver.reviews import ACCESS_REVIEWS, TOKEN_REVIEWS, Remembered, review
 from kube import KINDS, Manifest
 from tidegate.gateway.v1 import gateway_pb2
 
 GRANTED_SECONDS, REFUSED_SECONDS = 30.0, 5.0
-MOST_REMEMBERED = 10_000
-TOKEN_REVIEWS = "/apis/authentication.k8s.io/v1/tokenreviews"
-ACCESS_REVIEWS = "/apis/authorization.k8s.io/v1/subjectaccessreviews"
 _OF_NO_NAME = ("create", "list", "watch")
 """Verbs that are granted for a kind, not for an object."""
-
-K = TypeVar("K")
-V = TypeVar("V")
-
-
-class _Remembered(Generic[K, V]):
-    """Answers, each until its time; the oldest are forgotten where there are too many."""
-
-    def __init__(self) -> None:
-        self._kept: dict[K, tuple[float, V]] = {}
-
-    def get(self, key: K) -> V | None:
-        until, value = self._kept.get(key, (0.0, None))
-        return value if asyncio.get_running_loop().time() < until else None
-
-    def put(self, key: K, value: V, seconds: float) -> V:
-        self._kept.pop(key, None)
-        self._kept[key] = (asyncio.get_running_loop().time() + seconds, value)
-        if len(self._kept) > MOST_REMEMBERED:
-            del self._kept[next(iter(self._kept))]
-        return value
 
 
 class ClusterCallers:
@@ -51,8 +27,8 @@ class ClusterCallers:
 
     def __init__(self, api: Api) -> None:
         self._api = api
-        self._known: _Remembered[bytes, ClusterCaller | str] = _Remembered()
-        self._granted: _Remembered[tuple[str, Ask], str] = _Remembered()
+        self._known: Remembered[bytes, ClusterCaller | str] = Remembered()
+        self._granted: Remembered[tuple[str, Ask], str] = Remembered()
 
     async def caller(self, token: str) -> "ClusterCaller":
         """Whose token it is. Raises Denied, Unavailable."""
@@ -99,13 +75,9 @@ class ClusterCallers:
     async def _ask(self, path: str, spec: Manifest) -> Manifest:
         """The status of a review. Raises Unavailable."""
         try:
-            answer = await self._api.send(ApiRequest("POST", path, {"spec": spec}))
+            return await review(self._api, path, spec)
         except Unreachable as error:
-            raise Unavailable(f"the cluster cannot be asked who may do that: {error}") from error
-        if not answer.ok:
-            raise Unavailable(f"the cluster does not say who may do that: {answer.message}")
-        status: Manifest = answer.body.get("status") or {}
-        return status
+            raise Unavailable(f"the cluster does not say who may do that: {error}") from error
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,6 +7,7 @@ from admission.view import View
 from bus import Bus, BusError
 from kube import Key, Object
 from tidegate import subjects
+from tidegate.api.v1 import api_pb2
 from tidegate.node.v1 import node_pb2
 
 PAUSE_SECONDS = 0.2
@@ -23,17 +24,13 @@ class ContainerLogs:
     def __init__(self, bus: Bus, view: View) -> None:
         self._bus, self._view = bus, view
 
-    async def read(
-        self, key: Key, container: str, *, tail: int, follow: bool, previous: bool = False
-    ) -> AsyncIterator[bytes]:
-        """The last ``tail`` lines (0: all), then with ``follow`` what is written until the container has ended.
-
-        ``previous``: what it wrote before it was started again.
+    async def read(self, key: Key, wanted: api_pb2.LogsRequest) -> AsyncIterator[bytes]:
+        """What is ``wanted`` of the logs of a pod; to be followed until the container has ended.
 
         Raises LookupError when the pod or container does not exist, NoLogs when it has not run.
         """
         pod = self._pod(key)
-        name = self._container(pod, container)
+        name = self._container(pod, wanted.container)
         node = pod.spec.get("nodeName")
         if not node:
             raise NoLogs(f"{key} has not been placed on a node yet; `tidegate explain pod/{key.name}` says why")
@@ -43,13 +40,19 @@ class ContainerLogs:
         offset = -1
         while True:
             request = node_pb2.LogRequest(
-                pod_uid=pod.uid, container=name, tail=tail or -1, offset=offset, previous=previous
+                pod_uid=pod.uid,
+                container=name,
+                tail=wanted.tail or -1,
+                offset=offset,
+                previous=wanted.previous,
+                since_ms=wanted.since_ms,
+                timestamps=wanted.timestamps,
             )
             reply = await self._ask(str(node), request)
             if reply.data:
                 yield reply.data
             offset = reply.next_offset
-            if not reply.data and (not follow or reply.ended):
+            if not reply.data and (not wanted.follow or reply.ended):
                 return
             if not reply.data:
                 await asyncio.sleep(PAUSE_SECONDS)

@@ -236,10 +236,7 @@ class Servicer(api_pb2_grpc.TidegateServiceServicer):
         try:
             key = Key("Pod", request.namespace or "default", request.pod)
             await user.check(Ask("get", *key, subresource="log"))
-            pieces = self._logs.read(
-                key, request.container, tail=request.tail, follow=request.follow, previous=request.previous
-            )
-            async for data in pieces:
+            async for data in self._logs.read(key, request):
                 yield api_pb2.LogsResponse(data=data)
         except tuple(_CODES) as error:
             await context.abort(_code(error), _text(error))

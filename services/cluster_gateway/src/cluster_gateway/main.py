@@ -25,7 +25,8 @@ class Settings(ServiceSettings):
     """``sim_nodes`` simulated nodes of ``sim_cpu``, ``sim_memory`` and ``sim_gpus`` live beside those that have an agent.
 
     With the driver ``kubernetes`` the cluster is the one of ``kubeconfig`` (of its context ``kube_context``, else the current
-    one), or the one in which this runs as a pod when that is empty; there are no simulated nodes then.
+    one), or the one in which this runs as a pod when that is empty; there are no simulated nodes then. With ``agent_account``
+    (``system:serviceaccount:<namespace>:<name>``) node agents have to be pods of it, and each is believed about its own node alone.
 
     With less than ``reserve_mib`` free in the data folder users' objects are refused; 0 refuses none.
     """
@@ -33,6 +34,7 @@ class Settings(ServiceSettings):
     driver: str = "local"
     kubeconfig: str = ""
     kube_context: str = ""
+    agent_account: str = ""
     sim_nodes: int = 0
     sim_cpu: str = "32"
     sim_memory: str = "128Gi"
@@ -94,7 +96,7 @@ async def _on_kubernetes(settings: Settings, context: Context) -> Parts:
     gateway = KubernetesGateway(
         context.bus,
         context.clock,
-        GatewaySettings(snapshot_entries=settings.snapshot_entries),
+        GatewaySettings(snapshot_entries=settings.snapshot_entries, agent_account=settings.agent_account),
         Api(access),
         frozenset(KINDS) - NOT_READ,
         holder=settings.holder,

@@ -11,7 +11,8 @@ DECIDING_SERVICES = ("job_controller", "queue_manager", "gang_scheduler")
 class GatewaySettings:
     """``services`` are those whose decisions are carried out. A snapshot is written every ``snapshot_entries`` change sets.
 
-    ``history_entries`` is how much of the log is kept behind the newest snapshot, for replay and for explanations.
+    ``history_entries`` is how much of the log is kept behind the newest snapshot, for replay and for explanations. With
+    ``agent_account`` agents beside kubelets have to be pods of it, and are believed about their own node.
     """
 
     services: tuple[str, ...] = DECIDING_SERVICES
@@ -20,3 +21,4 @@ class GatewaySettings:
     history_entries: int = 50_000
     most_edits: int = 4_000
     node_silence_seconds: int = 40
+    agent_account: str = ""

@@ -2,7 +2,7 @@
 
 import threading
 
-from gang_scheduler.domain.nodes.renewal import Kernel
+from gang_scheduler.domain.room.renewal import Kernel
 
 
 class BackgroundKernels:
@@ -25,6 +25,6 @@ class BackgroundKernels:
             self._thread.join()
 
     def _make(self) -> None:
-        from gang_scheduler.domain.nodes.shape_kernel import ready
+        from gang_scheduler.domain.room.shape_kernel import ready
 
         self._found = ready()

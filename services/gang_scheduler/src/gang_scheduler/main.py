@@ -3,7 +3,7 @@
 from chassis import Decider
 from chassis.process import Context, Parts, run
 from gang_scheduler.domain.core import SERVED, SchedulerCore
-from gang_scheduler.domain.nodes.load_policy import LoadPolicy
+from gang_scheduler.domain.terms.load_policy import LoadPolicy
 from gang_scheduler.kernels import BackgroundKernels
 from gang_scheduler.role import ROLE
 from gang_scheduler.settings import Settings
@@ -25,6 +25,7 @@ async def build(settings: Settings, context: Context) -> Parts:
             fifo=settings.fifo,
             load=LoadPolicy.of(settings.load_arguments()),
             revocable_zones=settings.revocable_zones,
+            told_after_ms=settings.told_after_ms,
             kernels=kernels,
         ),
         context.workplace(settings.holder),

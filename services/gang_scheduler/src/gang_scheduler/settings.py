@@ -18,6 +18,8 @@ class Settings(ServiceSettings):
     gang_eviction: str = "whole"
     strict_fifo: bool = False
     fifo: bool = False
+    told_after_ms: int = 1000
+    """How long somebody waits before conditions and Events say why. Whoever finds a place within that time is not written to."""
     scheduler_names: str = ""
     """Whose pods are placed, by their ``schedulerName``, as ``tidegate,volcano``; empty for all names that manifests of the
     field have."""

@@ -4,7 +4,7 @@ import asyncio
 import fcntl
 import logging
 import os
-from collections.abc import AsyncIterator, Coroutine, Iterator
+from collections.abc import Coroutine, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -24,7 +24,7 @@ from node_agent.reporter import Reporter
 from node_agent.runtime.folders import DataFolder
 from node_agent.runtime.isolation import Isolation, find_isolation
 from node_agent.runtime.launcher import Launcher
-from node_agent.runtime.logs import follow, prune, rotate, tail_of
+from node_agent.runtime.logs import prune, rotate
 from node_agent.runtime.watch import ProcessWatch
 from node_agent.settings import AgentSettings
 
@@ -124,20 +124,6 @@ class Agent:
             await self._calm.wait()
         if self.isolation is not None:
             self.isolation.cgroups.release()
-
-    async def logs(
-        self, uid: str, container: str, tail: int | None = None, follow_on: bool = False
-    ) -> AsyncIterator[bytes]:
-        """The log of a container from its last ``tail`` lines (None: from its beginning), and with ``follow_on`` what
-        is added until it ends. Raises LookupError when this node has no such log.
-        """
-        file = self.log_file(uid, container)
-        data, position = tail_of(file, tail)
-        if data:
-            yield data
-        if follow_on:
-            async for chunk in follow(file, position, lambda: self.has_ended(uid, container)):
-                yield chunk
 
     def log_file(self, uid: str, container: str) -> Path:
         """Where a container writes its log; raises LookupError when this node has no such log."""

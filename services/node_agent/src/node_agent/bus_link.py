@@ -13,22 +13,24 @@ from kube import Manifest
 from node_agent.agent import Agent
 from node_agent.inventory.machine import Devices, Inventory
 from node_agent.ports import Assignment, HostNames, Report
-from node_agent.runtime.logs import older_end, piece, previous_of, tail_of
+from node_agent.runtime.log_pieces import LogReader
+from node_agent.runtime.logs import previous_of
 from tidegate import subjects
 from tidegate.node.v1 import node_pb2
 
 HEARTBEAT_SECONDS = 5.0
 ANSWER_SECONDS = 3.0
 """How long the gateway's answer is waited for: one that has not come by then is likely lost, and the report is sent again."""
-MOST_BYTES = 1 << 20
-"""The last lines of a log, and what was rotated away of it, are cut to their end; the file itself is told as a whole."""
 
 
 class BusUpstream:
-    """Says things to the cluster gateway and asks it for Secrets."""
+    """Says things to the cluster gateway and asks it for Secrets.
 
-    def __init__(self, bus: Bus, node: str) -> None:
-        self._bus, self._node = bus, node
+    ``identity`` is a file with a token that shows on which node this is; kubelets write a new one before it ends.
+    """
+
+    def __init__(self, bus: Bus, node: str, identity: Path | None = None) -> None:
+        self._bus, self._node, self._identity = bus, node, identity
 
     async def report(self, report: Report) -> None:
         """Return once the gateway has stored it; raises BusError when that is not known."""
@@ -43,6 +45,8 @@ class BusUpstream:
         if report.usage:
             message.usage = orjson.dumps([asdict(sample) for sample in report.usage])
         if message.pods or message.gone or message.node_status or message.usage or message.devices:
+            if self._identity is not None:
+                message.token = self._identity.read_text().strip()
             answer = await self._bus.request(
                 subjects.report(self._node), message.SerializeToString(), timeout=ANSWER_SECONDS
             )
@@ -99,8 +103,8 @@ class Writers(Protocol):
 def log_piece(agent: Writers, request: node_pb2.LogRequest) -> node_pb2.LogReply:
     """A piece of what a container wrote, and where the next one begins."""
     try:
-        ended = agent.has_ended(request.pod_uid, request.container)
         file = agent.log_file(request.pod_uid, request.container)
+        ended = agent.has_ended(request.pod_uid, request.container)
         if request.previous:
             file, ended = previous_of(file), True
             if not file.exists():
@@ -109,13 +113,9 @@ def log_piece(agent: Writers, request: node_pb2.LogRequest) -> node_pb2.LogReply
         return node_pb2.LogReply(error=str(error.args[0]))
     if not file.exists():
         return node_pb2.LogReply(next_offset=max(0, request.offset), ended=ended)
-    if request.offset < 0 and request.tail >= 0:
-        data, position = tail_of(file, request.tail)
-        return node_pb2.LogReply(data=data[-MOST_BYTES:], next_offset=position, ended=ended)
-    if request.offset < 0 and (older := older_end(file, MOST_BYTES)):
-        return node_pb2.LogReply(data=older, next_offset=0, ended=ended)
-    data, position = piece(file, max(0, request.offset))
-    return node_pb2.LogReply(data=data, next_offset=position, ended=ended and not data)
+    reader = LogReader(file, request.tail, request.since_ms, request.timestamps)
+    found = reader.first() if request.offset < 0 else reader.after(request.offset)
+    return node_pb2.LogReply(data=found.data, next_offset=found.position, ended=ended and not found.data)
 
 
 def _assignment(message: node_pb2.Assignment) -> Assignment:

@@ -25,7 +25,7 @@ class Settings(ServiceSettings):
 
     With ``kubelet`` a kubelet runs the pods of the node, which then has to be named, and this measures them: every
     ``usage_interval`` it reads the control groups of the machine, which are mounted at ``cgroup_mount``, those of pods below
-    ``cgroup_root`` (the kubelet's ``--cgroup-root``).
+    ``cgroup_root`` (the kubelet's ``--cgroup-root``). ``identity`` is a file with a token of the pod in which this runs.
     """
 
     node: str = ""
@@ -36,6 +36,7 @@ class Settings(ServiceSettings):
     drain_on_stop: bool = False
     kubelet: bool = False
     usage_interval: str = ""
+    identity: Path | None = None
     cgroup_mount: Path = Path("/sys/fs/cgroup")
     cgroup_root: str = "/"
 
@@ -80,7 +81,7 @@ def _beside_kubelet(settings: Settings, context: Context) -> Parts:
     except (NoGroups, InventoryError) as error:
         raise SystemExit(str(error)) from None
     kept = KeptLook(agent_settings.data_dir / "usage.json")
-    upstream = BusUpstream(context.bus, settings.node)
+    upstream = BusUpstream(context.bus, settings.node, settings.identity)
     agent = KubeletAgent(agent_settings, groups, devices, kept, upstream, context.clock.now)
     context.measures.watch("pods", "Pods that have a control group.", lambda: len(agent.pods))
     context.measures.watch(

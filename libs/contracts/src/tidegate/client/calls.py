@@ -203,13 +203,23 @@ def logs(
     follow: bool = False,
     tail: int = 0,
     previous: bool = False,
+    since_ms: int = 0,
+    timestamps: bool = False,
 ) -> Stream[bytes]:
     """What a container wrote, in pieces: the last ``tail`` lines (0: all), with ``follow`` until it has ended.
 
-    ``previous``: what it wrote before it was started again.
+    ``previous``: what it wrote before it was started again. ``since_ms``: only lines that were written from then on, in
+    milliseconds since the epoch. ``timestamps``: each line behind the time when it was written.
     """
     request = api_pb2.LogsRequest(
-        namespace=namespace, pod=pod, container=container, follow=follow, tail=tail, previous=previous
+        namespace=namespace,
+        pod=pod,
+        container=container,
+        follow=follow,
+        tail=tail,
+        previous=previous,
+        since_ms=since_ms,
+        timestamps=timestamps,
     )
     return Stream(Question("Logs", request), _data)
 

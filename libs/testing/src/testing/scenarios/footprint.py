@@ -27,7 +27,8 @@ def footprint(pod: Object) -> Amounts:
     running = sidecars
     for container in spec.get("containers") or ():
         running = add(running, _requests(container))
-    total = {**largest(running, starting), **_requests(spec)}
+    whole = spec.get("resources") or {}
+    total = {**amounts(whole.get("limits")), **largest(running, starting), **amounts(whole.get("requests"))}
     return add(add(total, amounts(spec.get("overhead"))), {"pods": 1})
 
 

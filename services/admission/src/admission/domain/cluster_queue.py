@@ -55,6 +55,7 @@ FUNGIBILITY: Mapping[str, tuple[str, ...]] = {
     "whenCanPreempt": ("TryNextFlavor", "MayStopSearch", "Preempt"),
     "preference": ("BorrowingOverPreemption", "PreemptionOverBorrowing"),
 }
+ADMISSION_MODES = ("UsageBasedAdmissionFairSharing", "NoAdmissionFairSharing")
 COHORT_KIND = "Cohort.kueue.x-k8s.io"
 
 
@@ -75,6 +76,10 @@ def check_cluster_queue(review: Review) -> Iterable[FieldError]:
     """Quotas make sense, and preemption while borrowing only where the queue reclaims at all."""
     spec = review.spec
     yield from _check_groups(spec.get("resourceGroups") or [], cohort=spec.get("cohortName") or spec.get("cohort"))
+    for part in ("cohortName", "cohort"):
+        yield from _check_name(f"spec.{part}", spec.get(part))
+    mode = (spec.get("admissionScope") or {}).get("admissionMode")
+    yield from one_of("spec.admissionScope.admissionMode", mode, ADMISSION_MODES)
     yield from one_of("spec.queueingStrategy", spec["queueingStrategy"], ("BestEffortFIFO", "StrictFIFO"))
     yield from one_of("spec.stopPolicy", spec["stopPolicy"], STOP_POLICIES)
     yield from _check_weight(spec)
@@ -137,6 +142,12 @@ def _check_quota(path: str, quota: Mapping[str, Any], *, cohort: str | None) -> 
         yield FieldError(f"{path}.lendingLimit", quota["lendingLimit"], rule)
 
 
+def _check_name(path: str, name: str | None) -> Iterable[FieldError]:
+    """The name of another of Kueue's objects, where one is given."""
+    if name:
+        yield from names.dns_subdomain(path, name)
+
+
 def _check_weight(spec: Manifest) -> Iterable[FieldError]:
     weight = (spec.get("fairSharing") or {}).get("weight")
     if weight is not None:
@@ -147,6 +158,7 @@ def check_cohort(review: Review) -> Iterable[FieldError]:
     """Cohorts make a tree."""
     spec, name = review.spec, review.key.name
     parent = spec.get("parentName")
+    yield from _check_name("spec.parentName", parent)
     yield from _check_weight(spec)
     yield from _check_groups(spec.get("resourceGroups") or [], cohort=parent)
     seen: set[str] = set()
@@ -170,6 +182,7 @@ def check_local_queue(review: Review) -> Iterable[FieldError]:
     spec = review.spec
     if not spec.get("clusterQueue"):
         yield FieldError("spec.clusterQueue", None, "is required; name the ClusterQueue that this one leads to")
+    yield from _check_name("spec.clusterQueue", spec.get("clusterQueue"))
     yield from one_of("spec.stopPolicy", spec["stopPolicy"], STOP_POLICIES)
     yield from _check_weight(spec)
     if review.old is not None:

@@ -9,6 +9,7 @@ from admission.domain.world import Review, World
 from kube import Manifest, Object
 from kube.words import counted
 from resources import Amounts, add, subtract
+from resources.amounts import format_amount
 
 QUOTA_SPEC = closed(min=AMOUNTS, max=AMOUNTS)
 KIND = "ElasticQuota.scheduling.sigs.k8s.io"
@@ -126,8 +127,9 @@ def _check_children(review: Review) -> Iterable[FieldError]:
     own = _minimum(review.spec)
     for name in sorted(own):
         if name in total and total[name] > own[name]:
-            rule = f"the children of {review.key.name} have a min of {total[name]} in all; lower theirs first"
-            yield FieldError(entry("spec.min", name), own[name], rule)
+            given, all_of_them = (format_amount(name, amounts[name]) for amounts in (own, total))
+            rule = f"the children of {review.key.name} have a min of {all_of_them} in all; lower theirs first"
+            yield FieldError(entry("spec.min", name), given, rule)
 
 
 def check_quota_delete(old: Object, world: World) -> Iterable[FieldError]:

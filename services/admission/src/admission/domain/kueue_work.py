@@ -4,6 +4,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from admission.domain import names
+from admission.domain.changes import fixed
 from admission.domain.containers import check_resources
 from admission.domain.errors import FieldError
 from admission.domain.pod_placement import check_placement
@@ -51,13 +52,15 @@ PRIORITY_CLASS = fields(value=WHOLE, description=TEXT)
 CHECK_SPEC = closed(controllerName=TEXT, parameters=closed(apiGroup=TEXT, kind=TEXT, name=TEXT))
 CHECK_STATUS = fields(conditions=CONDITIONS)
 
-SETS_MAX = 8
+SETS_MAX = 18
 """Pod sets of one Workload, as in Kueue."""
 
 
 def check_workload_object(review: Review) -> Iterable[FieldError]:
     """Its pod sets can be counted, and each says what its pods ask for."""
     spec = review.spec
+    if spec.get("queueName"):
+        yield from names.dns_subdomain("spec.queueName", spec["queueName"])
     yield from within("spec.maximumExecutionTimeSeconds", spec.get("maximumExecutionTimeSeconds"), 1)
     yield from _check_priority("spec.priority", spec.get("priority"))
     sets = spec.get("podSets") or []
@@ -86,6 +89,16 @@ def check_work_priority(review: Review) -> Iterable[FieldError]:
     if value is None:
         yield FieldError("value", None, "is required; give the class its priority")
     yield from _check_priority("value", value)
+
+
+def check_admission_check(review: Review) -> Iterable[FieldError]:
+    """A check says who answers it, for good."""
+    name = review.spec.get("controllerName")
+    if not name:
+        yield FieldError("spec.controllerName", None, "is required; name the controller that answers the check")
+    if review.old is not None:
+        before = review.before("spec", "controllerName")
+        yield from fixed("spec.controllerName", before, name, "delete the AdmissionCheck and create it anew")
 
 
 def _check_priority(path: str, value: int | None) -> Iterable[FieldError]:

@@ -7,13 +7,16 @@ from admission.domain.errors import FieldError
 from admission.domain.shapes import TEXT, TEXT_MAP, TEXTS, TRUTH, ListOf, MapOf, fields
 from admission.domain.world import Review
 from kube import Key, Object, is_namespaced
+from kube.devices import GIVEN
 
 NameRule = Callable[[str, str], Iterable[FieldError]]
 
-MARKS = frozenset(
+QUOTA_MARKS = frozenset(
     f"tidegate.dev/{name}" for name in ("admission", "reservation", "quota-since", "revoked", "quota-of", "workload-of")
 )
-"""Annotations by which it is known what holds quota. Only the system gives them: who copies an object gets no quota by that."""
+"""Annotations by which it is known what holds quota."""
+MARKS = QUOTA_MARKS | GIVEN
+"""What only the system gives: who copies an object, or writes them by hand, gets no quota and no device by that."""
 ANNOTATIONS = MapOf(TEXT, without=MARKS)
 METADATA = fields(
     name=TEXT,

@@ -38,6 +38,8 @@ def check_pod(review: Review) -> Iterable[FieldError]:
     yield from check_pod_spec("spec", spec)
     if review.creating:
         yield from check_priority_class_name("spec.priorityClassName", review.world, spec.get("priorityClassName"))
+        if spec.get("nodeName") and spec.get("schedulingGates"):
+            yield FieldError("spec.nodeName", spec["nodeName"], "may not be set while there are schedulingGates")
     yield from check_disruption(review)
     yield from check_podset("metadata.annotations", review.metadata.get("annotations") or {})
 

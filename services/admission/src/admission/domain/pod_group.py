@@ -9,8 +9,9 @@ from admission.domain.priority import warn_missing_class
 from admission.domain.quantities import check_amounts
 from admission.domain.queue_choice import DEFAULT, NAMESPACE_QUEUE, check_queue, choose_queue
 from admission.domain.selectors import SELECTOR, check_selector
-from admission.domain.shapes import AMOUNTS, TEXT, TEXTS, WHOLE, Idle, ListOf, MapOf, closed, within
+from admission.domain.shapes import AMOUNTS, MAPPING, TEXT, TEXTS, WHOLE, Idle, ListOf, MapOf, closed, within
 from admission.domain.world import Review
+from kube import Manifest
 
 POD_GROUP_SPEC = closed(
     minMember=WHOLE,
@@ -30,6 +31,24 @@ POD_GROUP_SPEC = closed(
         )
     ),
 )
+_POLICY = closed(basic=closed(), gang=closed(minCount=WHOLE))
+_UNUSED = {
+    "disruptionMode": Idle(TEXT),
+    "priority": Idle(WHOLE),
+    "resourceClaims": Idle(ListOf(MAPPING)),
+    "schedulingConstraints": Idle(MAPPING),
+}
+KUBERNETES_SPEC = closed(
+    podGroupTemplateRef=closed(workload=closed(workloadName=TEXT, podGroupTemplateName=TEXT)),
+    schedulingPolicy=_POLICY,
+    priorityClassName=TEXT,
+    **_UNUSED,
+)
+WORKLOAD_SPEC = closed(
+    controllerRef=closed(apiGroup=TEXT, kind=TEXT, name=TEXT),
+    podGroupTemplates=ListOf(closed(name=TEXT, schedulingPolicy=_POLICY, priorityClassName=TEXT, **_UNUSED)),
+)
+MOST_TEMPLATES = 8
 COSCHEDULING_SPEC = closed(minMember=WHOLE, scheduleTimeoutSeconds=WHOLE, minResources=Idle(AMOUNTS))
 
 
@@ -90,3 +109,28 @@ def check_coscheduling_group(review: Review) -> Iterable[FieldError]:
     yield from within("spec.minMember", spec["minMember"], 0)
     yield from within("spec.scheduleTimeoutSeconds", spec.get("scheduleTimeoutSeconds"), 0)
     yield from check_amounts("spec.minResources", spec.get("minResources"))
+
+
+def check_kubernetes_group(review: Review) -> Iterable[FieldError]:
+    """Kubernetes' own PodGroup has one policy, and does not change it."""
+    yield from _check_policy("spec.schedulingPolicy", review.spec.get("schedulingPolicy"))
+    if not review.creating and review.before("spec", "schedulingPolicy") != review.spec.get("schedulingPolicy"):
+        yield FieldError("spec.schedulingPolicy", None, "cannot be changed; make another PodGroup")
+
+
+def check_kubernetes_workload(review: Review) -> Iterable[FieldError]:
+    """A few templates of groups, with different names."""
+    templates = review.spec.get("podGroupTemplates") or []
+    yield from within("spec.podGroupTemplates", len(templates), 1, MOST_TEMPLATES)
+    for index, template in enumerate(templates):
+        yield from _check_policy(f"spec.podGroupTemplates[{index}].schedulingPolicy", template.get("schedulingPolicy"))
+    given = [template.get("name") or "" for template in templates]
+    yield from names.distinct("spec.podGroupTemplates[{}].name", given, "templates")
+
+
+def _check_policy(where: str, policy: Manifest | None) -> Iterable[FieldError]:
+    given = [name for name in ("basic", "gang") if (policy or {}).get(name) is not None]
+    if len(given) != 1:
+        yield FieldError(where, given or None, "has to be one of `basic` and `gang`")
+    elif given == ["gang"]:
+        yield from within(f"{where}.gang.minCount", (policy or {})["gang"].get("minCount") or 0, 1)

@@ -14,6 +14,7 @@ from admission.domain.qos_class import check_qos, check_qos_kept
 from admission.domain.topology import check_podset
 from admission.domain.world import Review
 from kube import Manifest
+from kube.devices import GIVEN
 
 UNCHOSEN = ("", "default-scheduler")
 """Who is to place a pod whose user names nobody: the API server fills the second in."""
@@ -39,9 +40,12 @@ def choose_scheduler(review: Review, scheduler: str) -> None:
 
 
 def shape_pod(review: Review) -> None:
-    """The profiles that select a new pod change it; one that exists keeps its form."""
+    """The profiles that select a new pod change it, and it says nothing of what a binding gives; one that exists keeps its form."""
     if review.creating:
         apply_profiles(review)
+        annotations = review.metadata.get("annotations") or {}
+        if not GIVEN.isdisjoint(annotations):
+            review.metadata["annotations"] = {key: text for key, text in annotations.items() if key not in GIVEN}
 
 
 def check_shaped_pod(review: Review) -> Iterable[FieldError]:

@@ -8,6 +8,7 @@ from admission.domain.containers import CONTAINER, check_containers, default_con
 from admission.domain.errors import FieldError
 from admission.domain.object_meta import TEMPLATE_METADATA
 from admission.domain.pod_placement import AFFINITY, SPREAD, TOLERATION, check_placement
+from admission.domain.pod_resources import check_pod_resources
 from admission.domain.quantities import check_amounts
 from admission.domain.shapes import AMOUNT, AMOUNTS, TEXT, TEXT_MAP, TRUTH, WHOLE, ListOf, fields, one_of, within
 from admission.domain.topology import check_podset
@@ -50,6 +51,7 @@ POD_SPEC = fields(
     overhead=AMOUNTS,
     activeDeadlineSeconds=WHOLE,
     terminationGracePeriodSeconds=WHOLE,
+    schedulingGroup=fields(podGroupName=TEXT),
     schedulingGates=ListOf(fields(name=TEXT)),
     tolerations=ListOf(TOLERATION),
     affinity=AFFINITY,
@@ -94,6 +96,7 @@ def check_pod_spec(
     yield from within(f"{path}.activeDeadlineSeconds", spec.get("activeDeadlineSeconds"), 1)
     yield from within(f"{path}.terminationGracePeriodSeconds", spec.get("terminationGracePeriodSeconds"), 0)
     yield from check_amounts(f"{path}.overhead", spec.get("overhead"))
+    yield from check_pod_resources(path, spec)
     for name in ("hostname", "subdomain"):
         if spec.get(name):
             yield from names.dns_label(f"{path}.{name}", spec[name])

@@ -6,12 +6,13 @@ from typing import Any
 from admission.domain.errors import FieldError
 from admission.domain.names import qualified_name
 from admission.domain.shapes import entry
+from kube.cpu_lists import MOST_CPUS
 from resources import Amounts, QuantityError, exceeds, format_amounts, parse_amounts, parse_nano
 
 _WHOLE_UNIT = 1_000_000_000
 MOST = (1 << 63) - 1
 """The most that a quantity can be in Kubernetes."""
-MOST_CPUS, MOST_CARDS = 65_536, 4_096
+MOST_CARDS = 4_096
 _MOST = {"cpu": MOST_CPUS, "nvidia.com/gpu": MOST_CARDS, "volcano.sh/vgpu-number": MOST_CARDS * 10}
 
 

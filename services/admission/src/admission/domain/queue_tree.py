@@ -6,10 +6,24 @@ from admission.domain.changes import fixed
 from admission.domain.errors import FieldError
 from admission.domain.quantities import at_most, check_amounts, sound_amounts
 from admission.domain.queue_choice import DEFAULT, ROOT, children_of, find_queue
-from admission.domain.shapes import AMOUNTS, ANYTHING, TEXT, TRUTH, WHOLE, Idle, ListOf, closed, fields, one_of, within
+from admission.domain.shapes import (
+    AMOUNTS,
+    ANYTHING,
+    TEXT,
+    TRUTH,
+    WHOLE,
+    Idle,
+    ListOf,
+    closed,
+    entry,
+    fields,
+    one_of,
+    within,
+)
 from admission.domain.world import Review, World
 from kube import Manifest, Object
 from resources import Amounts, add
+from resources.amounts import format_amount
 
 _NODE_GROUPS = fields(
     requiredDuringSchedulingIgnoredDuringExecution=ListOf(TEXT),
@@ -153,9 +167,9 @@ def _children_within(name: str, spec: Manifest, children: list[Object]) -> Itera
             total = add(total, part(child.spec))
         short = {resource: amount for resource, amount in total.items() if amount > own.get(resource, amount)}
         for resource in sorted(short):
-            yield FieldError(
-                f"{path}.{resource}", own[resource], f"the children of {name} have {short[resource]} in all"
-            )
+            given, all_of_them = (format_amount(resource, amounts[resource]) for amounts in (own, short))
+            rule = f"the children of {name} have {all_of_them} in all; lower theirs first, or raise this"
+            yield FieldError(entry(path, resource), given, rule)
 
 
 def _below_within(world: World, name: str, top: str, limit: Amounts) -> Iterable[FieldError]:

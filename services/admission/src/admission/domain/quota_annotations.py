@@ -1,6 +1,5 @@
 """What an ElasticQuota says in annotations: its share of what is left over, and the namespaces whose pods are in it."""
 
-import json
 from collections.abc import Iterable
 from typing import Any
 
@@ -9,6 +8,7 @@ from admission.domain.errors import FieldError
 from admission.domain.quantities import check_amounts
 from admission.domain.world import Review
 from kube import Object
+from kube.json_text import read_json
 
 WEIGHT, NAMESPACES = PREFIX + "shared-weight", PREFIX + "namespaces"
 
@@ -46,6 +46,6 @@ def _others_of(review: Review, namespace: str) -> list[Object]:
 def _parsed(text: str | None) -> Any:
     """The JSON in ``text``; the text itself where it is none."""
     try:
-        return json.loads(text) if text else None
+        return read_json(text) if text else None
     except ValueError:
         return text

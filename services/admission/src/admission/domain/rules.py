@@ -265,6 +265,8 @@ QUOTAS = {
             (pod_group.check_coscheduling_group,),
         ),
     ),
+    "PodGroup.scheduling.k8s.io": Rules(_top(pod_group.KUBERNETES_SPEC), checks=(pod_group.check_kubernetes_group,)),
+    "Workload.scheduling.k8s.io": Rules(_top(pod_group.WORKLOAD_SPEC), checks=(pod_group.check_kubernetes_workload,)),
     "ClusterQueue.kueue.x-k8s.io": Rules(
         _top(cluster_queue.CLUSTER_QUEUE_SPEC),
         (cluster_queue.default_cluster_queue,),
@@ -284,7 +286,11 @@ QUOTAS = {
     "WorkloadPriorityClass.kueue.x-k8s.io": Rules(
         _flat(kueue_work.PRIORITY_CLASS), checks=(kueue_work.check_work_priority,)
     ),
-    "AdmissionCheck.kueue.x-k8s.io": Rules(_told(kueue_work.CHECK_SPEC, kueue_work.CHECK_STATUS), keeps_status=True),
+    "AdmissionCheck.kueue.x-k8s.io": Rules(
+        _told(kueue_work.CHECK_SPEC, kueue_work.CHECK_STATUS),
+        checks=(kueue_work.check_admission_check,),
+        keeps_status=True,
+    ),
     "Device.scheduling.koordinator.sh": Rules(
         _told(device.DEVICE_SPEC),
         checks=(device.check_device,),

@@ -100,5 +100,5 @@ def _operations(before: Manifest, after: Manifest) -> Iterable[Manifest]:
             yield {"op": "add", "path": f"/{name}", "value": part}
     old, new = before.get("metadata") or {}, after.get("metadata") or {}
     for name in OURS_IN_METADATA:
-        if new.get(name) and old.get(name) != new[name]:
+        if name in new and old.get(name) != new[name] and (old.get(name) or new[name]):
             yield {"op": "add", "path": f"/metadata/{name}", "value": new[name]}

@@ -54,6 +54,9 @@ PRIORITY = "kueue.x-k8s.io/priority-class"
 PARALLELISM = "tidegate.dev/parallelism"
 """The annotation of a Job that runs with less than it asked for: how much that was."""
 
+MIN_PARALLELISM = "kueue.x-k8s.io/job-min-parallelism"
+"""The annotation of a Job that says with how few pods it may start where there is no quota for all."""
+
 QUOTA_NOTES = ("tidegate.dev/admission", "tidegate.dev/quota-of")
 """What the template of a Job that was given quota says of it."""
 
@@ -183,6 +186,7 @@ def check_batch_job(review: Review) -> Iterable[FieldError]:
     """The spec holds; of a job that exists neither the number of completions nor the pods may change."""
     yield from check_batch_job_spec("spec", review.spec)
     if review.old is None:
+        yield from _check_least(review)
         return
     old = copied(review.old.spec)
     default_batch_job_spec(old)
@@ -195,6 +199,16 @@ def check_batch_job(review: Review) -> Iterable[FieldError]:
     if not old.get("suspend"):
         way_out = f"suspend the job first, or {WAY_OUT}"
         yield from fixed("spec.template", old.get("template"), review.spec.get("template"), way_out)
+
+
+def _check_least(review: Review) -> Iterable[FieldError]:
+    """With how few pods a Job in a LocalQueue may start is a number below its parallelism."""
+    if LOCAL_QUEUE not in (review.metadata.get("labels") or {}):
+        return
+    least, count = (review.metadata.get("annotations") or {}).get(MIN_PARALLELISM), review.spec["parallelism"]
+    if least is not None and not (least.isascii() and least.isdigit() and 0 < int(least) < count):
+        rule = f"must be a whole number above 0 and below spec.parallelism ({count}); correct it, or leave it out"
+        yield FieldError(f'metadata.annotations["{MIN_PARALLELISM}"]', least, rule)
 
 
 def check_batch_job_spec(path: str, spec: Manifest) -> Iterable[FieldError]:

@@ -1,7 +1,7 @@
 """What a rule of admission may look at: the object under review, its present version and the other objects."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from kube import Key, Manifest, Object
@@ -18,6 +18,26 @@ class World(Protocol):
 
     def annotated(self, kind: str, annotation: str, /) -> Sequence[str]:
         """The names of the objects of ``kind`` that have ``annotation``, sorted."""
+
+
+@dataclass(frozen=True, slots=True)
+class Searched:
+    """A world that notes what was looked for by its name and is not there."""
+
+    world: World
+    missed: set[Key] = field(default_factory=set)
+
+    def get(self, key: Key, /) -> Object | None:
+        found = self.world.get(key)
+        if found is None:
+            self.missed.add(key)
+        return found
+
+    def of_kind(self, kind: str, /) -> Mapping[Key, Object]:
+        return self.world.of_kind(kind)
+
+    def annotated(self, kind: str, annotation: str, /) -> Sequence[str]:
+        return self.world.annotated(kind, annotation)
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,7 +4,6 @@ import asyncio
 import ssl
 import tempfile
 from collections.abc import Awaitable, Callable
-from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -12,16 +11,15 @@ import orjson
 from aiohttp import web
 
 from admission.domain.pod_review import SchedulerRule, choose_scheduler, shape_pod
-from admission.domain.webhook import answer, answer_pod
+from admission.domain.webhook import answer_pod
 from admission.domain.world import Review
 from admission.view import View
 from admission.webhooks.certificate_keeper import CertificateKeeper, Serving
+from admission.webhooks.judge import Judge
 from admission.webhooks.registration import MUTATE, PODS, PROFILES, SCHEDULER, VALIDATE
 from kube import Key, Manifest
 
 LARGEST_REVIEW = 8 << 20
-NAMESPACE_SECONDS = 1.0
-"""How long a namespace that is not among the facts yet is waited for: profiles choose by its labels."""
 
 Answering = Callable[[Manifest], Awaitable[Manifest]]
 
@@ -61,16 +59,18 @@ class WebhookServer:
 
     def _answers(self) -> dict[str, Answering]:
         """By path. The view's store is the same one for good once it is ready."""
-        store = self._view.store
+        store, judge = self._view.store, Judge(self._view)
 
         async def mutate(review: Manifest) -> Manifest:
-            return answer(review, store, patch=True)
+            return await judge.judged(review, patch=True)
 
         async def validate(review: Manifest) -> Manifest:
-            return answer(review, store, patch=False)
+            return await judge.judged(review, patch=False)
 
         async def profiles(review: Manifest) -> Manifest:
-            await self._until_known(review["request"].get("namespace") or "")
+            """Profiles choose by the labels of the namespace."""
+            if namespace := review["request"].get("namespace"):
+                await judge.heard_of({Key("Namespace", "", namespace)})
             return answer_pod(review, store, [shape_pod])
 
         async def scheduler(review: Manifest) -> Manifest:
@@ -84,14 +84,6 @@ class WebhookServer:
     def _choose(self, review: Review) -> None:
         if self._rule is not None:
             choose_scheduler(review, self._rule.scheduler)
-
-    async def _until_known(self, namespace: str) -> None:
-        """Wait a little for a namespace that was made just before its first pod."""
-        key = Key("Namespace", "", namespace)
-        with suppress(TimeoutError):
-            async with asyncio.timeout(NAMESPACE_SECONDS):
-                while namespace and self._view.store.get(key) is None:
-                    await self._view.reach(self._view.revision + 1)
 
     def _load(self, serving: Serving) -> None:
         """Connections from now on are served with this; the context reads it from files alone."""

@@ -1,5 +1,6 @@
 """``tidegate logs``: what containers wrote."""
 
+import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import partial
@@ -7,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from kube import Manifest
+from kube import Manifest, parse_duration, parse_time
 from tidegate_cli import options
 from tidegate_cli.failures import Failure, complain, failed
 from tidegate_cli.log_streams import merged
@@ -25,13 +26,15 @@ _COLOURS = ("cyan", "yellow", "green", "magenta", "blue", "bright_cyan", "bright
 
 @dataclass(frozen=True, slots=True)
 class Wish:
-    """What to read of each pod. ``tail`` 0 is all."""
+    """What to read of each pod. ``tail`` 0 is all; ``since_ms`` is in milliseconds since the epoch."""
 
     container: str
     all_containers: bool
     follow: bool
     tail: int
     previous: bool
+    since_ms: int
+    timestamps: bool
 
 
 @click.command()
@@ -42,6 +45,11 @@ class Wish:
 @click.option("--follow", "-f", is_flag=True, help="Go on until the containers have ended.")
 @click.option("--tail", default=-1, type=click.IntRange(-1), metavar="LINES", help="Only so many lines from the end.")
 @click.option("--previous", "-p", is_flag=True, help="What was written before the container was started again.")
+@click.option("--since", default="", metavar="DURATION", help="Only what was written of late, such as 30s or 1h30m.")
+@click.option(
+    "--since-time", default="", metavar="TIME", help="Only what was written from then on: 2026-01-31T12:00:00Z."
+)
+@click.option("--timestamps", is_flag=True, help="Each line behind the time when it was written.")
 @with_session
 def logs(
     session: Session,
@@ -52,6 +60,9 @@ def logs(
     follow: bool,
     tail: int,
     previous: bool,
+    since: str,
+    since_time: str,
+    timestamps: bool,
 ) -> None:
     """Print what the containers of a pod wrote, or of all pods of a job, each line behind the name of its pod.
 
@@ -62,15 +73,20 @@ def logs(
       tidegate logs -l app=web --tail 20
       tidegate logs web-7d4f -c proxy
       tidegate logs web-7d4f -p                    why it ended the last time
+      tidegate logs job/ring --since 5m --timestamps
     """
     if bool(words) == bool(selector):
         raise click.UsageError("name a pod, or KIND/NAME such as job/ring, or give a selector with -l")
     if previous and follow:
         raise click.UsageError("what was written before does not go on: leave out -f or -p")
     check_selectors(selector)
-    if tail == 0:
+    now = time.time_ns() // 1_000_000
+    begin = _begin(since, since_time, now)
+    if tail == 0 and not follow:
         return
-    wish = Wish(container, all_containers, follow, max(tail, 0), previous)
+    # No line of those that are there, but of those to come: from now on.
+    begin = max(begin, now) if tail == 0 else begin
+    wish = Wish(container, all_containers, follow, max(tail, 0), previous, begin, timestamps)
     with session.client() as client:
         pods = _pods(client, session, words, selector)
         sources = _sources(client, pods, wish)
@@ -78,6 +94,18 @@ def logs(
             say_pieces(next(iter(sources.values()))())
             return
         _print_all(sources)
+
+
+def _begin(since: str, since_time: str, now_ms: int) -> int:
+    """The time of the oldest line that is wanted, in milliseconds since the epoch; 0 for all lines."""
+    if since and since_time:
+        raise click.UsageError("--since and --since-time say the same: leave out one of them")
+    try:
+        if since:
+            return max(1, now_ms - parse_duration(since))
+        return max(1, parse_time(since_time)) if since_time else 0
+    except ValueError as error:
+        raise click.UsageError(f"--since{'' if since else '-time'}: {error}") from None
 
 
 def _names_a_pod(words: tuple[str, ...]) -> bool:
@@ -114,6 +142,8 @@ def _sources(client: "SyncClient", pods: list[Manifest], wish: Wish) -> dict[str
                 follow=wish.follow,
                 tail=wish.tail,
                 previous=wish.previous,
+                since_ms=wish.since_ms,
+                timestamps=wish.timestamps,
             )
     return sources
 

@@ -9,7 +9,7 @@ from chassis import Clock, Decider, Measures, Role, Workplace
 from chassis.core import Core
 from gang_scheduler import role as scheduling
 from gang_scheduler.domain.core import SchedulerCore
-from gang_scheduler.domain.nodes.load_policy import LoadPolicy
+from gang_scheduler.domain.terms.load_policy import LoadPolicy
 from job_controller import role as jobs
 from job_controller.domain.core import JobCore
 from kube import Manifest

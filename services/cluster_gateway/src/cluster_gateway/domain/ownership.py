@@ -9,6 +9,7 @@ from kube import Manifest, Verb
 
 _POD = "Pod"
 _GROUP = "PodGroup.scheduling.volcano.sh"
+_KUBERNETES_GROUP = "PodGroup.scheduling.k8s.io"
 _QUEUE = "Queue.scheduling.volcano.sh"
 _COMMAND = "Command.bus.volcano.sh"
 _KUEUE = ("ClusterQueue.kueue.x-k8s.io", "LocalQueue.kueue.x-k8s.io", "Cohort.kueue.x-k8s.io")
@@ -36,7 +37,7 @@ _MAY: dict[str, dict[Verb, tuple[str, ...]]] = {
     "gang_scheduler": {
         Verb.BIND: (_POD,),
         Verb.EVICT: (_POD,),
-        Verb.STATUS: (_POD, _GROUP, _RESERVATION, _DEVICES),
+        Verb.STATUS: (_POD, _GROUP, _KUBERNETES_GROUP, _RESERVATION, _DEVICES),
         Verb.PATCH: (_CLAIM, _POD),
         Verb.DELETE: (_RESERVATION,),
     },
@@ -44,7 +45,17 @@ _MAY: dict[str, dict[Verb, tuple[str, ...]]] = {
 
 _NEVER_BY_JOBS = ("Node", _QUEUE)
 _STATUS_OF_OTHERS = frozenset(
-    [_POD, _GROUP, _QUOTA, _DEVICES, *_KUEUE, "Job.batch", "CronJob.batch", "NodeMetric.slo.koordinator.sh"]
+    [
+        _POD,
+        _GROUP,
+        _KUBERNETES_GROUP,
+        _QUOTA,
+        _DEVICES,
+        *_KUEUE,
+        "Job.batch",
+        "CronJob.batch",
+        "NodeMetric.slo.koordinator.sh",
+    ]
     + [f"{kind}.apps" for kind in ("Deployment", "ReplicaSet", "StatefulSet", "DaemonSet")]
 )
 """Of whatever job_controller makes, the status is another's."""
@@ -68,6 +79,7 @@ _ONLY: dict[tuple[str, Verb, str], tuple[str, ...]] = {
     ),
     ("gang_scheduler", Verb.PATCH, _POD): ("metadata.annotations.scheduling.koordinator.sh/reservation-allocated",),
     ("gang_scheduler", Verb.STATUS, _DEVICES): ("allocation", "reservedFor"),
+    ("gang_scheduler", Verb.STATUS, _KUBERNETES_GROUP): ("conditions.PodGroupScheduled",),
     ("gang_scheduler", Verb.STATUS, _GROUP): (
         *(f"phase.{phase}" for phase in ("Inqueue", "Running", "Completed", "Unknown")),
         *("conditions.Unschedulable", "conditions.Scheduled"),

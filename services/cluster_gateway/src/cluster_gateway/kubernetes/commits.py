@@ -11,8 +11,9 @@ from chassis.tracing import TRACEPARENT
 from cluster_gateway.batch import Batch
 from cluster_gateway.domain.carrying_out import is_begun, objections
 from cluster_gateway.domain.mirror import Mirror
-from cluster_gateway.kubernetes.carrier import Carried, Carrier
+from cluster_gateway.kubernetes.carrier import Carrier
 from cluster_gateway.kubernetes.positions import Positions
+from cluster_gateway.kubernetes.together import Together
 from cluster_gateway.recovery import ended_already
 from cluster_gateway.refused_commit import refused
 from kube import Decision, Outcome
@@ -28,14 +29,14 @@ MOST_READ_AHEAD = 256
 
 @dataclass(slots=True)
 class Commits:
-    """``ended`` hears of each decision that was carried out; ``wake`` is called when there is something to take."""
+    """``ended`` is told of each decision that was carried out; ``wake`` is called when there is something to take."""
 
     bus: Bus
     parking: Parking
     mirror: Mirror
     carrier: Carrier
     positions: Positions
-    ended: Callable[[Carried], None]
+    ended: Together
     wake: Callable[[], None]
     _epochs: dict[str, int] = field(default_factory=dict)
     _ended_before: frozenset[str] = frozenset()
@@ -85,8 +86,10 @@ class Commits:
             if decision_id not in self._ended_before and self._holds(service, commit, decision_id, decision, batch)
         ]
         self.positions.began(service, entry.sequence, len(begun))
+        if begun:
+            self.ended.began(service, entry.sequence, len(begun))
         for decision_id, decision in begun:
-            self.carrier.start(service, entry.sequence, decision_id, decision, self.ended)
+            self.carrier.start(service, entry.sequence, decision_id, decision, self.ended.ended)
 
     def _holds(
         self, service: str, commit: decision_pb2.Commit, decision_id: str, decision: Decision, batch: Batch

@@ -31,6 +31,7 @@ from cluster_gateway.kubernetes.positions import Positions
 from cluster_gateway.kubernetes.reflector import BeganAnew, Listed, Seen, Watched
 from cluster_gateway.kubernetes.requests import NotServed
 from cluster_gateway.kubernetes.sender import HELD_PAUSE, Sender
+from cluster_gateway.kubernetes.together import Together
 from cluster_gateway.kubernetes.watching import Watching
 from cluster_gateway.kubernetes.writer import Unwritten, Writer
 from cluster_gateway.recovery import recover
@@ -86,10 +87,10 @@ class KubernetesGateway:
         """Begin from the state that the log tells."""
         self.mirror = Mirror(loaded)
         self._positions = Positions(positions)
-        self._reports = NodeReports(self._api, self.mirror, self._watching.served)
+        self._reports = NodeReports(self._api, self.mirror, self._watching.served, self._settings.agent_account)
         carrier = Carrier(Errands(Sender(self._api, self._may_act), self.mirror, self._watching.served))
         self._commits = Commits(
-            self._bus, self._parking, self.mirror, carrier, self._positions, self._ended, self._wake.set
+            self._bus, self._parking, self.mirror, carrier, self._positions, Together(self._ended), self._wake.set
         )
 
     def _is_there(self, key: Key) -> bool:
@@ -103,22 +104,27 @@ class KubernetesGateway:
         """Take the lease, rebuild the state, then go on until the log refuses a write or the task is cancelled."""
         self._lease = await self._bus.lease("cluster_gateway", self._holder)
         await self._lease.wait()
-        serving: list[Subscription] = []
         try:
             async with self._api:
-                await self._begin()
-                self._beside(self._keep_lease(), "lease")
-                self._beside(self._watching.run(), "watches")
-                self._beside(self._events.run(), "events")
-                await self._serve(serving)
+                await self._work_on()
         except StaleWriter as stale:
             raise SystemExit(f"another gateway writes the facts: {stale}") from stale
+        finally:
+            await self._lease.release()
+
+    async def _work_on(self) -> None:
+        serving: list[Subscription] = []
+        try:
+            await self._begin()
+            self._beside(self._keep_lease(), "lease")
+            self._beside(self._watching.run(), "watches")
+            self._beside(self._events.run(), "events")
+            await self._serve(serving)
         finally:
             self.ready.clear()
             for subscription in serving:
                 await subscription.stop()
             await end(*self._tasks, *self._commits.carrier.running)
-            await self._lease.release()
 
     async def _begin(self) -> None:
         found = await recover(self._bus, self._settings.services, self._parking)

@@ -21,6 +21,7 @@ from cluster_gateway.domain.node_objects import (
     metric_status,
     owner,
 )
+from cluster_gateway.kubernetes.agent_identity import AgentIdentity
 from cluster_gateway.kubernetes.discovery import Served
 from cluster_gateway.kubernetes.requests import NotServed, manager, served_kind
 from kube import Key, Manifest, Object, api_version_of
@@ -33,10 +34,14 @@ PARAMETERS = manager("node_agent")
 
 
 class NodeReports:
-    """Takes the reports of agents, of each node one at a time; ``mirror`` tells which pods and objects there are."""
+    """Takes the reports of agents, of each node one at a time; ``mirror`` tells which pods and objects there are.
 
-    def __init__(self, api: Api, mirror: Mirror, served: Mapping[str, Served]) -> None:
+    With ``account`` only of agents that are pods of this account, each about its own node.
+    """
+
+    def __init__(self, api: Api, mirror: Mirror, served: Mapping[str, Served], account: str = "") -> None:
         self._api, self._mirror, self._served = api, mirror, served
+        self._identity = AgentIdentity(api, mirror, account)
         self._busy: set[str] = set()
 
     async def take(self, message: node_pb2.Report) -> str:
@@ -47,6 +52,13 @@ class NodeReports:
             return f"the cluster has no node {name!r}"
         if message.pods or message.gone or message.node_status or message.node_metadata:
             return f"the pods of node {name} are its kubelet's: start the agent with --kubelet"
+        try:
+            refusal = await self._identity.refusal(name, message.token)
+        except Unreachable as error:
+            return str(error)
+        if refusal:
+            log.warning("report_refused", extra={"node": name, "why": refusal})
+            return refusal
         if name in self._busy:
             return f"the report of node {name} before this one is still on its way to the API server"
         self._busy.add(name)

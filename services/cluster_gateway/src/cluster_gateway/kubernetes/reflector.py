@@ -10,6 +10,7 @@ not reached, so it is asked for its version each time that a watch begins; where
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable
+from contextlib import aclosing
 from dataclasses import dataclass
 
 import orjson
@@ -153,15 +154,20 @@ class Reflector:
             "resourceVersion": str(self.version),
             "timeoutSeconds": str(WATCH_SECONDS),
         }
-        async for lines in self.api.lines(self.served.collection, parameters, SILENCE_SECONDS):
-            changes: list[tuple[bool, Manifest]] = []
-            version = self.version
-            for line in lines:
-                if line:
-                    version = self._read(line, changes, version)
-            if changes or version != self.version:
-                await self.hand_on(Watched(self.served.info.id, version, changes))
-                self.version = version
+        async with aclosing(self.api.lines(self.served.collection, parameters, SILENCE_SECONDS)) as stream:
+            async for lines in stream:
+                await self._take(lines)
+
+    async def _take(self, lines: list[bytes]) -> None:
+        """Hand on what has come."""
+        changes: list[tuple[bool, Manifest]] = []
+        version = self.version
+        for line in lines:
+            if line:
+                version = self._read(line, changes, version)
+        if changes or version != self.version:
+            await self.hand_on(Watched(self.served.info.id, version, changes))
+            self.version = version
 
     def _read(self, line: bytes, changes: list[tuple[bool, Manifest]], version: int) -> int:
         try:

@@ -4,10 +4,10 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from gang_scheduler.domain import device_audit
 from gang_scheduler.domain.cluster import Cluster
-from gang_scheduler.domain.devices import device_audit
-from gang_scheduler.domain.gangs.groups import Group
-from gang_scheduler.domain.nodes.vectors import Ints
+from gang_scheduler.domain.columns.vectors import Ints
+from gang_scheduler.domain.pods.groups import Group
 from gang_scheduler.domain.pods.pod_record import Standing, standing_of
 from gang_scheduler.domain.queues.queue_ledger import QueueLedger
 from kube import Event
@@ -29,7 +29,7 @@ def rebuilt(cluster: Cluster) -> Cluster:
     copy.classes.update(cluster.classes)
     copy.room.ledger.created.update(cluster.room.ledger.created)
     copy.room.neighbours.namespaces.update(cluster.room.neighbours.namespaces)
-    copy.runtime_classes.by_name.update(cluster.runtime_classes.by_name)
+    copy.forms.runtime_classes.by_name.update(cluster.forms.runtime_classes.by_name)
     copy.namespace_annotations.update(cluster.namespace_annotations)
     objects = [
         *cluster.descriptions.values(),

@@ -5,20 +5,20 @@ from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
 from functools import partial
 
+from gang_scheduler.domain.books.disruption_budgets import BUDGET, DisruptionBudgets
+from gang_scheduler.domain.books.node_books import NodeBooks
+from gang_scheduler.domain.books.pod_forms import traits_of_pod
 from gang_scheduler.domain.devices.node_inventory import DESCRIPTIONS
 from gang_scheduler.domain.dra.claim_status import without_ended
 from gang_scheduler.domain.dra.requests import CLAIM as RESOURCE_CLAIM
 from gang_scheduler.domain.dra.requests import CLASS
 from gang_scheduler.domain.dra.slices import SLICE
-from gang_scheduler.domain.evictions.disruption_budgets import BUDGET, DisruptionBudgets
-from gang_scheduler.domain.gangs.gang_terms import ADMISSION, SIGS_GROUPS, VOLCANO_GROUP, GroupId
-from gang_scheduler.domain.gangs.groups import Group
-from gang_scheduler.domain.nodes.node_books import NodeBooks
 from gang_scheduler.domain.nodes.node_metric import METRIC
-from gang_scheduler.domain.pods.pod_books import traits_of_pod
+from gang_scheduler.domain.pods.groups import Group
 from gang_scheduler.domain.pods.pod_record import FINISHED, PodRecord
 from gang_scheduler.domain.queues.entitlement import Entitlement
 from gang_scheduler.domain.reservations.reservation_terms import RESERVATION, terms_of_reservation
+from gang_scheduler.domain.terms.gang_terms import ADMISSION, KUBERNETES_GROUP, SIGS_GROUPS, VOLCANO_GROUP, GroupId
 from gang_scheduler.domain.topology.hyper_nodes import HYPER_NODE, LAYERS
 from kube import Event, Key, Manifest, Object, runs
 from kube.elastic_quotas import ELASTIC_QUOTA
@@ -59,7 +59,7 @@ class Cluster(NodeBooks):
             **dict.fromkeys((HYPER_NODE, LAYERS), self.room.hyper_nodes.fold),
             BUDGET: self.budgets.fold,
             VOLCANO_GROUP: self._fold_pod_group,
-            **dict.fromkeys(SIGS_GROUPS, self._fold_pod_group),
+            **dict.fromkeys((*SIGS_GROUPS, KUBERNETES_GROUP), self._fold_pod_group),
             RESERVATION: self._fold_reservation,
             **dict.fromkeys((CLAIM, VOLUME, STORAGE_CLASS), self._fold_volume),
             SWITCH.kind: self._fold_switch,
@@ -85,13 +85,17 @@ class Cluster(NodeBooks):
             self.fold_metric(event)
 
     def hear(self, queues: dict[str, Entitlement]) -> None:
-        """New entitlements of the queues are in force."""
+        """New entitlements of the queues are in force. Whoever waits in a queue that was closed is to be told so."""
         ledger = self.room.ledger
+        shut = {name for name, queue in (ledger.queues or {}).items() if queue.open and not _is_open(queues.get(name))}
+        for group in list(self.groups.values()) if shut else ():
+            if group.queue in shut and group.pending:
+                self.touch(group.id, again=True)
         if ledger.hear(queues):
             for record in self.placed():
                 if record.charged is not None:
                     ledger.charge(record.charged, record.shape.requests, 1)
-        if self.queue_nodes.hear():
+        if self.forms.queue_nodes.hear():
             self.regroup()
 
     def _fold_pod_group(self, event: Event) -> None:
@@ -141,7 +145,7 @@ class Cluster(NodeBooks):
         metadata = {**given, "labels": given.get("labels") or {}, "creationTimestamp": item.created}
         pod = Object(item.key, item.uid, metadata, {"spec": template.get("spec") or {}})
         spec, space = pod.spec, str(given.get("namespace") or "default")
-        form = self.catalog.form_of(spec, space, pod.labels, traits_of_pod(pod))
+        form = self.forms.catalog.form_of(spec, space, pod.labels, traits_of_pod(pod))
         by_class = self.classes.get(str(spec.get("priorityClassName") or ""))
         if "priority" not in spec and by_class is not None:
             form = form._replace(priority=by_class)
@@ -226,3 +230,7 @@ class Cluster(NodeBooks):
 
     def _fold_queue(self, event: Event) -> None:
         self.room.ledger.created[event.key.name] = event.new.created if event.new else ""
+
+
+def _is_open(queue: Entitlement | None) -> bool:
+    return queue is not None and queue.open

@@ -2,16 +2,17 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from gang_scheduler.domain.answers.explain import Explanation, Reason
 from gang_scheduler.domain.dra.claim_book import reserved
 from gang_scheduler.domain.dra.requests import users_of
 from gang_scheduler.domain.evictions.evictor import Plan
-from gang_scheduler.domain.gangs.groups import Group
-from gang_scheduler.domain.gangs.statuses import group_patch, pod_patch, waiting_condition
-from gang_scheduler.domain.line.memory import written
-from gang_scheduler.domain.line.trial import Step
-from gang_scheduler.domain.line.turn import Turn
+from gang_scheduler.domain.pods.groups import Group
 from gang_scheduler.domain.pods.pod_record import NOMINATED, PodRecord
+from gang_scheduler.domain.reasons.explain import Explanation, Reason
+from gang_scheduler.domain.reasons.statuses import group_patch, pod_patch, waiting_condition
+from gang_scheduler.domain.room.trial import Step
+from gang_scheduler.domain.terms.revocable_pods import stated_priority
+from gang_scheduler.domain.turns.memory import written
+from gang_scheduler.domain.turns.turn import Turn
 from kube import Decision, Manifest, Mutation, Object, Verb
 from kube.devices import RESERVATION
 from kube.volumes import SELECTED_NODE
@@ -171,7 +172,7 @@ def _nominated(turn: Turn, plan: Plan) -> list[Mutation]:
 
 def _eviction_words(lead: Group, plan: Plan) -> str:
     pods = [
-        f"{r.key.namespace}/{r.key.name} (priority {r.form.priority}, queue {r.group.queue}, on {r.node})"
+        f"{r.key.namespace}/{r.key.name} (priority {stated_priority(r.form.priority)}, queue {r.group.queue}, on {r.node})"
         for r in plan.victims
     ]
     more = f" and {len(pods) - NAMED} more" if len(pods) > NAMED else ""

@@ -1,25 +1,22 @@
-"""The log files of containers: read from their end, followed, and kept from growing without bound."""
+"""The log files of containers, with the times beside them: kept from growing without bound, and set aside."""
 
-import asyncio
 import os
 import shutil
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
-CHUNK = 64 << 10
-# How often a log that somebody follows is looked at. Nothing is looked at while nobody does.
-FOLLOW_SECONDS = 0.1
+from node_agent.runtime.log_times import times_of
+
+_CHUNK = 64 << 10
 
 
 def rotate(file: Path, limit_bytes: int, keep: int) -> bool:
-    """Move what is in ``file`` to ``file.1`` when it is over the limit, and older ones on; ``keep`` files stay in all.
+    """Move what is in ``file`` to ``file.1`` when it, or its times, are over the limit, and older ones on.
 
-    The file itself is copied and cut, for the container goes on writing to it. Whether it was over the limit.
+    ``keep`` files stay in all. The file itself is copied and cut, for the container goes on writing to it. Whether it was over
+    the limit.
     """
-    try:
-        if file.stat().st_size <= limit_bytes:
-            return False
-    except OSError:
+    if max(_size_of(file), _size_of(times_of(file))) <= limit_bytes:
         return False
     try:
         _move_on(file, keep)
@@ -33,12 +30,32 @@ def _move_on(file: Path, keep: int) -> None:
     for number in range(keep - 2, 0, -1):
         older = _numbered(file, number)
         if older.exists():
-            older.replace(_numbered(file, number + 1))
+            _move(older, _numbered(file, number + 1))
     with file.open("r+b", buffering=0) as source, _numbered(file, 1).open("wb") as target:
         shutil.copyfileobj(source, target, 1 << 20)
         # What came while it was copied is read again: only a line written between these two calls is lost.
-        shutil.copyfileobj(source, target, CHUNK)
+        shutil.copyfileobj(source, target, _CHUNK)
+        _move_times(file, _numbered(file, 1))
         os.ftruncate(source.fileno(), 0)
+
+
+def _size_of(file: Path) -> int:
+    try:
+        return file.stat().st_size
+    except OSError:
+        return 0
+
+
+def _move(log: Path, target: Path) -> None:
+    log.replace(target)
+    _move_times(log, target)
+
+
+def _move_times(log: Path, target: Path) -> None:
+    try:
+        times_of(log).replace(times_of(target))
+    except FileNotFoundError:  # nobody noted any: those of what was there before say nothing of it
+        times_of(target).unlink(missing_ok=True)
 
 
 def previous_of(file: Path) -> Path:
@@ -51,58 +68,11 @@ def set_aside(file: Path) -> None:
     if not file.exists():
         return
     previous = previous_of(file)
-    for old in list(_newest_first(previous)):
+    for old in list(newest_first(previous)):
         old.unlink()
-    for number, part in enumerate(list(_newest_first(file))):
-        part.replace(_numbered(previous, number) if number else previous)
-
-
-def tail_of(file: Path, lines: int | None) -> tuple[bytes, int]:
-    """The last ``lines`` lines (None: all) of a log with the files that it was rotated to, and where its end is."""
-    parts: list[bytes] = []
-    position, found = 0, 0
-    for index, part in enumerate(_newest_first(file)):
-        data = part.read_bytes() if lines is None else _end_of(part, lines - found)
-        if index == 0:
-            position = part.stat().st_size if lines is not None else len(data)
-        parts.insert(0, data)
-        found += data.count(b"\n")
-        if lines is not None and found >= lines:
-            break
-    return b"".join(parts), position
-
-
-def older_end(file: Path, most_bytes: int) -> bytes:
-    """The end of what was rotated away from ``file``, at most ``most_bytes`` of it."""
-    parts: list[bytes] = []
-    left = most_bytes
-    for part in _newest_first(file):
-        if part == file or not left:
-            continue
-        with part.open("rb") as stream:
-            stream.seek(max(0, part.stat().st_size - left))
-            parts.insert(0, stream.read(left))
-        left -= len(parts[0])
-    return b"".join(parts)
-
-
-def piece(file: Path, position: int) -> tuple[bytes, int]:
-    """What stands behind ``position``, at most one chunk of it, and where to go on."""
-    for after, chunk in _read_from(file, position):
-        return chunk, after
-    return b"", position
-
-
-async def follow(file: Path, position: int, ended: Callable[[], bool]) -> AsyncIterator[bytes]:
-    """What is written to ``file`` after ``position``, until ``ended`` says that no more will come."""
-    while True:
-        over = ended()
-        for chunk in _read_from(file, position):
-            position = chunk[0]
-            yield chunk[1]
-        if over:
-            return
-        await asyncio.sleep(FOLLOW_SECONDS)
+        times_of(old).unlink(missing_ok=True)
+    for number, part in enumerate(list(newest_first(file))):
+        _move(part, _numbered(previous, number) if number else previous)
 
 
 def message_of(file: Path, most_bytes: int) -> str:
@@ -115,34 +85,8 @@ def message_of(file: Path, most_bytes: int) -> str:
         return ""
 
 
-def _read_from(file: Path, position: int) -> Iterator[tuple[int, bytes]]:
-    try:
-        with file.open("rb") as stream:
-            if os.fstat(stream.fileno()).st_size < position:  # it was rotated
-                position = 0
-            stream.seek(position)
-            while chunk := stream.read(CHUNK):
-                position += len(chunk)
-                yield position, chunk
-    except FileNotFoundError:
-        return
-
-
-def _end_of(file: Path, lines: int) -> bytes:
-    if lines <= 0:
-        return b""
-    with file.open("rb") as stream:
-        start = stream.seek(0, os.SEEK_END)
-        data = b""
-        while start > 0 and data.count(b"\n") <= lines:
-            step = min(CHUNK, start)
-            start -= step
-            stream.seek(start)
-            data = stream.read(step) + data
-    return b"".join(data.splitlines(keepends=True)[-lines:])
-
-
-def _newest_first(file: Path) -> Iterator[Path]:
+def newest_first(file: Path) -> Iterator[Path]:
+    """The files of a log: the one that is written to, and those that it was rotated to."""
     if file.exists():
         yield file
     number = 1

@@ -9,17 +9,22 @@ Standard library only. State file (JSON): ``attempt``, ``shim``, ``shim_started`
 
 import json
 import os
+import select
 import signal
 import sys
 import time
 from collections.abc import Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 from node_agent.runtime import container, processes, syscalls
+from node_agent.runtime.log_times import TimeKeeper
 
 CLAIMED = "claimed"
 _SPARE_BYTES = 4096
+_GROWING_MS, _UNWATCHED_MS = 20, 250
+"""How often a log that grows is looked at, and one that cannot be watched."""
 
 
 def run(request: Mapping[str, Any], reply: int) -> None:
@@ -69,9 +74,11 @@ def _watch(request: Mapping[str, Any], state: dict[str, Any], reply: int) -> Non
     state |= {"pid": pid, "started": processes.start_time(pid), "started_at": _now()}
     _write(file, state)
     _tell(reply, state)
-    exit_code = _wait_for(pid)
+    times = TimeKeeper(Path(request["log"]))
+    exit_code = _wait_for(pid, times)
     killed = _count_oom(request.get("oom")) > killed_before
     _end_orphans()
+    times.note(_now())
     reason = "OOMKilled" if exit_code and killed else "Error" if exit_code else "Completed"
     _write(file, state | {"exit_code": exit_code, "reason": reason, "message": "", "finished_at": _now()})
 
@@ -94,13 +101,48 @@ def _start(request: Mapping[str, Any]) -> tuple[int, str]:
     return pid, message
 
 
-def _wait_for(pid: int) -> int:
-    """The exit code of ``pid``, 128 and the signal's number for one that a signal ended; reaps what else ends before."""
+def _wait_for(pid: int, times: TimeKeeper) -> int:
+    """The exit code of ``pid``, 128 and the signal's number for one that a signal ended.
+
+    Until then what else ends is reaped, and ``times`` are noted: at once when the log begins to grow, else now and then.
+    """
+    child_ended = _wake_for_children()
+    both = select.poll()
+    both.register(child_ended, select.POLLIN)
+    if times.changes >= 0:
+        both.register(times.changes, select.POLLIN)
+    only_child = select.poll()
+    only_child.register(child_ended, select.POLLIN)
     while True:
-        ended, status = os.waitpid(-1, 0)
-        if ended == pid:
+        with suppress(BlockingIOError):
+            os.read(child_ended, _SPARE_BYTES)
+        status = _reap(pid)
+        grown = times.note(_now())
+        if status is not None:
             code = os.waitstatus_to_exitcode(status)
             return code if code >= 0 else 128 - code
+        if grown:
+            only_child.poll(_GROWING_MS)
+        else:
+            both.poll(None if times.changes >= 0 else _UNWATCHED_MS)
+
+
+def _wake_for_children() -> int:
+    """A descriptor that can be read, without waiting, once a child has ended."""
+    reading, writing = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
+    signal.set_wakeup_fd(writing, warn_on_full_buffer=False)
+    signal.signal(signal.SIGCHLD, lambda number, frame: None)
+    return reading
+
+
+def _reap(pid: int) -> int | None:
+    """The status of ``pid`` if it has ended, with all else that has."""
+    while True:
+        ended, status = os.waitpid(-1, os.WNOHANG)
+        if ended == pid:
+            return status
+        if not ended:
+            return None
 
 
 def _end_orphans() -> None:

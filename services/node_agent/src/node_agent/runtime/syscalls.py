@@ -6,6 +6,7 @@ import os
 CLONE_NEWNS, CLONE_NEWUTS, CLONE_NEWUSER = 0x00020000, 0x04000000, 0x10000000
 MS_RDONLY, MS_REMOUNT, MS_BIND, MS_MOVE, MS_REC, MS_PRIVATE = 0x1, 0x20, 0x1000, 0x2000, 0x4000, 0x40000
 MNT_DETACH = 2
+_IN_MODIFY = 2
 
 _PR_SET_PDEATHSIG, _PR_SET_NAME, _PR_SET_NO_NEW_PRIVS, _PR_SET_CHILD_SUBREAPER = 1, 15, 38, 36
 _SYS_PIVOT_ROOT = {"x86_64": 155, "aarch64": 41}.get(os.uname().machine, -1)
@@ -44,6 +45,18 @@ def sethostname(name: str) -> None:
     """Set the host name of this UTS namespace."""
     raw = name.encode()
     _check(_libc.sethostname(raw, ctypes.c_size_t(len(raw))), "sethostname")
+
+
+def watch_writes(file: str) -> int:
+    """A descriptor that can be read, without waiting, once the file is written to or cut."""
+    watch = _libc.inotify_init1(ctypes.c_int(os.O_NONBLOCK | os.O_CLOEXEC))
+    _check(min(watch, 0), "inotify_init1")
+    try:
+        _check(min(_libc.inotify_add_watch(watch, os.fsencode(file), ctypes.c_uint32(_IN_MODIFY)), 0), f"watch {file}")
+    except OSError:
+        os.close(watch)
+        raise
+    return int(watch)
 
 
 def become_subreaper() -> None:

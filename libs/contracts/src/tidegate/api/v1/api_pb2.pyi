@@ -775,6 +775,8 @@ class LogsRequest(_message.Message):
     FOLLOW_FIELD_NUMBER: _builtins.int
     TAIL_FIELD_NUMBER: _builtins.int
     PREVIOUS_FIELD_NUMBER: _builtins.int
+    SINCE_MS_FIELD_NUMBER: _builtins.int
+    TIMESTAMPS_FIELD_NUMBER: _builtins.int
     namespace: _builtins.str
     pod: _builtins.str
     container: _builtins.str
@@ -783,6 +785,10 @@ class LogsRequest(_message.Message):
     """Lines from the end; 0 for all."""
     previous: _builtins.bool
     """What the container wrote before it was started again."""
+    since_ms: _builtins.int
+    """Only lines that were written from then on, in milliseconds since the epoch; 0 for all."""
+    timestamps: _builtins.bool
+    """Each line behind the time when it was written."""
     def __init__(
         self,
         *,
@@ -792,10 +798,12 @@ class LogsRequest(_message.Message):
         follow: _builtins.bool = ...,
         tail: _builtins.int = ...,
         previous: _builtins.bool = ...,
+        since_ms: _builtins.int = ...,
+        timestamps: _builtins.bool = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["container", b"container", "follow", b"follow", "namespace", b"namespace", "pod", b"pod", "previous", b"previous", "tail", b"tail"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["container", b"container", "follow", b"follow", "namespace", b"namespace", "pod", b"pod", "previous", b"previous", "since_ms", b"since_ms", "tail", b"tail", "timestamps", b"timestamps"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

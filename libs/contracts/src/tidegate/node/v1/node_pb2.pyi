@@ -119,6 +119,7 @@ class Report(_message.Message):
     NODE_METADATA_FIELD_NUMBER: _builtins.int
     USAGE_FIELD_NUMBER: _builtins.int
     DEVICES_FIELD_NUMBER: _builtins.int
+    TOKEN_FIELD_NUMBER: _builtins.int
     node: _builtins.str
     node_status: _builtins.bytes
     """The node's status as JSON, where it changed; empty otherwise."""
@@ -128,6 +129,8 @@ class Report(_message.Message):
     """One usage summary as JSON; empty where there is none."""
     devices: _builtins.bytes
     """Beside a kubelet: NUMA nodes, GPUs and their connections, in the form of a declared inventory, as JSON."""
+    token: _builtins.str
+    """Beside a kubelet: a token of the agent's own pod, which shows on which node it is."""
     @_builtins.property
     def pods(self) -> _containers.RepeatedCompositeFieldContainer[Global___PodReport]: ...
     @_builtins.property
@@ -144,10 +147,11 @@ class Report(_message.Message):
         node_metadata: _builtins.bytes = ...,
         usage: _builtins.bytes = ...,
         devices: _builtins.bytes = ...,
+        token: _builtins.str = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["devices", b"devices", "gone", b"gone", "node", b"node", "node_metadata", b"node_metadata", "node_status", b"node_status", "pods", b"pods", "usage", b"usage"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["devices", b"devices", "gone", b"gone", "node", b"node", "node_metadata", b"node_metadata", "node_status", b"node_status", "pods", b"pods", "token", b"token", "usage", b"usage"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -281,6 +285,8 @@ class LogRequest(_message.Message):
     TAIL_FIELD_NUMBER: _builtins.int
     OFFSET_FIELD_NUMBER: _builtins.int
     PREVIOUS_FIELD_NUMBER: _builtins.int
+    SINCE_MS_FIELD_NUMBER: _builtins.int
+    TIMESTAMPS_FIELD_NUMBER: _builtins.int
     pod_uid: _builtins.str
     container: _builtins.str
     tail: _builtins.int
@@ -289,6 +295,10 @@ class LogRequest(_message.Message):
     """Where to go on, in bytes; -1 to begin by tail."""
     previous: _builtins.bool
     """What the attempt before wrote, and not the present one."""
+    since_ms: _builtins.int
+    """Only lines that were written from then on, in milliseconds since the epoch; 0 for all."""
+    timestamps: _builtins.bool
+    """Each line behind the time when it was written."""
     def __init__(
         self,
         *,
@@ -297,10 +307,12 @@ class LogRequest(_message.Message):
         tail: _builtins.int = ...,
         offset: _builtins.int = ...,
         previous: _builtins.bool = ...,
+        since_ms: _builtins.int = ...,
+        timestamps: _builtins.bool = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["container", b"container", "offset", b"offset", "pod_uid", b"pod_uid", "previous", b"previous", "tail", b"tail"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["container", b"container", "offset", b"offset", "pod_uid", b"pod_uid", "previous", b"previous", "since_ms", b"since_ms", "tail", b"tail", "timestamps", b"timestamps"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

@@ -6,10 +6,10 @@ from gang_scheduler.domain.answers.reservation_answer import reservation
 from gang_scheduler.domain.answers.waiting_answer import waiting
 from gang_scheduler.domain.answers.ways_out import ways_out
 from gang_scheduler.domain.cluster import Cluster
-from gang_scheduler.domain.gangs.gang_terms import GroupId
-from gang_scheduler.domain.gangs.groups import Group
-from gang_scheduler.domain.gangs.statuses import condition_of
+from gang_scheduler.domain.pods.groups import Group
 from gang_scheduler.domain.pods.pod_record import PodRecord, Standing
+from gang_scheduler.domain.reasons.statuses import condition_of
+from gang_scheduler.domain.terms.gang_terms import GroupId
 from kube import Key, Manifest
 from kube.words import counted, verb
 

@@ -4,13 +4,13 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
-from gang_scheduler.domain.answers.explain import Explanation
 from gang_scheduler.domain.cluster import Cluster
 from gang_scheduler.domain.evictions.evictor import EvictionRules
-from gang_scheduler.domain.line.backfill import Heads
 from gang_scheduler.domain.line.claims import Claims
-from gang_scheduler.domain.line.trial import Trial
 from gang_scheduler.domain.line.waiting_line import Unit, WaitingLine
+from gang_scheduler.domain.reasons.explain import Explanation
+from gang_scheduler.domain.room.trial import Trial
+from gang_scheduler.domain.turns.backfill import Heads
 from kube import Decision, Key, Manifest, Verb
 
 KEPT = 2_000

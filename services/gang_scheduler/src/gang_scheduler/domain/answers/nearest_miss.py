@@ -5,11 +5,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from gang_scheduler.domain.columns.vectors import Ints, Mask
 from gang_scheduler.domain.nodes.filters import static_filters
-from gang_scheduler.domain.nodes.room import Room
-from gang_scheduler.domain.nodes.vectors import Ints, Mask
 from gang_scheduler.domain.pods.pod_record import PodRecord
-from gang_scheduler.domain.topology.network_words import Topology
+from gang_scheduler.domain.room.room import Room
+from gang_scheduler.domain.terms.network_words import Topology
 from kube import Manifest
 from kube.words import counted
 from resources import Amounts, format_amounts

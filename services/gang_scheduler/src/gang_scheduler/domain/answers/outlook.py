@@ -10,15 +10,16 @@ from dataclasses import dataclass
 from gang_scheduler.domain.answers.knowledge import Knowledge
 from gang_scheduler.domain.evictions.evictor import EvictionRules, Evictor
 from gang_scheduler.domain.evictions.wish import Wish
-from gang_scheduler.domain.gangs.groups import Group
 from gang_scheduler.domain.gangs.minimum import candidates, first_choice
 from gang_scheduler.domain.gangs.portions import lacks_minimum, portions
-from gang_scheduler.domain.line.attempt import Attempts
-from gang_scheduler.domain.line.backfill import Backfill
 from gang_scheduler.domain.line.claims import Claim
-from gang_scheduler.domain.line.trial import Trial
 from gang_scheduler.domain.line.waiting_line import Unit
+from gang_scheduler.domain.pods.groups import Group
 from gang_scheduler.domain.pods.pod_record import PodRecord
+from gang_scheduler.domain.room.trial import Trial
+from gang_scheduler.domain.terms.revocable_pods import stated_priority
+from gang_scheduler.domain.turns.attempt import Attempts
+from gang_scheduler.domain.turns.backfill import Backfill
 from kube import Key, Manifest, rfc3339
 from kube.words import counted, verb
 
@@ -139,8 +140,12 @@ class Outlook:
             k.claims.renew()
         if plan is None or not plan.victims:
             return {}
-        least = max(record.form.priority for record in plan.victims) + 1
-        answer: Manifest = {"evictable": _names(plan.victims), "priorityNeeded": least, "priority": own}
+        least = max(stated_priority(record.form.priority) for record in plan.victims) + 1
+        answer: Manifest = {
+            "evictable": _names(plan.victims),
+            "priorityNeeded": least,
+            "priority": stated_priority(own),
+        }
         return answer | ({} if k.rules.preemption else {"preemption": "off"})
 
     def _wish(self) -> Wish:

@@ -4,9 +4,9 @@ import numpy as np
 
 from gang_scheduler.domain.answers.knowledge import Knowledge
 from gang_scheduler.domain.answers.nearest_miss import place_of
-from gang_scheduler.domain.nodes.vectors import ALL, Ints
+from gang_scheduler.domain.columns.vectors import ALL, Ints
 from gang_scheduler.domain.pods.pod_record import PodRecord
-from gang_scheduler.domain.reservations.reservation_use import used_by
+from gang_scheduler.domain.room.reservation_use import used_by
 from gang_scheduler.domain.score.scoring import FULL, POINT, Placement, RoomScore, static_score
 from kube import Manifest
 

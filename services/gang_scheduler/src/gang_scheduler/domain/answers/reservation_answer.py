@@ -1,11 +1,11 @@
 """The answer about a Reservation: where it stands and who has it, or why it waits."""
 
-from gang_scheduler.domain.answers.explain import node_report
 from gang_scheduler.domain.cluster import Cluster
-from gang_scheduler.domain.gangs.statuses import condition_of
-from gang_scheduler.domain.pods.pod_requests import PODS
+from gang_scheduler.domain.reasons.explain import node_report
+from gang_scheduler.domain.reasons.statuses import condition_of
 from gang_scheduler.domain.reservations.reservation import AVAILABLE, WAITING, Reservation
-from gang_scheduler.domain.reservations.reservation_desk import why_waiting
+from gang_scheduler.domain.reserving.reservation_desk import why_waiting
+from gang_scheduler.domain.terms.pod_requests import PODS
 from kube import Manifest
 from resources import format_amounts
 

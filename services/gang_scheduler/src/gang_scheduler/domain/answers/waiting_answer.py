@@ -4,21 +4,21 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from gang_scheduler.domain.answers.explain import Explanation, Reason, node_report
 from gang_scheduler.domain.answers.knowledge import Knowledge
 from gang_scheduler.domain.answers.nearest_miss import domain_miss, nearest_miss
 from gang_scheduler.domain.answers.outlook import Outlook, up_to, wanted
+from gang_scheduler.domain.answers.queue_standing import guaranteed_to, line_of, queues_of, used_by
 from gang_scheduler.domain.answers.ways_out import ways_out
 from gang_scheduler.domain.gangs.gang import place_some
-from gang_scheduler.domain.gangs.groups import Group
 from gang_scheduler.domain.gangs.minimum import candidates
 from gang_scheduler.domain.gangs.portions import portions
-from gang_scheduler.domain.line.attempt import Attempts
-from gang_scheduler.domain.line.block import Block
-from gang_scheduler.domain.line.trial import Trial
-from gang_scheduler.domain.line.turn import Turn, incomplete
+from gang_scheduler.domain.pods.groups import Group
 from gang_scheduler.domain.pods.pod_record import PodRecord, requests_of
-from gang_scheduler.domain.queues.queue_standing import guaranteed_to, line_of, queues_of, used_by
+from gang_scheduler.domain.reasons.block import Block
+from gang_scheduler.domain.reasons.explain import Explanation, Reason, node_report
+from gang_scheduler.domain.room.trial import Trial
+from gang_scheduler.domain.turns.attempt import Attempts
+from gang_scheduler.domain.turns.turn import Turn, incomplete
 from kube import Manifest, rfc3339
 from resources import Amounts, format_amounts
 from resources.amounts import format_amount

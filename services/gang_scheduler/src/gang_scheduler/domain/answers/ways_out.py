@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterator
 
-from gang_scheduler.domain.answers.explain import Reason
+from gang_scheduler.domain.reasons.explain import Reason
 from kube import Manifest
 from kube.words import counted
 

@@ -9,6 +9,7 @@ from functools import lru_cache
 from typing import Any
 
 from gang_scheduler.domain.devices.cards import Card
+from kube.json_text import read_json
 from kube.selectors import SelectorError, matches
 from resources import QuantityError, parse_quantity
 
@@ -112,7 +113,7 @@ def _listed(text: str) -> tuple[str, ...]:
 def _object(said: Any) -> Mapping[str, Any]:
     """A mapping, or one written as JSON; an empty one for anything else."""
     try:
-        read = json.loads(said) if isinstance(said, str) else said
+        read = read_json(said) if isinstance(said, str) else said
     except ValueError:
         return {}
     return read if isinstance(read, Mapping) else {}
@@ -121,6 +122,6 @@ def _object(said: Any) -> Mapping[str, Any]:
 @lru_cache(maxsize=1024)
 def _selected(selector: str, labels: tuple[tuple[str, str], ...]) -> bool:
     try:
-        return matches(json.loads(selector), dict(labels))
+        return matches(read_json(selector), dict(labels))
     except (AttributeError, SelectorError, TypeError):
         return False

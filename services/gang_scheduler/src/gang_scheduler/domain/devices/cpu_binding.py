@@ -4,9 +4,10 @@ The names are Koordinator's: annotation ``scheduling.koordinator.sh/resource-spe
 ``node.koordinator.sh/cpu-bind-policy`` of a node.
 """
 
-import json
 from enum import IntEnum, StrEnum
 from typing import NamedTuple
+
+from kube.json_text import read_json
 
 RESOURCE_SPEC = "scheduling.koordinator.sh/resource-spec"
 
@@ -60,7 +61,7 @@ def binding_of(text: str | None) -> Binding:
     if text is None:
         return USUAL
     try:
-        spec = json.loads(text)
+        spec = read_json(text)
         required, preferred = (str(spec.get(f"{word}CPUBindPolicy") or "") for word in ("required", "preferred"))
         exclusive = _EXCLUSIVE.get(str(spec.get("preferredCPUExclusivePolicy") or ""), Exclusive.NONE)
     except (ValueError, AttributeError):

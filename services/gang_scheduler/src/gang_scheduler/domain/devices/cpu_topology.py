@@ -5,7 +5,6 @@ lists every CPU; Volcano's Numatopology; the zones of a NodeResourceTopology, wh
 kubelet or the system keep, or that kubelet gave to pods on its own, are nobody's to give.
 """
 
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
@@ -15,6 +14,7 @@ from gang_scheduler.domain.devices.device_needs import NumaPolicy, numa_policy
 from gang_scheduler.domain.devices.numa import UNKNOWN_MEMORY, WHOLE_CPU, Allocation, Cell, NumaLayout
 from kube import Manifest
 from kube.cpu_lists import parse_cpus
+from kube.json_text import read_json
 from resources import QuantityError, parse_amounts, parse_quantity
 
 
@@ -74,7 +74,7 @@ def layout_of(inventory: Manifest, words: CpuWords, cpu_milli: int) -> NumaLayou
 def amplification(text: str) -> int:
     """How much of a node's amount of cpu one CPU stands for, in milli-cores: ``{"cpu": 1.5}`` → 1500."""
     try:
-        ratio = json.loads(text or "{}").get("cpu", 1)
+        ratio = read_json(text or "{}").get("cpu", 1)
         return max(WHOLE_CPU, round(float(ratio) * WHOLE_CPU))
     except (ValueError, TypeError, AttributeError, OverflowError):
         return WHOLE_CPU
@@ -94,7 +94,7 @@ def _inventoried(inventory: Manifest) -> tuple[Cell, ...]:
 
 def _reported(topology: str) -> dict[int, Processor]:
     try:
-        detail: Any = json.loads(topology or "{}").get("detail") or ()
+        detail: Any = read_json(topology or "{}").get("detail") or ()
         return {
             int(one["id"]): Processor(
                 int(one.get("core", one["id"])), int(one.get("node", 0)), int(one.get("socket", -1))
@@ -128,7 +128,7 @@ def _zones(text: str) -> dict[int, tuple[int, int]]:
     """Allocatable cpu (milli) and memory (bytes) by the number of the NUMA node."""
     found: dict[int, tuple[int, int]] = {}
     try:
-        for zone in json.loads(text or "[]"):
+        for zone in read_json(text or "[]"):
             number = int(str(zone.get("name", "")).rpartition("-")[2])
             listed = {
                 one["name"]: one.get("allocatable", one.get("capacity", 0)) for one in zone.get("resources") or ()

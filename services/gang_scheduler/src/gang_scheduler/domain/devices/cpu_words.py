@@ -6,6 +6,7 @@ from typing import Any
 
 from gang_scheduler.domain.devices.cpu_topology import CpuWords
 from kube import Manifest, Object
+from kube.json_text import read_json
 
 TOPOLOGY_KIND = "NodeResourceTopology.topology.node.k8s.io"
 VOLCANO_KIND = "Numatopology.nodeinfo.volcano.sh"
@@ -77,7 +78,7 @@ def _text(part: Any) -> str:
 
 def _read(text: str | None) -> Manifest:
     try:
-        read = json.loads(text or "{}")
+        read = read_json(text or "{}")
     except ValueError:
         return {}
     return read if isinstance(read, dict) else {}
@@ -85,7 +86,7 @@ def _read(text: str | None) -> Manifest:
 
 def _listed(text: str | None) -> list[Any]:
     try:
-        read = json.loads(text or "[]")
+        read = read_json(text or "[]")
     except ValueError:
         return []
     return read if isinstance(read, list) else []

@@ -4,8 +4,8 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from gang_scheduler.domain.columns.vectors import Ints
 from gang_scheduler.domain.devices.node_room import NodeRoom
-from gang_scheduler.domain.nodes.vectors import Ints
 
 
 @dataclass(slots=True)

@@ -1,6 +1,5 @@
 """What a pod asks of the devices of its node: cards or shares of them, CPUs of its own, one NUMA node."""
 
-import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import IntEnum
@@ -23,8 +22,9 @@ from gang_scheduler.domain.devices.cards import (
 from gang_scheduler.domain.devices.cpu_binding import RESOURCE_SPEC, USUAL, Binding, binding_of
 from gang_scheduler.domain.devices.mig_cards import SliceNeed, slice_needs
 from gang_scheduler.domain.devices.nics import JOINT, Joint, NicNeed, joint_of, nic_need
-from gang_scheduler.domain.nodes.load_estimate import FACTORS, USUAL_LOAD, LoadTraits, own_factors
-from gang_scheduler.domain.nodes.node_rules import Demands
+from gang_scheduler.domain.terms.load_estimate import FACTORS, USUAL_LOAD, LoadTraits, own_factors
+from gang_scheduler.domain.terms.node_rules import Demands
+from kube.json_text import read_json
 from resources import Amounts, QuantityError, parse_amounts
 
 QOS, PRIORITY_CLASS = "koordinator.sh/qosClass", "koordinator.sh/priority-class"
@@ -259,7 +259,7 @@ def _numa_spec(text: str | None) -> tuple[str, str]:
     if text is None:
         return "", ""
     try:
-        read = json.loads(text)
+        read = read_json(text)
         return str(read.get("numaTopologyPolicy") or ""), str(read.get("singleNUMANodeExclusive") or "")
     except (ValueError, AttributeError):
         return "", ""

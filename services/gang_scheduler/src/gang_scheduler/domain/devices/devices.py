@@ -10,6 +10,7 @@ from functools import lru_cache
 
 import numpy as np
 
+from gang_scheduler.domain.columns.vectors import ALL, Ints, Mask, Slots
 from gang_scheduler.domain.devices.allotments import NOTHING, Allotment
 from gang_scheduler.domain.devices.card_room import MOST_COPIES
 from gang_scheduler.domain.devices.device_columns import Columns, grown, most_copies
@@ -20,7 +21,6 @@ from gang_scheduler.domain.devices.node_devices import NodeDevices, Tenant
 from gang_scheduler.domain.devices.node_inventory import Described, NodeInventory, described
 from gang_scheduler.domain.devices.node_room import NodeRoom
 from gang_scheduler.domain.devices.numa import WHOLE_CPU
-from gang_scheduler.domain.nodes.vectors import ALL, Ints, Mask, Slots
 from kube import Key
 from resources import format_amounts
 

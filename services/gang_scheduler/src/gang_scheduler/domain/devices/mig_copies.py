@@ -6,11 +6,11 @@ from functools import lru_cache
 
 import numpy as np
 
+from gang_scheduler.domain.columns.vectors import ALL, Ints, Mask, Slots
 from gang_scheduler.domain.devices.card_room import MOST_COPIES
 from gang_scheduler.domain.devices.mig_cards import MigCard, SliceNeed
 from gang_scheduler.domain.devices.mig_room import MigRoom
 from gang_scheduler.domain.devices.node_devices import NodeDevices
-from gang_scheduler.domain.nodes.vectors import ALL, Ints, Mask, Slots
 
 Held = Mapping[int, NodeDevices]
 """Nodes of which somebody has, or had, devices, by slot; empty where nodes are looked at as if nothing were used."""

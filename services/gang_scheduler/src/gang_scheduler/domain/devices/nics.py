@@ -4,7 +4,6 @@ Koordinator's annotation ``scheduling.koordinator.sh/device-joint-allocate`` nam
 under ``requiredScope: SamePCIe`` the pod's cards and RDMA devices are behind the very same PCIe switches.
 """
 
-import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import IntEnum
@@ -12,6 +11,7 @@ from itertools import combinations
 from typing import Any
 
 from gang_scheduler.domain.devices.cards import NO_CELL
+from kube.json_text import read_json
 from resources import Amounts
 
 RDMA = "koordinator.sh/rdma"
@@ -62,7 +62,7 @@ def joint_of(text: str | None) -> Joint:
     if text is None:
         return Joint.NONE
     try:
-        read = json.loads(text)
+        read = read_json(text)
         if not {"gpu", "rdma"} <= set(read.get("deviceTypes") or ()):
             return Joint.NONE
         return Joint.SAME_PCIE if read.get("requiredScope") == "SamePCIe" else Joint.NEAR

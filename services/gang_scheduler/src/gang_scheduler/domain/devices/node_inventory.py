@@ -24,6 +24,7 @@ from gang_scheduler.domain.devices.partitions import (
 )
 from kube import Manifest, Object
 from kube.devices import MIG_RESOURCE as MIG
+from kube.json_text import read_json
 from resources import QuantityError, parse_amounts
 
 INVENTORY = "tidegate.dev/inventory"
@@ -102,14 +103,14 @@ class Described(NamedTuple):
 def described(inventory: NodeInventory) -> Described:
     """The devices by an inventory; nodes that are alike share them."""
     try:
-        read = json.loads(inventory.text or "{}")
+        read = read_json(inventory.text or "{}")
     except ValueError:
         read = {}
     found: Manifest = read if isinstance(read, dict) else {}
     listed = found.get("gpus")
     if listed and not (isinstance(listed, list) and all(isinstance(one, dict) for one in listed)):
         found = {name: part for name, part in found.items() if name != "gpus"}
-    devices: list[Manifest] = json.loads(inventory.device) if inventory.device else []
+    devices: list[Manifest] = read_json(inventory.device) if inventory.device else []
     if devices:
         found = _with_cards(found, devices)
     if inventory.registered and not found.get("gpus"):

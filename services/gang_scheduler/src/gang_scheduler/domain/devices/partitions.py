@@ -6,13 +6,13 @@ come first. Of the sets that are free, those with the highest score count; of th
 sets of the largest number of cards whole, then of the next, and so on down to its own.
 """
 
-import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, NamedTuple
 
 from gang_scheduler.domain.devices.card_wishes import PartitionWish
+from kube.json_text import read_json
 from resources import QuantityError, parse_quantity
 
 TABLE, POLICY = "scheduling.koordinator.sh/gpu-partitions", "node.koordinator.sh/gpu-partition-policy"
@@ -70,7 +70,7 @@ NO_PARTITIONS = Partitions()
 def partitions_of(table: str, model: str, policy: str) -> Partitions:
     """The partitions by a ``table`` in JSON, else by the ``model`` of the cards."""
     try:
-        found = [one for listed in json.loads(table or "{}").values() for one in _listed(listed)]
+        found = [one for listed in read_json(table or "{}").values() for one in _listed(listed)]
     except (AttributeError, KeyError, QuantityError, TypeError, ValueError):
         found = []
     if not found and model in _ON_ONE_SWITCH:

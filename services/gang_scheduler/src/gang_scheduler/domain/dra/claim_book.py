@@ -11,6 +11,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from gang_scheduler.domain.columns.vectors import Mask
 from gang_scheduler.domain.dra.allocator import Allocator, Chosen
 from gang_scheduler.domain.dra.claim_holdings import ClaimHoldings
 from gang_scheduler.domain.dra.claim_status import allocation_of
@@ -25,7 +26,6 @@ from gang_scheduler.domain.dra.requests import (
     wanted,
 )
 from gang_scheduler.domain.dra.slices import DeviceId, text_of
-from gang_scheduler.domain.nodes.vectors import Mask
 from gang_scheduler.domain.pods.pod_shape import PodShape
 from kube import Key, Manifest, Object
 

@@ -6,13 +6,13 @@ from typing import TypeVar
 
 import numpy as np
 
+from gang_scheduler.domain.columns.vectors import ChangeLog
 from gang_scheduler.domain.dra.capacity import told
 from gang_scheduler.domain.dra.requests import CLASS, Holding, selectors_of
 from gang_scheduler.domain.dra.slices import Device, DeviceId, Slice, slice_of, usable
 from gang_scheduler.domain.nodes.filters import term_mask
-from gang_scheduler.domain.nodes.node_rules import NodeTerm
 from gang_scheduler.domain.nodes.node_table import NodeTable
-from gang_scheduler.domain.nodes.vectors import ChangeLog
+from gang_scheduler.domain.terms.node_rules import NodeTerm
 from kube import Event, Key
 
 Counter = tuple[str, str, str]

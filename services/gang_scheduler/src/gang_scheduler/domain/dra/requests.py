@@ -10,7 +10,7 @@ from gang_scheduler.domain.dra.capacity import Asked
 from gang_scheduler.domain.dra.cel_syntax import CelError
 from gang_scheduler.domain.dra.cel_values import quantity
 from gang_scheduler.domain.dra.slices import DeviceId
-from gang_scheduler.domain.nodes.node_rules import NodeTerm, Toleration, node_term, toleration
+from gang_scheduler.domain.terms.node_rules import NodeTerm, Toleration, node_term, toleration
 from kube import Manifest, Object
 
 CLAIM, CLASS = "ResourceClaim.resource.k8s.io", "DeviceClass.resource.k8s.io"

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 from gang_scheduler.domain.dra.capacity import Asked, Capacity, capacity_of
 from gang_scheduler.domain.dra.cel_syntax import CelError
 from gang_scheduler.domain.dra.cel_values import quantity, version
-from gang_scheduler.domain.nodes.node_rules import NodeTerm, Taint, node_term
+from gang_scheduler.domain.terms.node_rules import NodeTerm, Taint, node_term
 from kube import Manifest, Object
 
 SLICE = "ResourceSlice.resource.k8s.io"

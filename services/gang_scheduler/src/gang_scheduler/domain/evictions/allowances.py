@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from gang_scheduler.domain.evictions.disruption_budgets import DisruptionBudgets
+from gang_scheduler.domain.books.disruption_budgets import DisruptionBudgets
 from gang_scheduler.domain.evictions.rights import Floors
 from gang_scheduler.domain.evictions.victims import Holding, Lot
 from kube import Key

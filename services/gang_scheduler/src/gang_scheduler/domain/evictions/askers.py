@@ -58,9 +58,9 @@ class Askers:
                 self._renew(list(units))
         self.shares_changed = self.cluster.budgets.changed = self.cluster.departing = False
 
-    def tempt(self, records: Sequence[PodRecord]) -> None:
-        """Pods of one gang were placed: somebody more important in its queue may want their room, or another queue."""
-        ledger, queue = self.cluster.room.ledger, records[0].group.queue
+    def tempt(self, queue: str, records: Sequence[PodRecord]) -> None:
+        """Pods of one gang in ``queue`` were bound: somebody more important there may want their room, or another queue."""
+        ledger = self.cluster.room.ledger
         if any(ledger.has_excess(name) for name in ledger.chain(queue)):
             for other in [name for name in self._by_queue if name != queue and ledger.has_due(name)]:
                 self._renew(list(self._by_queue[other]))

@@ -11,11 +11,11 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from gang_scheduler.domain.columns.vectors import Ints
 from gang_scheduler.domain.evictions.allowances import Allowances
 from gang_scheduler.domain.evictions.lot_table import Demand
 from gang_scheduler.domain.evictions.set_price import Price, SetPrices
 from gang_scheduler.domain.evictions.victims import Lot
-from gang_scheduler.domain.nodes.vectors import Ints
 
 MOST_STEPS = 400
 """So many sets are looked at; the cheapest among them is taken then."""

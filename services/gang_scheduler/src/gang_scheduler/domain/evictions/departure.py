@@ -4,10 +4,10 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
 from gang_scheduler.domain.line.claims import Claim, Claims
-from gang_scheduler.domain.line.trial import Step
 from gang_scheduler.domain.line.waiting_line import Unit
-from gang_scheduler.domain.nodes.room import Room
 from gang_scheduler.domain.pods.pod_record import PodRecord
+from gang_scheduler.domain.room.room import Room
+from gang_scheduler.domain.room.trial import Step
 
 _Place = tuple[PodRecord, int, str | None]
 

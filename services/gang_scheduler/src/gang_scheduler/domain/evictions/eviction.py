@@ -19,6 +19,7 @@ from itertools import islice
 import numpy as np
 
 from gang_scheduler.domain.cluster import Cluster
+from gang_scheduler.domain.columns.vectors import Ints, Mask
 from gang_scheduler.domain.evictions.allowances import Allowances
 from gang_scheduler.domain.evictions.cheapest_lots import CheapestLots
 from gang_scheduler.domain.evictions.lot_picker import Picker
@@ -28,9 +29,8 @@ from gang_scheduler.domain.evictions.rights import Floors
 from gang_scheduler.domain.evictions.set_price import DEAREST, Price, SetPrices
 from gang_scheduler.domain.evictions.victims import Lot
 from gang_scheduler.domain.evictions.wish import Wish, demands, free_room
-from gang_scheduler.domain.line.trial import Trial
-from gang_scheduler.domain.nodes.vectors import Ints, Mask
 from gang_scheduler.domain.pods.pod_record import PodRecord
+from gang_scheduler.domain.room.trial import Trial
 from kube import Key
 
 FEW_LOTS = 24

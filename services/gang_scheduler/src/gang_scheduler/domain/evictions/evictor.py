@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from gang_scheduler.domain.cluster import Cluster
+from gang_scheduler.domain.columns.vectors import Mask
 from gang_scheduler.domain.evictions.departure import Future
 from gang_scheduler.domain.evictions.eviction import Search
 from gang_scheduler.domain.evictions.lot_table import LotTable
@@ -14,12 +15,12 @@ from gang_scheduler.domain.evictions.rehearsal import Rehearsal
 from gang_scheduler.domain.evictions.rights import Floors, Giver, givers, may_reclaim, shared
 from gang_scheduler.domain.evictions.victims import GangEviction, Holding, Lot, holding_of, holdings, lots_of
 from gang_scheduler.domain.evictions.wish import Wish, short_resources
-from gang_scheduler.domain.gangs.groups import is_lone_pod
 from gang_scheduler.domain.line.claims import Basis, Claim, Claims
-from gang_scheduler.domain.line.trial import Step, Trial
 from gang_scheduler.domain.line.waiting_line import Unit
-from gang_scheduler.domain.nodes.vectors import Mask
+from gang_scheduler.domain.pods.groups import is_lone_pod
 from gang_scheduler.domain.pods.pod_record import PodRecord, Standing
+from gang_scheduler.domain.room.trial import Step, Trial
+from gang_scheduler.domain.terms.revocable_pods import is_last
 from kube import Key
 
 NEVER = "Never"
@@ -92,7 +93,7 @@ class Evictor:
         entitled = self.rules.reclaim and may_reclaim(self.cluster.room.ledger, wish.queue, wish.ask)
         if entitled and any(queue != wish.queue for queue in self._holdings):
             return True
-        return self.rules.preemption and any(lot.priority < wish.priority for lot in self._lots_in(wish.queue))
+        return self._may_preempt(wish)
 
     def present(self) -> None:
         """The books show the present again, for whoever wants to be placed now."""
@@ -121,7 +122,7 @@ class Evictor:
         short = shared(short_resources(self.cluster, wish), wish.ask)
         found = givers(ledger, wish.queue, wish.ask, short) if self.rules.reclaim else {}
         giving = {queue: giver for queue, giver in found.items() if self._lots_in(queue)}
-        own = self.rules.preemption and any(lot.priority < wish.priority for lot in self._lots_in(wish.queue))
+        own = self._may_preempt(wish)
         if not own and not giving:
             return None
         rehearsal = Rehearsal(self.trial, wish.attempt)
@@ -136,6 +137,12 @@ class Evictor:
             if lots is not None:
                 return lots, search.rehearsal
         return None
+
+    def _may_preempt(self, wish: Wish) -> bool:
+        """Whether there is less important work in its queue that might go for it."""
+        if not self.rules.preemption or is_last(wish.priority):
+            return False
+        return any(lot.priority < wish.priority for lot in self._lots_in(wish.queue))
 
     def _search(self, wish: Wish, giving: Mapping[str, Giver], own: bool, short: Sequence[str]) -> Search:
         table = self._table_of((*giving, *((wish.queue,) if own else ())))

@@ -6,11 +6,11 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from gang_scheduler.domain.columns.vectors import Ints, Mask
 from gang_scheduler.domain.evictions.allowances import Allowances
 from gang_scheduler.domain.evictions.lot_table import Demand, LotTable, Offer, differ
 from gang_scheduler.domain.evictions.rights import degree
 from gang_scheduler.domain.evictions.victims import Lot
-from gang_scheduler.domain.nodes.vectors import Ints, Mask
 from gang_scheduler.domain.pods.pod_shape import PodShape
 from gang_scheduler.domain.queues.queue_ledger import QueueLedger, total_of
 from resources import Amounts

@@ -13,9 +13,9 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from gang_scheduler.domain.columns.vectors import Ints, Mask
 from gang_scheduler.domain.evictions.victims import Lot
 from gang_scheduler.domain.nodes.node_table import NodeTable
-from gang_scheduler.domain.nodes.vectors import Ints, Mask
 from gang_scheduler.domain.pods.pod_shape import PodShape
 
 AT_ONCE = 64

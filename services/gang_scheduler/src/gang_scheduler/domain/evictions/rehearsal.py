@@ -4,8 +4,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 from gang_scheduler.domain.evictions.departure import Departures
-from gang_scheduler.domain.line.trial import Step, Trial
 from gang_scheduler.domain.pods.pod_record import PodRecord
+from gang_scheduler.domain.room.trial import Step, Trial
 
 
 @dataclass(slots=True)

@@ -9,8 +9,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from gang_scheduler.domain.pods.pod_requests import PODS
 from gang_scheduler.domain.queues.queue_ledger import SHARE_UNIT, QueueLedger
+from gang_scheduler.domain.terms.pod_requests import PODS
 from resources import Amounts
 
 

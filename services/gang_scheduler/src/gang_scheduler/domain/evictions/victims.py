@@ -5,11 +5,11 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 
 from gang_scheduler.domain.cluster import Cluster
-from gang_scheduler.domain.gangs.gang_terms import FIXED
-from gang_scheduler.domain.gangs.groups import Group
 from gang_scheduler.domain.line.waiting_line import Unit
+from gang_scheduler.domain.pods.groups import Group
 from gang_scheduler.domain.pods.pod_record import LIVE, PodRecord, Standing
 from gang_scheduler.domain.queues.queue_ledger import total_of
+from gang_scheduler.domain.terms.gang_terms import FIXED
 from kube import Object
 from resources import Amounts
 
@@ -137,19 +137,14 @@ def _stated(item: Object) -> str | None:
 
 def victim_priority(record: PodRecord, classes: Mapping[str, int]) -> int:
     """The priority class of its gang decides, else the pod's own priority."""
-    of_class = _class_value(record.group, classes)
+    of_class = record.group.class_priority(classes)
     return record.form.priority if of_class is None else of_class
-
-
-def _class_value(group: Group, classes: Mapping[str, int]) -> int | None:
-    terms = group.terms
-    return classes.get(terms.priority_class) if terms is not None and terms.priority_class else None
 
 
 def lots_of(holding: Holding, classes: Mapping[str, int], mode: GangEviction) -> Iterator[Lot]:
     """The parts in which a holding may be evicted."""
     if holding.spare:
-        of_class = _class_value(holding.groups[0], classes)
+        of_class = holding.groups[0].class_priority(classes)
         for record in holding.movable:
             if not holding.spare_of_role or holding.spare_of_role.get(record.role, 1) > 0:
                 priority = record.form.priority if of_class is None else of_class

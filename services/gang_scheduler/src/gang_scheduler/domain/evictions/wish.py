@@ -6,10 +6,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from gang_scheduler.domain.cluster import Cluster
+from gang_scheduler.domain.columns.vectors import Ints
 from gang_scheduler.domain.evictions.lot_table import Demand
 from gang_scheduler.domain.gangs.gang import by_scarcity
-from gang_scheduler.domain.gangs.groups import Group
-from gang_scheduler.domain.nodes.vectors import Ints
+from gang_scheduler.domain.pods.groups import Group
 from gang_scheduler.domain.pods.pod_record import PodRecord
 from gang_scheduler.domain.queues.queue_ledger import total_of
 from resources import Amounts

@@ -10,8 +10,8 @@ from dataclasses import dataclass
 
 from gang_scheduler.domain.cluster import Cluster
 from gang_scheduler.domain.evictions.victims import holding_of
-from gang_scheduler.domain.gangs.groups import Group
 from gang_scheduler.domain.nodes.revocable_zones import MINUTE_MS, RevocableZones
+from gang_scheduler.domain.pods.groups import Group
 from gang_scheduler.domain.pods.pod_record import FINISHED, PodRecord, Standing, in_order
 from kube import Decision, Mutation, Verb
 from kube.words import counted, verb

@@ -1,1 +1,1 @@
-"""Gangs: what they ask for, how they stand, and how their members are placed together."""
+"""How the members of a gang are placed together: roles, minima, and domains that they may not leave."""

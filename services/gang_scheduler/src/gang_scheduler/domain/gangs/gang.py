@@ -8,12 +8,12 @@ took one copy stays the best until it is full. Of several shapes the one that fi
 from collections.abc import Sequence
 
 from gang_scheduler.domain.gangs.role_start import RoleStart
-from gang_scheduler.domain.line.trial import Trial
-from gang_scheduler.domain.near.rearrangement import place_coupled, ranked
-from gang_scheduler.domain.nodes.room import Room
-from gang_scheduler.domain.nodes.shape_view import NO_NODE
 from gang_scheduler.domain.pods.pod_record import PodRecord
-from gang_scheduler.domain.reservations.reservation_use import place_owners
+from gang_scheduler.domain.room.rearrangement import place_coupled, ranked
+from gang_scheduler.domain.room.reservation_use import place_owners
+from gang_scheduler.domain.room.room import Room
+from gang_scheduler.domain.room.shape_view import NO_NODE
+from gang_scheduler.domain.room.trial import Trial
 from gang_scheduler.domain.score.scoring import Placement
 
 Batch = list[PodRecord]

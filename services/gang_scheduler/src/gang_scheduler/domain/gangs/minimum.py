@@ -4,10 +4,10 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from gang_scheduler.domain.gangs.gang_terms import GangTerms, MatchPolicy, SubGroupPolicy
-from gang_scheduler.domain.gangs.groups import Group
+from gang_scheduler.domain.pods.groups import Group
 from gang_scheduler.domain.pods.pod_record import PodRecord, Standing
-from gang_scheduler.domain.pods.selectors import matches_all
+from gang_scheduler.domain.terms.gang_terms import GangTerms, MatchPolicy, SubGroupPolicy
+from gang_scheduler.domain.terms.selectors import matches_all
 from kube.words import counted, verb
 
 

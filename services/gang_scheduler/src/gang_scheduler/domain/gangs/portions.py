@@ -2,10 +2,10 @@
 
 from collections.abc import Iterator
 
-from gang_scheduler.domain.gangs.gang_terms import GangTerms, MatchPolicy
-from gang_scheduler.domain.gangs.groups import Group
 from gang_scheduler.domain.gangs.minimum import sub_group_of
+from gang_scheduler.domain.pods.groups import Group
 from gang_scheduler.domain.pods.pod_record import LIVE, PodRecord, in_order
+from gang_scheduler.domain.terms.gang_terms import GangTerms, MatchPolicy
 
 Portion = tuple[PodRecord, ...]
 

@@ -4,8 +4,8 @@ import heapq
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from gang_scheduler.domain.gangs.task_topology import TaskTopology
 from gang_scheduler.domain.pods.pod_record import PodRecord
+from gang_scheduler.domain.terms.task_topology import TaskTopology
 
 _MIB = 1 << 20
 

@@ -11,13 +11,13 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from gang_scheduler.domain.columns.vectors import Ints
 from gang_scheduler.domain.gangs.role_buckets import buckets_of
-from gang_scheduler.domain.gangs.task_topology import TaskTopology
-from gang_scheduler.domain.line.trial import Trial
-from gang_scheduler.domain.near.rearrangement import ranked
-from gang_scheduler.domain.nodes.shape_view import NO_NODE
-from gang_scheduler.domain.nodes.vectors import Ints
 from gang_scheduler.domain.pods.pod_record import PodRecord
+from gang_scheduler.domain.room.rearrangement import ranked
+from gang_scheduler.domain.room.shape_view import NO_NODE
+from gang_scheduler.domain.room.trial import Trial
+from gang_scheduler.domain.terms.task_topology import TaskTopology
 
 FAR = 64
 """So many members of a bucket are looked at to see how many fit on a node: more than that on one node make no difference."""

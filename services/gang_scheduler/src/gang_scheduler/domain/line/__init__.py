@@ -1,1 +1,1 @@
-"""Who waits, whose turn it is, and how long one may be passed over."""
+"""Who waits, for what room, and how long one may be passed over."""

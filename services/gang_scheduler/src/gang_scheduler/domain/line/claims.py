@@ -8,10 +8,10 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 
+from gang_scheduler.domain.books.pod_books import PodBooks
 from gang_scheduler.domain.dra.requests import Share
 from gang_scheduler.domain.dra.slices import DeviceId
 from gang_scheduler.domain.line.waiting_line import Unit
-from gang_scheduler.domain.pods.pod_books import PodBooks
 from gang_scheduler.domain.pods.pod_record import PodRecord, Standing
 from gang_scheduler.domain.pods.pod_shape import PodShape
 from kube import Key

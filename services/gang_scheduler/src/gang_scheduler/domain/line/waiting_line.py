@@ -9,11 +9,11 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import TypeVar
 
-from gang_scheduler.domain.gangs.gang_terms import GroupId
-from gang_scheduler.domain.line.block import Wake
-from gang_scheduler.domain.nodes.room import Room
 from gang_scheduler.domain.pods.pod_shape import PodShape
 from gang_scheduler.domain.queues.queue_ledger import CLUSTER
+from gang_scheduler.domain.reasons.block import Wake
+from gang_scheduler.domain.room.room import Room
+from gang_scheduler.domain.terms.gang_terms import GroupId
 
 _Where = TypeVar("_Where", str, int)
 
@@ -31,6 +31,9 @@ class WaitingLine:
     _for_anything: dict[Unit, None] = field(default_factory=dict)
     _parked: dict[Unit, Wake] = field(default_factory=dict)
     _strict: dict[str, dict[Unit, None]] = field(default_factory=dict)
+    _stirred: dict[str, None] = field(default_factory=dict)
+    """The strict queues that somebody left, or in which somebody is tried again: then all behind are."""
+
     _seen: tuple[int, int] = (-1, -1)
 
     def __contains__(self, unit: Unit) -> bool:
@@ -72,9 +75,10 @@ class WaitingLine:
             self._wake_for_room(room)
             self._wake_for_queue(room)
             self._seen = now
-        for queue in {queue for unit in self.ready if (queue := strict_queue_of(unit)) is not None}:
+        for queue in {*self._stirred, *(queue for unit in self.ready if (queue := strict_queue_of(unit)) is not None)}:
             for unit in list(self._strict.get(queue, ())):
                 self.renew(unit)
+        self._stirred.clear()
 
     def seen(self, room: Room) -> None:
         """The pass is over; what it did and took back is no news."""
@@ -101,8 +105,10 @@ class WaitingLine:
         wake = self._parked.pop(unit, None)
         if wake is None:
             return
-        for units in self._strict.values():
-            units.pop(unit, None)
+        for queue, units in self._strict.items():
+            if unit in units:
+                del units[unit]
+                self._stirred[queue] = None
         self._for_anything.pop(unit, None)
         if wake.queue is not None:
             _discard(self._for_queue, wake.queue, unit)

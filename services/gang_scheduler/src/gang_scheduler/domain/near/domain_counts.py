@@ -9,8 +9,8 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from gang_scheduler.domain.columns.vectors import ChangeLog, Ints, Mask
 from gang_scheduler.domain.nodes.node_table import NodeTable
-from gang_scheduler.domain.nodes.vectors import ChangeLog, Ints, Mask
 
 
 @dataclass(slots=True)

@@ -6,12 +6,12 @@ from typing import TypeVar
 
 import numpy as np
 
+from gang_scheduler.domain.columns.vectors import Ints, Mask
 from gang_scheduler.domain.near.domain_counts import Census, DomainCounts
 from gang_scheduler.domain.nodes.node_table import NodeTable
-from gang_scheduler.domain.nodes.vectors import Ints, Mask
 from gang_scheduler.domain.pods.pod_record import PodRecord
-from gang_scheduler.domain.pods.pod_terms import Labels, Neighbourhood, PodTerm, PodTerms
 from gang_scheduler.domain.score.scoring import FULL, NEIGHBOURS
+from gang_scheduler.domain.terms.pod_terms import Labels, Neighbourhood, PodTerm, PodTerms
 
 Item = TypeVar("Item")
 

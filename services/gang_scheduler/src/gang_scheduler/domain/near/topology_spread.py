@@ -4,15 +4,15 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from gang_scheduler.domain.columns.vectors import Ints, Mask
 from gang_scheduler.domain.near.domain_counts import DomainCounts
 from gang_scheduler.domain.near.pod_affinity import NeighbourIndex
 from gang_scheduler.domain.nodes.filters import affinity_mask, taints_mask
 from gang_scheduler.domain.nodes.node_table import NodeTable
-from gang_scheduler.domain.nodes.vectors import Ints, Mask
 from gang_scheduler.domain.pods.pod_record import PodRecord
 from gang_scheduler.domain.pods.pod_shape import PodShape
-from gang_scheduler.domain.pods.pod_terms import Spread
 from gang_scheduler.domain.score.scoring import FULL, SPREAD
+from gang_scheduler.domain.terms.pod_terms import Spread
 
 
 def spread_masks(record: PodRecord, index: NeighbourIndex) -> Iterator[tuple[str, Mask]]:

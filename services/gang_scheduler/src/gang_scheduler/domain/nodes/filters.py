@@ -4,10 +4,10 @@ from collections.abc import Callable, Iterator
 
 import numpy as np
 
-from gang_scheduler.domain.nodes.node_rules import NODE_GROUP, NodeRules, NodeTerm
+from gang_scheduler.domain.columns.vectors import ALL, Mask, Slots
 from gang_scheduler.domain.nodes.node_table import NOT_READY, UNSCHEDULABLE, NodeTable
-from gang_scheduler.domain.nodes.vectors import ALL, Mask, Slots
-from gang_scheduler.domain.pods.selectors import Conjunction, Requirement
+from gang_scheduler.domain.terms.node_rules import NODE_GROUP, NodeRules, NodeTerm
+from gang_scheduler.domain.terms.selectors import Conjunction, Requirement
 
 BLOCKING = ("NoSchedule", "NoExecute")
 

@@ -10,10 +10,10 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from gang_scheduler.domain.nodes.load_estimate import Load
-from gang_scheduler.domain.nodes.load_policy import LoadRanking
-from gang_scheduler.domain.nodes.vectors import Ints, Mask, Slots
+from gang_scheduler.domain.columns.vectors import Ints, Mask, Slots
 from gang_scheduler.domain.pods.pod_shape import PodShape
+from gang_scheduler.domain.terms.load_estimate import Load
+from gang_scheduler.domain.terms.load_policy import LoadRanking
 
 
 def _nothing() -> Ints:

@@ -7,16 +7,16 @@ threshold, in percent of allocatable, rounded. Measurements that are too old say
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import NamedTuple
 
 import numpy as np
 
-from gang_scheduler.domain.nodes.load_estimate import Load
-from gang_scheduler.domain.nodes.load_policy import MEASURED, LoadPolicy, Thresholds
+from gang_scheduler.domain.columns.vectors import ALL, Ints, Mask, Slots
 from gang_scheduler.domain.nodes.load_score import LoadScore
 from gang_scheduler.domain.nodes.node_metric import NOTHING_USED, Measurement
-from gang_scheduler.domain.nodes.vectors import ALL, Ints, Mask, Slots
+from gang_scheduler.domain.pods.pod_record import Newcomer
 from gang_scheduler.domain.pods.pod_shape import PodShape
+from gang_scheduler.domain.terms.load_estimate import Load
+from gang_scheduler.domain.terms.load_policy import MEASURED, LoadPolicy, Thresholds
 from kube import Key
 from resources import format_amounts
 
@@ -24,14 +24,6 @@ NO_LIMIT = 1 << 62
 LONG_AGO = -(1 << 62)
 MANY = 1 << 20
 """So many copies where load says nothing; no node takes more pods."""
-
-
-class Newcomer(NamedTuple):
-    """A pod on a node, as far as its load matters. ``bound_at`` is None while it is only about to be bound."""
-
-    key: Key
-    shape: PodShape
-    bound_at: int | None
 
 
 @dataclass(slots=True)

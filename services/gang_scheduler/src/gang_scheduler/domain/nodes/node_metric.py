@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from gang_scheduler.domain.nodes.load_estimate import Load
+from gang_scheduler.domain.terms.load_estimate import Load
 from kube import Key, Object, parse_duration, parse_time
 from resources import QuantityError, parse_amounts
 

@@ -4,8 +4,8 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from gang_scheduler.domain.columns.vectors import Ints
 from gang_scheduler.domain.nodes.node_table import NodeTable
-from gang_scheduler.domain.nodes.vectors import Ints
 
 PER_CARD = 4
 """Of each card its memory in bytes, 0 where there is none, and what is free of it: percent, bytes, virtual GPUs."""

@@ -5,18 +5,18 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from gang_scheduler.domain.columns.node_labels import NodeLabels
+from gang_scheduler.domain.columns.vectors import ChangeLog, Ids, Ints, Mask, Slots
 from gang_scheduler.domain.devices.cards import implied
 from gang_scheduler.domain.devices.devices import Devices
-from gang_scheduler.domain.nodes.lent_resources import current
-from gang_scheduler.domain.nodes.load_estimate import Load
-from gang_scheduler.domain.nodes.load_policy import MEASURED, LoadPolicy
-from gang_scheduler.domain.nodes.node_labels import NodeLabels
 from gang_scheduler.domain.nodes.node_load import NodeLoad
-from gang_scheduler.domain.nodes.node_rules import Taint, taints_of
-from gang_scheduler.domain.nodes.vectors import ChangeLog, Ids, Ints, Mask, Slots
-from gang_scheduler.domain.pods.pod_requests import PODS
 from gang_scheduler.domain.pods.pod_shape import PodShape, ResourceRows
+from gang_scheduler.domain.terms.load_estimate import Load
+from gang_scheduler.domain.terms.load_policy import MEASURED, LoadPolicy
+from gang_scheduler.domain.terms.node_rules import Taint, taints_of
+from gang_scheduler.domain.terms.pod_requests import PODS
 from kube import Object
+from kube.lent_resources import current
 from resources import Amounts, QuantityError, parse_amounts
 
 LARGEST_SUPPLY = 1 << 53

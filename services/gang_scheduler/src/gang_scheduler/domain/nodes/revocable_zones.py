@@ -11,20 +11,13 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from gang_scheduler.domain.nodes.node_rules import Demands, NodeTerm, Taint, Toleration
-from gang_scheduler.domain.pods.selectors import Requirement
-from kube import Object
+from gang_scheduler.domain.terms.node_rules import Taint
+from gang_scheduler.domain.terms.revocable_pods import ZONE
 
-ZONE, PREEMPTABLE = "volcano.sh/revocable-zone", "volcano.sh/preemptable"
 CLOSED_ZONE = "volcano.sh/revocable-zone-closed"
 """Key of the taint of nodes out of their hours, which nobody is asked to tolerate."""
 
 DAY_MS, MINUTE_MS = 86_400_000, 60_000
-LENT = Demands(
-    preferred=((100, NodeTerm((Requirement(ZONE, "Exists"),), ())),), tolerations=(Toleration(ZONE, "Exists", "", ""),)
-)
-"""What holds for the nodes of pods that can be sent away."""
-
 _HOURS = re.compile(r"([^=]+)=(\d\d):(\d\d)-(\d\d):(\d\d)")
 
 
@@ -57,14 +50,6 @@ def windows_of(text: str) -> dict[str, Window]:
         start, end = ((60 * hours[at] + hours[at + 1]) * MINUTE_MS for at in (0, 2))
         found[read[1].strip()] = Window(start, end)
     return found
-
-
-def is_revocable(pod: Object) -> bool:
-    """Whether a pod says that it may be sent away with a zone."""
-    annotations = pod.annotations
-    if ZONE in annotations:
-        return annotations[ZONE] == "*"
-    return annotations.get(PREEMPTABLE, "").lower() == "true"
 
 
 @dataclass(slots=True)

@@ -1,1 +1,1 @@
-"""Pods: their shapes, their books, where they are."""
+"""Pods and the groups that they are members of: their shapes, how they stand."""

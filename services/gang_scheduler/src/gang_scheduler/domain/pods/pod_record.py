@@ -4,18 +4,17 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from enum import IntEnum
 from operator import attrgetter
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from gang_scheduler.domain.devices.allotments import NOTHING, Allotment
 from gang_scheduler.domain.devices.node_devices import Tenant
-from gang_scheduler.domain.nodes.node_load import Newcomer
 from gang_scheduler.domain.pods.pod_shape import PodForm, PodShape
 from kube import Key, Object, parse_time
 from resources import Amounts
 
 if TYPE_CHECKING:
-    from gang_scheduler.domain.gangs.groups import Group
-    from gang_scheduler.domain.topology.podset import PodSet
+    from gang_scheduler.domain.pods.groups import Group
+    from gang_scheduler.domain.pods.podset import PodSet
 
 TASK_SPEC = "volcano.sh/task-spec"
 
@@ -43,6 +42,14 @@ LIVE = (Standing.BOUND, Standing.RUNNING, Standing.SUCCEEDED)
 
 FINISHED = (Standing.SUCCEEDED, Standing.FAILED)
 """Those that take nothing any more."""
+
+
+class Newcomer(NamedTuple):
+    """A pod on a node, as far as its load matters. ``bound_at`` is None while it is only about to be bound."""
+
+    key: Key
+    shape: PodShape
+    bound_at: int | None
 
 
 @dataclass(slots=True, eq=False)

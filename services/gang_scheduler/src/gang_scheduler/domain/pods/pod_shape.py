@@ -7,13 +7,13 @@ from weakref import WeakValueDictionary
 
 import numpy as np
 
+from gang_scheduler.domain.columns.vectors import Ints
 from gang_scheduler.domain.devices.device_needs import PLAIN, DeviceNeed, Traits, device_need
-from gang_scheduler.domain.nodes.load_estimate import Load, estimate
-from gang_scheduler.domain.nodes.load_policy import Percent
-from gang_scheduler.domain.nodes.node_rules import NodeRules, node_rules
-from gang_scheduler.domain.nodes.vectors import Ints
-from gang_scheduler.domain.pods.pod_requests import tolerant_requests
-from gang_scheduler.domain.pods.pod_terms import PodTerms, pod_terms
+from gang_scheduler.domain.terms.load_estimate import Load, estimate
+from gang_scheduler.domain.terms.load_policy import Percent
+from gang_scheduler.domain.terms.node_rules import NodeRules, node_rules
+from gang_scheduler.domain.terms.pod_requests import tolerant_requests
+from gang_scheduler.domain.terms.pod_terms import PodTerms, pod_terms
 from kube import Key
 from kube.volumes import claims_of
 from resources import Amounts
@@ -189,10 +189,11 @@ def _reads_labels(spec: Mapping[str, Any]) -> bool:
 
 
 def host_ports(spec: Mapping[str, Any]) -> tuple[HostPort, ...]:
-    """The node ports that a pod spec asks for."""
+    """The node ports that a pod spec asks for, those of its sidecars too."""
     whole_host = bool(spec.get("hostNetwork"))
     found: set[HostPort] = set()
-    for container in spec.get("containers") or ():
+    sidecars = [one for one in spec.get("initContainers") or () if one.get("restartPolicy") == "Always"]
+    for container in (*(spec.get("containers") or ()), *sidecars):
         for port in container.get("ports") or ():
             number = port.get("hostPort") or (port.get("containerPort") if whole_host else 0)
             if number:

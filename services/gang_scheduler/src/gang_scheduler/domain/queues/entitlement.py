@@ -4,8 +4,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from gang_scheduler.domain.gangs.gang_terms import FIXED
 from gang_scheduler.domain.queues.node_groups import NodeGroups, node_groups_of
+from gang_scheduler.domain.terms.gang_terms import FIXED
 from resources import Amounts
 
 

@@ -9,8 +9,8 @@ nearest queue above it says. Pods of DaemonSets go with their nodes, whosever th
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
-from gang_scheduler.domain.nodes.node_rules import NODE_GROUP, Demands, NodeTerm
-from gang_scheduler.domain.pods.selectors import Requirement
+from gang_scheduler.domain.terms.node_rules import NODE_GROUP, Demands, NodeTerm
+from gang_scheduler.domain.terms.selectors import Requirement
 
 PREFERRED, AVOIDED = 50, -1
 """What it counts to be in a group that a queue wants, or does not want, as Volcano weighs it."""

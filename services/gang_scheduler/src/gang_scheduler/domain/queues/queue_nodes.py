@@ -2,10 +2,10 @@
 
 from dataclasses import dataclass, field
 
-from gang_scheduler.domain.gangs.gang_terms import COHORTS, QUOTAS
-from gang_scheduler.domain.nodes.node_rules import Demands
 from gang_scheduler.domain.queues.node_groups import CLOSED, NodeGroups
 from gang_scheduler.domain.queues.queue_ledger import QueueLedger
+from gang_scheduler.domain.terms.gang_terms import COHORTS, QUOTAS
+from gang_scheduler.domain.terms.node_rules import Demands
 
 
 @dataclass(slots=True)

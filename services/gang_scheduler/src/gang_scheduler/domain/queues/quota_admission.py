@@ -1,15 +1,15 @@
 """What the queue manager grants to a pod or group that is in a LocalQueue, and takes back: read from its annotations."""
 
-import json
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from typing import Any, NamedTuple
 
-from gang_scheduler.domain.gangs.gang_terms import ADMISSION, REVOKED
-from gang_scheduler.domain.gangs.groups import Group
+from gang_scheduler.domain.pods.groups import Group
 from gang_scheduler.domain.pods.pod_record import PodRecord, Standing
 from gang_scheduler.domain.queues.queue_limits import Denial
+from gang_scheduler.domain.terms.gang_terms import ADMISSION, REVOKED
 from kube import Decision, Mutation, Verb
+from kube.json_text import read_json
 from resources.amounts import format_amount
 
 
@@ -88,7 +88,7 @@ def _runs(record: PodRecord) -> bool:
 
 def _parsed(text: str) -> dict[str, Any]:
     try:
-        content = json.loads(text)
+        content = read_json(text)
     except ValueError:
         return {}
     return content if isinstance(content, dict) else {}

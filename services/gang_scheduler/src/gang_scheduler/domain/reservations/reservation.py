@@ -6,9 +6,9 @@ from gang_scheduler.domain.devices.device_needs import CardNeed, DeviceNeed, Tra
 from gang_scheduler.domain.devices.mig_cards import SliceNeed
 from gang_scheduler.domain.devices.nics import WHOLE, Joint, NicNeed
 from gang_scheduler.domain.pods.pod_record import PodRecord
-from gang_scheduler.domain.pods.pod_requests import PODS
 from gang_scheduler.domain.pods.pod_shape import HostPort
 from gang_scheduler.domain.reservations.reservation_terms import ReservationTerms
+from gang_scheduler.domain.terms.pod_requests import PODS
 from kube import Key, Object
 from resources import Amounts
 

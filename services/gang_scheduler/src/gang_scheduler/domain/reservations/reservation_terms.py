@@ -1,15 +1,15 @@
 """What a Reservation says of its room, and what a pod says of the reservations that it may use: Koordinator's API."""
 
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
-from gang_scheduler.domain.nodes.lent_resources import current
-from gang_scheduler.domain.nodes.node_rules import NodeTerm, Taint, Toleration, node_term, taints_of, toleration
-from gang_scheduler.domain.pods.selectors import Conjunction, equalities, label_selector, matches_all
+from gang_scheduler.domain.terms.node_rules import NodeTerm, Taint, Toleration, node_term, taints_of, toleration
+from gang_scheduler.domain.terms.selectors import Conjunction, equalities, label_selector, matches_all
 from kube import Manifest, Object, parse_duration, parse_time
+from kube.json_text import read_json
+from kube.lent_resources import current
 from resources import Amounts, QuantityError, parse_amounts
 
 RESERVATION = "Reservation.scheduling.koordinator.sh"
@@ -209,7 +209,7 @@ def _told_of(annotations: Mapping[str, str], name: str) -> str:
 
 def _json(text: str | None) -> Manifest:
     try:
-        read = json.loads(text) if text else {}
+        read = read_json(text) if text else {}
     except ValueError:
         return {}
     return read if isinstance(read, dict) else {}

@@ -13,7 +13,6 @@ from gang_scheduler.domain.devices.node_devices import Tenant
 from gang_scheduler.domain.nodes.host_ports import PortIndex
 from gang_scheduler.domain.nodes.node_table import NodeTable
 from gang_scheduler.domain.pods.pod_record import PodRecord
-from gang_scheduler.domain.pods.pod_requests import PODS
 from gang_scheduler.domain.reservations.reservation import AVAILABLE, WAITING, Reservation
 from gang_scheduler.domain.reservations.reservation_terms import (
     accepts,
@@ -24,6 +23,7 @@ from gang_scheduler.domain.reservations.reservation_terms import (
     terms_of_reservation,
     wish_of,
 )
+from gang_scheduler.domain.terms.pod_requests import PODS
 from kube import Key, Object
 
 

@@ -4,10 +4,10 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from gang_scheduler.domain.columns.vectors import ALL, Ints, Slots
 from gang_scheduler.domain.nodes.filters import static_mask
 from gang_scheduler.domain.nodes.node_mirror import NodeMirror
 from gang_scheduler.domain.nodes.node_table import NodeTable
-from gang_scheduler.domain.nodes.vectors import ALL, Ints, Slots
 from gang_scheduler.domain.pods.pod_shape import PodShape
 from gang_scheduler.domain.score.basis import Basis
 from gang_scheduler.domain.score.mixture import Ask, ask_of

@@ -4,9 +4,9 @@ import json
 from collections.abc import Iterable
 from typing import Any, NamedTuple
 
-from gang_scheduler.domain.nodes.node_rules import NodeRules, NodeTerm, Toleration
-from gang_scheduler.domain.pods.selectors import Conjunction, Requirement
 from gang_scheduler.domain.score.mixture import Ask, Asked, kinds_of
+from gang_scheduler.domain.terms.node_rules import NodeRules, NodeTerm, Toleration
+from gang_scheduler.domain.terms.selectors import Conjunction, Requirement
 from kube import Manifest
 
 

@@ -18,9 +18,9 @@ from typing import Any
 
 import numpy as np
 
+from gang_scheduler.domain.columns.vectors import Ints, Mask
 from gang_scheduler.domain.nodes.filters import static_mask
 from gang_scheduler.domain.nodes.node_table import NodeTable
-from gang_scheduler.domain.nodes.vectors import Ints, Mask
 from gang_scheduler.domain.pods.pod_shape import PodShape
 from gang_scheduler.domain.score.appraisal import Appraisal, left_of
 from gang_scheduler.domain.score.basis import Basis, read, written

@@ -2,8 +2,8 @@
 
 import numpy as np
 
-from gang_scheduler.domain.nodes.jit import jit
-from gang_scheduler.domain.nodes.vectors import Ints
+from gang_scheduler.domain.columns.jit import jit
+from gang_scheduler.domain.columns.vectors import Ints
 from gang_scheduler.domain.score.mixture import Floats
 from gang_scheduler.domain.score.prices import ALMOST, BEST, CORNERS, HALF, PRICE
 

@@ -11,9 +11,9 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from gang_scheduler.domain.nodes.node_rules import NodeRules
-from gang_scheduler.domain.nodes.vectors import Ints
+from gang_scheduler.domain.columns.vectors import Ints
 from gang_scheduler.domain.pods.pod_shape import PodShape
+from gang_scheduler.domain.terms.node_rules import NodeRules
 
 Floats = npt.NDArray[np.float64]
 

@@ -2,7 +2,7 @@
 
 from typing import Any, Protocol
 
-from gang_scheduler.domain.nodes.vectors import Ints
+from gang_scheduler.domain.columns.vectors import Ints
 from gang_scheduler.domain.pods.pod_shape import PodShape
 from gang_scheduler.domain.score.appraisal import Appraisal
 from gang_scheduler.domain.score.mixture import Census

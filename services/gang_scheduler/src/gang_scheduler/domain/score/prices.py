@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from gang_scheduler.domain.nodes.vectors import Ints, Mask
+from gang_scheduler.domain.columns.vectors import Ints, Mask
 from gang_scheduler.domain.score.basis import Basis
 from gang_scheduler.domain.score.mixture import Ask, Floats, Kinds, filling_of, kinds_of
 

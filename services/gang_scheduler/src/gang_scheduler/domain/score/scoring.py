@@ -10,12 +10,12 @@ from enum import StrEnum
 
 import numpy as np
 
+from gang_scheduler.domain.columns.vectors import ALL, Ints, Slots
 from gang_scheduler.domain.nodes.filters import term_mask
-from gang_scheduler.domain.nodes.node_rules import Taint
 from gang_scheduler.domain.nodes.node_table import NodeTable
-from gang_scheduler.domain.nodes.vectors import ALL, Ints, Slots
-from gang_scheduler.domain.pods.pod_requests import PODS
 from gang_scheduler.domain.pods.pod_shape import PodShape
+from gang_scheduler.domain.terms.node_rules import Taint
+from gang_scheduler.domain.terms.pod_requests import PODS
 
 POINT = 10_000
 """One point of a hundred."""

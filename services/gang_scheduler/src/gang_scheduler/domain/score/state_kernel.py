@@ -2,9 +2,9 @@
 
 import numpy as np
 
-from gang_scheduler.domain.nodes.jit import jit
+from gang_scheduler.domain.columns.jit import jit
+from gang_scheduler.domain.columns.vectors import Ids, Ints
 from gang_scheduler.domain.nodes.node_mirror import PER_CARD
-from gang_scheduler.domain.nodes.vectors import Ids, Ints
 from gang_scheduler.domain.score import loss_kernel
 from gang_scheduler.domain.score.mixture import Floats
 from gang_scheduler.domain.score.node_states import CARDS, PER_WORD

@@ -11,8 +11,8 @@ from typing import NamedTuple
 
 import numpy as np
 
+from gang_scheduler.domain.columns.vectors import Mask
 from gang_scheduler.domain.nodes.node_table import NodeTable
-from gang_scheduler.domain.nodes.vectors import Mask
 from gang_scheduler.domain.storage.volume_supply import VolumeSupply
 from kube import Event, Key, Object
 from kube.volumes import CLAIM, EXCLUSIVE, VOLUME, size_of

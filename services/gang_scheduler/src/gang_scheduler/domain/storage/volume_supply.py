@@ -6,11 +6,11 @@ from typing import Any
 
 import numpy as np
 
+from gang_scheduler.domain.columns.vectors import ALL, Mask
 from gang_scheduler.domain.nodes.filters import term_mask
-from gang_scheduler.domain.nodes.node_rules import NodeTerm, node_term
 from gang_scheduler.domain.nodes.node_table import NodeTable
-from gang_scheduler.domain.nodes.vectors import ALL, Mask
-from gang_scheduler.domain.pods.selectors import label_selector, matches_all, requirements
+from gang_scheduler.domain.terms.node_rules import NodeTerm, node_term
+from gang_scheduler.domain.terms.selectors import label_selector, matches_all, requirements
 from kube import Object
 from kube.volumes import capacity_of, class_of, is_free, provisions, topology_term, volume_suits, waits_for_consumer
 

@@ -1,1 +1,1 @@
-"""Domains of the network, and placements that have to stay within one."""
+"""Domains of the network."""

@@ -7,13 +7,13 @@ from typing import Any
 
 import numpy as np
 
+from gang_scheduler.domain.columns.vectors import ALL, Mask
 from gang_scheduler.domain.nodes.filters import conjunction_mask
 from gang_scheduler.domain.nodes.node_table import NodeTable
-from gang_scheduler.domain.nodes.vectors import ALL, Mask
-from gang_scheduler.domain.pods.selectors import label_selector
+from gang_scheduler.domain.terms.network_words import NODE_LAYER, Topology
+from gang_scheduler.domain.terms.selectors import label_selector
 from gang_scheduler.domain.topology.label_tree import label_domains, layers_of
 from gang_scheduler.domain.topology.network_domains import Domain, DomainTable, Need
-from gang_scheduler.domain.topology.network_words import NODE_LAYER, Topology
 from kube import Event, Object
 
 HYPER_NODE = "HyperNode.topology.volcano.sh"

@@ -11,8 +11,8 @@ from typing import NamedTuple
 
 import numpy as np
 
+from gang_scheduler.domain.columns.vectors import Ints, Mask
 from gang_scheduler.domain.nodes.node_table import NodeTable
-from gang_scheduler.domain.nodes.vectors import Ints, Mask
 
 
 class Domain(NamedTuple):

@@ -48,12 +48,22 @@ def cohort_answer(books: CohortBooks, key: Key) -> Manifest | None:
             "message": f"{has}, and waits for its admission checks",
             "waysOut": ways,
         }
-    reason, message = workload.told or (WaitReason.EVALUATING, "its quota has not been looked for yet")
+    reason, message = _verdict(books, name, workload)
     ways = [_WAYS[known].format(queue=name) for known in _WAYS if known == reason]
     if not name:
         ways = [f"create LocalQueue {workload.local_queue} in namespace {key.namespace}, or name one that is there"]
     answer |= {"verdict": "NotLetIn", "rule": str(reason), "message": message, "waysOut": ways}
     return answer | _line(books, name, workload) | {"holders": _holders(books, name, workload)}
+
+
+def _verdict(books: CohortBooks, name: str, workload: Workload) -> tuple[str, str]:
+    """Why it waits, by what was found last; what it was told may have other numbers."""
+    line, found = books.lines.get(name), books.stray.get(workload.key)
+    if line is not None and workload.key in line.members:
+        found = line.ranks[workload.shape].verdict
+    if found is not None:
+        return found.reason, found.message
+    return workload.told or (WaitReason.EVALUATING, "its quota has not been looked for yet")
 
 
 def _line(books: CohortBooks, name: str, workload: Workload) -> Manifest:

@@ -68,6 +68,8 @@ class CohortBooks(QuotaPromises):
                 line.members[key] = after
         if kept:
             self.workloads[key] = after
+            if after.let_in != before.let_in:
+                self.shown[self.queue_of(after)] = None
             if after.revoked:
                 self.revoked[key] = None
             elif before.revoked:

@@ -24,6 +24,7 @@ from resources.amounts import format_amount
 
 NAME = "QuotaUseReported"
 _MOST = (1 << 63) - 1
+_ACTIVE = ("True", "Ready", "can admit new workloads")
 
 
 class CohortReport:
@@ -93,20 +94,40 @@ class CohortReport:
         holding = books.holdings.get(queue.name, Holding())
         line = books.lines[queue.name]
         waiting = len(line.members) + books.stray_in.get(queue.name, 0)
-        status = _counts(waiting, holding, queue)
+        status = _counts(waiting, holding, self._admitted(holding, queue), queue)
         for used in (status["flavorsReservation"], status["flavorsUsage"]):
             for flavor in used:
                 for item in flavor["resources"]:
                     borrowed = node.borrowed((flavor["name"], item["name"]))
                     item["borrowed"] = format_amount(item["name"], borrowed)
-        missing = [name for group in queue.quota.groups for name in group.flavors if name not in books.flavors]
-        if missing:
-            status["active"] = ("False", "FlavorNotFound", f"flavors {', '.join(missing)} do not exist")
-        elif queue.stop != NONE:
-            status["active"] = ("False", "Stopped", "the ClusterQueue is stopped")
+        status["active"] = self._state(queue)
         if self._fair:
             status["fairSharing"] = {"weightedShare": _told(node)}
         return status
+
+    def _admitted(self, holding: Holding, queue: ClusterQueue | None) -> Holding:
+        """What those hold whose admission checks have agreed."""
+        books = self._books
+        if queue is None or not queue.checks:
+            return holding
+        found = Holding()
+        for key in holding.keys:
+            if books.workloads[key].let_in:
+                found.add(key, books.held[key].usage, 1)
+        return found
+
+    def _state(self, queue: ClusterQueue) -> tuple[str, str, str]:
+        """Whether the queue can admit anything, why not, and a sentence, as in the condition Active."""
+        books = self._books
+        missing = [name for group in queue.quota.groups for name in group.flavors if name not in books.flavors]
+        if missing:
+            return "False", "FlavorNotFound", f"flavors {', '.join(missing)} do not exist"
+        unanswered = books.unanswered(queue)
+        if unanswered is not None:
+            return "False", *unanswered
+        if queue.stop != NONE:
+            return "False", "Stopped", "the ClusterQueue is stopped"
+        return _ACTIVE
 
     def _local_before(self, place: tuple[str, str]) -> Manifest:
         known = self._written.get(Key(LOCAL_QUEUE_KIND, *place))
@@ -116,25 +137,28 @@ class CohortReport:
         books, place = self._books, (local.namespace, local.name)
         queue = books.queues.get(local.cluster_queue)
         holding = books.local_holdings.get(place, Holding())
-        status = _counts(books.local_waiting.get(place, 0), holding, queue)
+        status = _counts(books.local_waiting.get(place, 0), holding, self._admitted(holding, queue), queue)
         if queue is None:
             text = f"ClusterQueue {local.cluster_queue} does not exist"
             status["active"] = ("False", "ClusterQueueDoesNotExist", text)
         elif local.stop != NONE:
             status["active"] = ("False", "Stopped", "the LocalQueue is stopped")
+        elif self._state(queue) != _ACTIVE:
+            text = f"ClusterQueue {queue.name} admits nothing: {self._state(queue)[2]}"
+            status["active"] = ("False", "ClusterQueueIsInactive", text)
         past = self.use.news(place, now)
         return status | ({"fairSharing": past} if past else {})
 
 
-def _counts(waiting: int, holding: Holding, queue: ClusterQueue | None) -> Manifest:
-    used = _used(queue, holding.usage) if queue is not None else []
+def _counts(waiting: int, holding: Holding, admitted: Holding, queue: ClusterQueue | None) -> Manifest:
+    """``holding`` is what workloads hold, ``admitted`` what those of them hold that may start."""
     return {
         "pendingWorkloads": waiting,
         "reservingWorkloads": holding.count,
-        "admittedWorkloads": holding.count,
-        "flavorsReservation": used,
-        "flavorsUsage": [{**flavor, "resources": [dict(item) for item in flavor["resources"]]} for flavor in used],
-        "active": ("True", "Ready", "can admit new workloads"),
+        "admittedWorkloads": admitted.count,
+        "flavorsReservation": _used(queue, holding.usage) if queue is not None else [],
+        "flavorsUsage": _used(queue, admitted.usage) if queue is not None else [],
+        "active": _ACTIVE,
     }
 
 
@@ -151,12 +175,15 @@ def _used(queue: ClusterQueue, usage: Quotas) -> list[Manifest]:
 
 
 def _active(status: Manifest, wanted: tuple[str, str, str], now: int) -> Manifest:
-    for condition in status.get("conditions") or ():
-        if condition.get("type") == "Active" and (condition.get("status"), condition.get("reason")) == wanted[:2]:
-            return {}
     value, reason, message = wanted
     made = {"type": "Active", "status": value, "reason": reason, "message": message}
-    return {"conditions": [made | {"lastTransitionTime": rfc3339(now)}]}
+    since = rfc3339(now)
+    for condition in status.get("conditions") or ():
+        if condition.get("type") == "Active" and condition.get("status") == value:
+            since = condition.get("lastTransitionTime") or since
+            if condition == made | {"lastTransitionTime": since}:
+                return {}
+    return {"conditions": [made | {"lastTransitionTime": since}]}
 
 
 def _told(node: Node) -> int:

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Iterator, Sequence
 from collections.abc import Set as AbstractSet
 
-from kube import Decision, Event, Key, Manifest, Outcome, Verb
+from kube import Decision, Event, Key, Manifest, Object, Outcome, Verb
 from kube.words import counted
 from queue_manager.domain.cohorts.account import Accounts
 from queue_manager.domain.cohorts.cluster_queue import (
@@ -27,7 +27,7 @@ from queue_manager.domain.cohorts.growth import Growth
 from queue_manager.domain.cohorts.kueue_policy import EVICTION, KueuePolicy
 from queue_manager.domain.cohorts.queue_line import QueueLine
 from queue_manager.domain.cohorts.supervision import Supervision
-from queue_manager.domain.gates.members import COHORTS, LOCAL_QUEUE
+from queue_manager.domain.gates.members import COHORTS, LOCAL_QUEUE, group_named_by
 from queue_manager.domain.gates.topology_gate import TopologyGate
 from queue_manager.domain.shares.demand import Demand
 from queue_manager.domain.shares.quota_holding import Promise
@@ -106,10 +106,13 @@ class Cohorts:
     def fold_pods(self, run: Sequence[Event]) -> None:
         """Take in a change of pods that are alike."""
         self.gate.fold_pods(run)
-        new, old = run[0].new, run[0].old
-        if (new is not None and LOCAL_QUEUE in new.labels) or (old is not None and LOCAL_QUEUE in old.labels):
+        if any(pod is not None and self._matters(pod) for pod in (run[0].new, run[0].old)):
             for event in run:
                 self.sources.fold_pod(event)
+
+    def _matters(self, pod: Object) -> bool:
+        """Whether a pod is in a LocalQueue itself, or its group may be and it counts when its pods are ready."""
+        return LOCAL_QUEUE in pod.labels or (self.policy.ready_ms > 0 and bool(group_named_by(pod)))
 
     def fold_group(self, event: Event) -> None:
         """Take in a change of a pod group."""

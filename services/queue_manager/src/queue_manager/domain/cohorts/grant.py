@@ -7,6 +7,7 @@ from functools import lru_cache
 from typing import NamedTuple
 
 from kube import Manifest
+from kube.json_text import read_json
 from queue_manager.domain.cohorts.cluster_queue import Quotas
 from resources import Amounts
 
@@ -82,7 +83,7 @@ def read_admission(annotations: Mapping[str, str]) -> Admission | None:
 @lru_cache(maxsize=4096)
 def _parsed(text: str) -> Admission | None:
     try:
-        content = json.loads(text)
+        content = read_json(text)
         if not isinstance(content, dict):
             return None
         return Admission(

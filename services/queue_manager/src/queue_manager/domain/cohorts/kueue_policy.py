@@ -91,6 +91,9 @@ def _count(name: str, value: Any) -> int | None:
 
 def _weight(name: str, value: Any) -> int:
     try:
-        return parse_milli(value)
+        weight = parse_milli(value)
     except QuantityError as error:
         raise ValueError(f"resourceWeights.{name}: {error}") from None
+    if weight < 0:
+        raise ValueError(f"resourceWeights.{name}: {value!r} is no number of 0 or more")
+    return weight

@@ -91,6 +91,17 @@ class QueueObjects:
         local = self.local.get((workload.key.namespace, workload.local_queue))
         return local.cluster_queue if local is not None else ""
 
+    def unanswered(self, queue: ClusterQueue) -> tuple[str, str] | None:
+        """Why an admission check of the queue will not be answered: Kueue's reason, and a sentence. None if all may be."""
+        missing = [name for name, _ in queue.checks if name not in self.checks]
+        if missing:
+            text = f"ClusterQueue {queue.name} needs the AdmissionCheck {missing[0]}, which does not exist"
+            return "AdmissionCheckNotFound", text
+        failing = next((self.checks[name] for name, _ in queue.checks if self.checks[name].fails), None)
+        if failing is not None:
+            return "AdmissionCheckInactive", f"AdmissionCheck {failing.name} does not work: {failing.fails}"
+        return None
+
     def outside(self, workload: Workload, local: LocalQueue | None) -> Verdict | None:
         """Why the workload is in no line at all."""
         space = workload.key.namespace
@@ -103,13 +114,9 @@ class QueueObjects:
             return _no(WaitReason.SUSPENDED, f"LocalQueue {space}/{local.name} is stopped")
         if queue.stop != NONE:
             return _no(WaitReason.SUSPENDED, f"ClusterQueue {queue.name} is stopped")
-        missing = [name for name, _ in queue.checks if name not in self.checks]
-        if missing:
-            text = f"ClusterQueue {queue.name} needs the AdmissionCheck {missing[0]}, which does not exist"
-            return _no(WaitReason.MISCONFIGURED, text)
-        failing = next((self.checks[name] for name, _ in queue.checks if self.checks[name].fails), None)
-        if failing is not None:
-            return _no(WaitReason.MISCONFIGURED, f"AdmissionCheck {failing.name} does not work: {failing.fails}")
+        unanswered = self.unanswered(queue)
+        if unanswered is not None:
+            return _no(WaitReason.MISCONFIGURED, unanswered[1])
         if not matches(queue.selector, self.namespaces.get(space, {"kubernetes.io/metadata.name": space})):
             return _no(WaitReason.MISCONFIGURED, f"ClusterQueue {queue.name} does not select the namespace {space}")
         if not workload.account.active:

@@ -4,13 +4,16 @@ from dataclasses import dataclass, field
 
 from kube import Event, Key, Object
 from kube.pods import is_ready
-from queue_manager.domain.gates.members import LOCAL_QUEUE
+from queue_manager.domain.gates.members import LOCAL_QUEUE, group_named_by
 from queue_manager.domain.workloads.job_workload import holder_of
 
 
 def workload_of(pod: Object) -> Key | None:
-    """The workload that a pod is of: its group, its Job, or itself; None for one that is in no LocalQueue."""
-    return holder_of(pod) if LOCAL_QUEUE in pod.labels else None
+    """The workload that a pod is of: its group, its Job, or itself; None for one that is in no LocalQueue.
+
+    Of a group the PodGroup says in which queue it is; its pods need not say it again.
+    """
+    return holder_of(pod) if LOCAL_QUEUE in pod.labels or group_named_by(pod) else None
 
 
 @dataclass(slots=True)

@@ -1,33 +1,18 @@
 """The nodes of a flavor by the levels of its topology, as vectors that are made anew when nodes changed."""
 
 import json
-from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import NamedTuple
 
 import numpy as np
 
 from kube import Manifest
 from kube.selectors import matches
+from kube.topology_levels import Ints, LabelColumn, LevelTree, Mask, grow
 from queue_manager.domain.cohorts.cluster_queue import Flavor
 from queue_manager.domain.cohorts.tolerations import tolerates
-from queue_manager.domain.rooms.node_room import Ints, Mask, NodeRoom, NodeView
+from queue_manager.domain.rooms.node_room import NodeRoom, NodeView
 
 _OPERATORS = ("In", "NotIn", "Exists", "DoesNotExist")
-
-
-class Domains(NamedTuple):
-    """The domain of each node, -1 for one that lacks a label; they are numbered in the order of their paths of names."""
-
-    of_node: Ints
-    paths: Sequence[tuple[str, ...]]
-
-    def sums(self, of_nodes: Ints) -> Ints:
-        """What the nodes of each domain have together."""
-        inside = self.of_node >= 0
-        weights = of_nodes[inside]
-        sums: Ints = np.bincount(self.of_node[inside], weights=weights, minlength=len(self.paths)).astype(np.int64)
-        return sums
 
 
 @dataclass(slots=True)
@@ -36,26 +21,26 @@ class NodeDomains:
 
     nodes: NodeRoom
     _version: int = -1
-    _domains: dict[tuple[str, ...], Domains] = field(default_factory=dict)
+    _trees: dict[tuple[str, ...], LevelTree] = field(default_factory=dict)
     _masks: dict[tuple[str, str], tuple[Flavor, Mask]] = field(default_factory=dict)
     _rank: Ints = field(default_factory=lambda: np.zeros(0, np.int64))
 
-    def by(self, keys: tuple[str, ...]) -> Domains:
-        """The domains that the values of these labels make."""
+    def tree(self, keys: tuple[str, ...]) -> LevelTree:
+        """The domains that the values of these labels make, the widest first."""
         self._renew()
-        if keys not in self._domains:
-            paths = {
-                slot: tuple(view.labels[key] for key in keys)
-                for slot, view in self.nodes.views.items()
-                if all(key in view.labels for key in keys)
-            }
-            distinct = sorted(set(paths.values()))
-            numbers = {path: number for number, path in enumerate(distinct)}
-            of_node = np.full(self.nodes.size, -1, np.int64)
-            for slot, path in paths.items():
-                of_node[slot] = numbers[path]
-            self._domains[keys] = Domains(of_node, distinct)
-        return self._domains[keys]
+        if keys not in self._trees:
+            exists = np.zeros(self.nodes.size, np.bool_)
+            exists[list(self.nodes.views)] = True
+            self._trees[keys] = grow([self._column(key) for key in keys], exists)
+        return self._trees[keys]
+
+    def _column(self, key: str) -> LabelColumn:
+        labels = {slot: view.labels[key] for slot, view in self.nodes.views.items() if key in view.labels}
+        values = sorted(set(labels.values()))
+        places = {value: place for place, value in enumerate(values)}
+        of_node = np.full(self.nodes.size, -1, np.int64)
+        of_node[list(labels)] = [places[value] for value in labels.values()]
+        return LabelColumn(key, values, of_node)
 
     def allowed(self, flavor: Flavor, limits: str) -> Mask:
         """The nodes of the flavor to which a pod may go whose spec says ``limits`` of nodes."""
@@ -79,7 +64,7 @@ class NodeDomains:
     def _renew(self) -> None:
         if self._version != self.nodes.version:
             self._version = self.nodes.version
-            self._domains.clear()
+            self._trees.clear()
             self._masks.clear()
             self._rank = np.zeros(self.nodes.size, np.int64)
             for place, (_, slot) in enumerate(sorted((name, slot) for slot, name in self.nodes.names.items())):

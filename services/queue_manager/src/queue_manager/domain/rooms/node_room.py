@@ -8,17 +8,15 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
 from kube import Event, Key, Manifest, Object
+from kube.lent_resources import current
 from kube.pods import is_finished
+from kube.topology_levels import Ints
 from queue_manager.domain.pod_requests import PodRequests
 from queue_manager.domain.shares.queue_tree import amounts_of
 from queue_manager.domain.workloads.job_workload import holder_of
 from resources import Amounts
-
-Ints = npt.NDArray[np.int64]
-Mask = npt.NDArray[np.bool_]
 
 PODS = "pods"
 DEFAULT_PODS = 110
@@ -109,7 +107,7 @@ class NodeRoom:
             self._drop(key, known)
         if node and pod is not None:
             owner = holder_of(pod)
-            slot, amounts = self._slot(node), self._requests.of(pod)
+            slot, amounts = self._slot(node), current(self._requests.of(pod))
             self._pods[key] = (owner, slot, amounts)
             self._by_owner.setdefault(owner, {})[key] = None
             self._take(slot, amounts, 1)
@@ -201,5 +199,5 @@ def _view(node: Object) -> NodeView:
     ready = [item.get("status") == "True" for item in conditions if item.get("type") == "Ready"]
     taints = tuple(taint for taint in node.spec.get("taints") or () if taint.get("effect") in _BLOCKING)
     closed = bool(node.spec.get("unschedulable")) or node.deleting or not all(ready)
-    allocatable = amounts_of(node.status.get("allocatable") or node.status.get("capacity"))
+    allocatable = current(amounts_of(node.status.get("allocatable") or node.status.get("capacity")))
     return NodeView(node.labels, taints, {PODS: DEFAULT_PODS, **allocatable}, closed)

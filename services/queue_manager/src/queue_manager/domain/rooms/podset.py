@@ -5,33 +5,16 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, NamedTuple
 
 from kube import Manifest
+from kube.lent_resources import current
+from kube.pod_sets import NO_WISH, PODSET, PodSetAsk, ask_of
 from kube.pods import pod_request
 from resources import QuantityError
-
-KUEUE = "kueue.x-k8s.io/podset-"
-REQUIRED, PREFERRED, UNCONSTRAINED = "required", "preferred", "unconstrained"
-
-
-class Ask(NamedTuple):
-    """All pods of a set inside one domain of ``level``; each ``slice_size`` of them inside one of ``slice_level``."""
-
-    nearness: str
-    level: str = ""
-    slice_level: str = ""
-    slice_size: int = 1
-    group: str = ""
-    """Pod sets of one group go to one domain together."""
-
-    @property
-    def levels(self) -> tuple[str, ...]:
-        """The levels that it names."""
-        return tuple(name for name in (self.level, self.slice_level) if name)
 
 
 class PodSet(NamedTuple):
     """So many pods of one kind; ``limits`` is what their spec says of nodes, as canonical JSON."""
 
-    ask: Ask
+    ask: PodSetAsk
     pods: int
     requests: tuple[tuple[str, int], ...]
     limits: str = ""
@@ -40,31 +23,17 @@ class PodSet(NamedTuple):
 
 
 def asks_for_place(annotations: Mapping[str, str]) -> bool:
-    """Whether there may be anything for ``ask_of`` to read."""
-    return KUEUE in "\n".join(annotations)
-
-
-def ask_of(annotations: Mapping[str, str]) -> Ask | None:
-    """What the annotations of a pod or template ask for; None where they ask for nothing."""
-    nearness = next(
-        (word for word in (REQUIRED, PREFERRED) if annotations.get(f"{KUEUE}{word}-topology")), UNCONSTRAINED
-    )
-    level = annotations.get(f"{KUEUE}{nearness}-topology", "") if nearness != UNCONSTRAINED else ""
-    slice_level = annotations.get(KUEUE + "slice-required-topology", "")
-    if not level and not slice_level and annotations.get(KUEUE + "unconstrained-topology") != "true":
-        return None
-    size = annotations.get(KUEUE + "slice-size", "")
-    whole = max(1, int(size)) if slice_level and size.isdecimal() else 1
-    return Ask(nearness, level, slice_level, whole, annotations.get(KUEUE + "group-name", "") if level else "")
+    """Whether there may be anything that asks for a place."""
+    return PODSET in "\n".join(annotations)
 
 
 def podset_of(annotations: Mapping[str, str], spec: Manifest, count: int, role: str = "") -> PodSet | None:
     """The set of ``count`` pods of ``spec``; None where they ask for no place in a topology."""
     ask = ask_of(annotations)
-    if ask is None or count <= 0:
+    if count <= 0 or (ask == NO_WISH and annotations.get(PODSET + "unconstrained-topology") != "true"):
         return None
     try:
-        requests = pod_request(spec)
+        requests = current(pod_request(spec))
     except QuantityError:
         return None
     affinity = (spec.get("affinity") or {}).get("nodeAffinity") or {}

@@ -1,21 +1,26 @@
 """Whether the nodes of a flavor have room for pod sets that want to be near each other, by the levels of its topology.
 
-For each set the smallest domain is taken that holds it, of the level asked for, or, where that is only preferred, of the
-levels above and at last of several domains. What is found is kept for the workload until its pods have their nodes.
+Sets are laid out as the scheduler does it, by the same function on what is free of the resources that they ask for. So who
+is let in is placed, unless what only the scheduler knows stands in the way (ports, affinity, devices); and nobody is kept out
+who would be placed, unless that puts another set of the same gang elsewhere. What is found is kept for the workload until its
+pods have their nodes.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
 
 import numpy as np
 
 from kube import Key
+from kube.pod_sets import Nearness, units
+from kube.topology_layout import Shortfall, lay_out, shared_domains
+from kube.topology_levels import Ints, LevelTree, Mask
 from kube.words import counted
 from queue_manager.domain.cohorts.cluster_queue import Flavor
 from queue_manager.domain.rooms.node_domains import NodeDomains
-from queue_manager.domain.rooms.node_room import PODS, Ints, Mask, NodeRoom, Spot, Spots
-from queue_manager.domain.rooms.podset import REQUIRED, UNCONSTRAINED, PodSet
+from queue_manager.domain.rooms.node_room import PODS, NodeRoom, Spot, Spots
+from queue_manager.domain.rooms.podset import PodSet
 
 
 @dataclass(slots=True)
@@ -60,65 +65,55 @@ class _Layout:
     domains: NodeDomains
     flavor: Flavor
     free: Ints
+    tree: LevelTree = field(init=False)
     laid: list[Spot] = field(default_factory=list)
 
-    @property
-    def levels(self) -> tuple[str, ...]:
-        return self.flavor.levels or ()
+    def __post_init__(self) -> None:
+        self.tree = self.domains.tree(self.flavor.levels or ())
 
     def of(self, podsets: Sequence[PodSet]) -> Spots | str:
         """The places of all sets, or why the first of them has none."""
-        for unit in _units(podsets):
-            if not any(self._try(unit, inside) for inside in self._choices(unit)):
-                return self._words(unit[0])
+        for unit in units({podset: podset.pods for podset in podsets}):
+            if len(unit) > 1 and self._lay_together(unit):
+                continue
+            for podset in unit:
+                found = self._lay(podset, self.tree.levels[-1].of_node >= 0)
+                if found is not None:
+                    return self._words(podset, found)
+            if len(unit) > 1 and unit[0].ask.nearness is Nearness.REQUIRED:
+                pods = sum(podset.pods for podset in unit)
+                return f"no {unit[0].ask.level} of flavor {self.flavor.name} has room for {pods} pods that have to be together"
         return tuple(self.laid)
 
-    def _choices(self, unit: Sequence[PodSet]) -> Iterator[Mask]:
-        """The domains that may do, the smallest of the level asked for first; without constraint, or at last, all nodes."""
-        ask, copies = unit[0].ask, self._copies(unit[0])
-        if ask.nearness != UNCONSTRAINED:
-            for place in range(self.levels.index(ask.level), -1, -1):
-                domains = self.domains.by(self.levels[: place + 1])
-                sums = domains.sums(copies)
-                enough = np.flatnonzero(sums >= unit[0].pods)
-                for number in enough[np.argsort(sums[enough], kind="stable")].tolist():
-                    yield domains.of_node == number
-                if ask.nearness == REQUIRED:
-                    return
-        yield self.domains.by(self.levels).of_node >= 0
-
-    def _try(self, unit: Sequence[PodSet], inside: Mask) -> bool:
-        """Lay the sets of a unit on the nodes ``inside``; leaves nothing laid where one of them does not fit."""
+    def _lay_together(self, unit: Sequence[PodSet]) -> bool:
+        """Lay the sets of a unit in one domain; leaves nothing laid where none holds all of them."""
         before = len(self.laid)
-        for podset in unit:
-            counts = self._shares(podset, np.where(inside, self._copies(podset), 0))
-            slots = np.flatnonzero(counts)
-            self.laid.append(Spot((*podset.requests, (PODS, 1)), slots, counts[slots]))
-            self._move(self.laid[-1], -1)
-            if int(counts.sum()) < podset.pods:
-                for spot in self.laid[before:]:
-                    self._move(spot, 1)
-                del self.laid[before:]
-                return False
-        return True
+        wanted = [(self._copies(podset), podset.pods) for podset in unit]
+        for level, domain in shared_domains(self.tree, unit[0].ask, wanted):
+            inside = level.nodes(domain)
+            if all(self._lay(podset, inside) is None for podset in unit):
+                return True
+            for spot in self.laid[before:]:
+                self._move(spot, 1)
+            del self.laid[before:]
+        return False
 
-    def _shares(self, podset: PodSet, copies: Ints) -> Ints:
-        """How many pods of the set go to which node, the roomiest first; slices as wholes."""
-        ask = podset.ask
-        if not ask.slice_level:
-            return self._fill(copies, podset.pods)
-        domains = self.domains.by(self.levels[: self.levels.index(ask.slice_level) + 1])
-        whole = domains.sums(copies) // ask.slice_size * ask.slice_size
-        counts, left = np.zeros_like(copies), podset.pods
-        for number in np.argsort(-whole, kind="stable").tolist():
-            part = min(left, int(whole[number]))
-            if not part:
-                break
-            counts += self._fill(np.where(domains.of_node == number, copies, 0), part)
-            left -= part
-        return counts
+    def _lay(self, podset: PodSet, inside: Mask) -> Shortfall | None:
+        """Lay a set on the nodes ``inside``, or say why it has no place there."""
+        copies = np.where(inside, self._copies(podset), 0)
+        shares = lay_out(self.tree, copies, podset.ask, podset.pods)
+        if isinstance(shares, Shortfall):
+            return shares
+        counts = np.zeros_like(copies)
+        for share in shares:
+            counts += self._fill(np.where(self.tree.levels[-1].nodes(share.domain), copies, 0), share.pods)
+        slots = np.flatnonzero(counts)
+        self.laid.append(Spot((*podset.requests, (PODS, 1)), slots, counts[slots]))
+        self._move(self.laid[-1], -1)
+        return None
 
     def _fill(self, copies: Ints, pods: int) -> Ints:
+        """How many of ``pods`` go to which node of a domain, the roomiest first."""
         order = np.lexsort((self.domains.rank(), -copies))
         room = copies[order]
         counts = np.zeros_like(copies)
@@ -130,10 +125,10 @@ class _Layout:
         nodes = self.domains.nodes
         needs = (*podset.requests, (PODS, 1))
         rows = [nodes.row_of(resource) for resource, _ in needs]
-        mask = self.domains.allowed(self.flavor, podset.limits) & (self.domains.by(self.levels).of_node >= 0)
         if -1 in rows:
             return np.zeros(nodes.size, np.int64)
         need = np.array([amount for _, amount in needs], np.int64).reshape(-1, 1)
+        mask = self.domains.allowed(self.flavor, podset.limits)
         fits: Ints = np.where(mask, np.maximum((self.free[rows] // need).min(axis=0), 0), 0)
         return fits
 
@@ -143,27 +138,15 @@ class _Layout:
             if row >= 0:
                 self.free[row, spot.slots] += sign * amount * spot.counts
 
-    def _words(self, podset: PodSet) -> str:
-        ask, copies, name = podset.ask, self._copies(podset), self.flavor.name
+    def _words(self, podset: PodSet, found: Shortfall) -> str:
+        ask, name, fits = podset.ask, self.flavor.name, found.fits * podset.ask.slice_size
         slices = f", in slices of {ask.slice_size} in one {ask.slice_level} each" if ask.slice_level else ""
-        if ask.nearness != REQUIRED:
-            return (
-                f"the nodes of flavor {name} have room for {int(copies.sum())} of {counted(podset.pods, 'pod')}{slices}"
-            )
-        domains = self.domains.by(self.levels[: self.levels.index(ask.level) + 1])
-        mask = self.domains.allowed(self.flavor, podset.limits)
-        known = np.unique(domains.of_node[mask & (domains.of_node >= 0)])
-        if not len(known):
-            return f"no node of flavor {name} that the pods may go to is in a domain of {ask.level}"
-        sums = domains.sums(copies)
-        best = int(known[sums[known].argmax()])
-        words = f"no {ask.level} of flavor {name} has room for {counted(podset.pods, 'pod')}{slices}"
-        return f"{words}: {domains.paths[best][-1]} has most, room for {int(sums[best])}"
-
-
-def _units(podsets: Sequence[PodSet]) -> list[list[PodSet]]:
-    """The sets that have to go to one domain together, those with most pods first."""
-    units: dict[object, list[PodSet]] = {}
-    for podset in sorted(podsets, key=lambda item: (-item.pods, item)):
-        units.setdefault(podset.ask.group or podset, []).append(podset)
-    return list(units.values())
+        if found.fault:
+            return f"the pods cannot be laid out on the nodes of flavor {name}: {found.fault}"
+        if not found.where:
+            return f"the nodes of flavor {name} have room for {fits} of {counted(podset.pods, 'pod')}{slices}"
+        level = self.tree.levels[self.tree.index(found.level)]
+        if not (self.domains.allowed(self.flavor, podset.limits) & (level.of_node >= 0)).any():
+            return f"no node of flavor {name} that the pods may go to is in a domain of {found.level}"
+        words = f"no {found.level} of flavor {name} has room for {counted(podset.pods, 'pod')}{slices}"
+        return f"{words}: {found.where} has most, room for {fits}"

@@ -1,11 +1,11 @@
 """Koordinator's elastic quotas: what an ElasticQuota object says."""
 
-import json
 from collections.abc import Mapping
 from typing import Any
 
 from kube import Object
 from kube.elastic_quotas import ROOT_QUOTA, quota_name
+from kube.json_text import read_json
 from queue_manager.domain.shares.queue_tree import PLACEMENT, Queue, amounts_of
 from resources import Amounts
 
@@ -56,6 +56,6 @@ def _listed(text: str | None) -> Amounts:
 
 def _parsed(text: str | None) -> Any:
     try:
-        return json.loads(text) if text else None
+        return read_json(text) if text else None
     except ValueError:
         return None

@@ -8,7 +8,7 @@ from kube.runtime_classes import RUNTIME_CLASS, RuntimeClasses
 from queue_manager.domain.cohorts.account import WORKLOAD, Accounts, source_of
 from queue_manager.domain.cohorts.cohort_books import CohortBooks
 from queue_manager.domain.cohorts.readiness import Readiness
-from queue_manager.domain.gates.members import GROUP, LOCAL_QUEUE, group_named_by
+from queue_manager.domain.gates.members import LOCAL_QUEUE, group_named_by
 from queue_manager.domain.pod_requests import PodRequests
 from queue_manager.domain.rooms.podset import PodSet
 from queue_manager.domain.shares.demand import Demand
@@ -33,7 +33,6 @@ class WorkloadSources:
     readiness: Readiness = field(default_factory=Readiness)
     podsets: Callable[[Key, Manifest | None], tuple[PodSet, ...]] = lambda group, controller: ()
     """The pod sets of a group that ask for a place in a topology, by its key and its controller."""
-    _samples: dict[Key, Manifest] = field(default_factory=dict)
     _requests: PodRequests = field(default_factory=PodRequests)
     _shapes: OwnShapes = field(default_factory=OwnShapes)
 
@@ -45,10 +44,7 @@ class WorkloadSources:
         pod = event.new
         if pod is not None and LOCAL_QUEUE in pod.labels:
             self.readiness.fold(event)
-            group = group_named_by(pod)
-            if group:
-                self._samples.setdefault(Key(GROUP, pod.namespace, group), pod.spec)
-            elif OF_JOB not in pod.annotations:
+            if not group_named_by(pod) and OF_JOB not in pod.annotations:
                 self._put(event.key, pod)
                 return
         else:
@@ -60,7 +56,6 @@ class WorkloadSources:
         if event.new is not None and LOCAL_QUEUE in event.new.labels:
             self._put(event.key, event.new)
         else:
-            self._samples.pop(event.key, None)
             self._drop(event.key)
 
     def fold_other(self, event: Event) -> None:
@@ -142,7 +137,9 @@ class WorkloadSources:
             return read_own(item, priorities, account, self._shapes)
         tally = self.demand.tallies.get(key)
         held = tally.held() if tally is not None else {}
-        spec = self._samples.get(key) or self.templates.of(item.controller)
+        # One of its pods speaks for all, whatever labels they have; before there are any, the template that they will have.
+        sample = next(iter(tally.members.values()), None) if tally is not None else None
+        spec = sample.spec if sample is not None else self.templates.of(item.controller)
         live = tally.live if tally is not None else 0
         podsets = self.podsets(key, item.controller)
         return read_pod_group(item, held, live, spec, priorities, self.books.classes, podsets, account)

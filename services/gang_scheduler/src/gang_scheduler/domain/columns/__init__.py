@@ -1,0 +1,1 @@
+"""Vectors over nodes, and the labels of nodes as such."""

@@ -1,0 +1,1 @@
+"""Why something waits or is refused, in words and in statuses."""

@@ -1,0 +1,1 @@
+"""Reservations: who gets one, where, and what becomes of it."""

@@ -1,0 +1,120 @@
+"""When a view can be brought up to date by compiled code, and what that is given (``shape_kernel.renew``)."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+import numpy as np
+
+from gang_scheduler.domain.columns.vectors import Ids, Ints, Mask
+from gang_scheduler.domain.nodes.node_table import NodeTable
+from gang_scheduler.domain.pods.pod_shape import PodShape
+from gang_scheduler.domain.score.appraisal import Appraisal
+from gang_scheduler.domain.score.scoring import RoomScore
+
+Kernel = Callable[..., int]
+"""``shape_kernel.renew``, compiled."""
+
+Kernels = Callable[[], Kernel | None]
+"""Gives the kernel, None as long as there is none: then vectors do the same."""
+
+
+def no_kernel() -> None:
+    """Nothing is compiled."""
+
+
+class Fixed(NamedTuple):
+    """What of a shape the kernel needs: rows of resources, how much of each, how much each counts, and of cards."""
+
+    rows: Ints
+    needs: Ints
+    weights: Ints
+    weight: int
+    cards: int
+    whole: bool
+    need: Ints
+    """Of each card: percent of the cores, bytes, percent of the memory, virtual GPUs."""
+
+    plain: Ints
+    """The rows of CPU and memory."""
+
+
+class View(NamedTuple):
+    """What of a view the kernel changes, and ``mask`` and ``base``, by which it does."""
+
+    mask: Mask
+    base: Ints
+    copies: Ints
+    keys: Ints
+
+
+@dataclass(slots=True)
+class Renewal:
+    """What is kept of a shape for compiled code, which brings its view up to date."""
+
+    shape: PodShape
+    table: NodeTable
+    fixed: Fixed
+    _scores: Ids = field(default_factory=lambda: np.zeros(0, np.int32))
+    """Of the states of nodes, -1 where not known yet."""
+
+    _words: Ints | None = None
+    """What these states are."""
+
+    @classmethod
+    def of(cls, shape: PodShape, score: RoomScore, table: NodeTable) -> "Renewal":
+        """Nothing is known of states yet."""
+        cards = shape.devices.cards
+        need = (cards.core, cards.memory, cards.ratio, int(cards.virtual)) if cards else (0, 0, 0, 0)
+        rows, needs, weights = np.array(score.parts, np.int64).reshape(-1, 3).T.copy()
+        each = np.array(need, np.int64)
+        plain = np.array((table.row_of("cpu"), table.row_of("memory")), np.int64)
+        whole = bool(cards and cards.whole)
+        found = Fixed(rows, needs, weights, score.weight, cards.count if cards else 0, whole, each, plain)
+        return cls(shape, table, found)
+
+    def run(
+        self, kernel: Kernel, slots: Ints, view: View, appraisal: Appraisal, rank_bits: int, *, everywhere: bool
+    ) -> int:
+        """Renew ``view`` at ``slots``, some maybe named twice, and the keys of all copies if ``everywhere``.
+
+        Returns how many more copies there are.
+        """
+        appraisal.catch_up()
+        table, mirror, states = self.table, appraisal.mirror, appraisal.states
+        before = mirror.seen
+        unmirrored = mirror.stale()
+        unnumbered = states.stale(unmirrored, before, mirror.seen)
+        if self._words is not states.words:
+            self._words = states.words
+            if len(self._scores) != len(states.worth):
+                self._scores = np.zeros(len(states.worth), np.int32)
+            self._scores.fill(-1)
+        have, free, prices, measures = (
+            table.devices.have,
+            table.devices.free,
+            appraisal.prices,
+            appraisal.prices.measures,
+        )
+        return kernel(
+            slots, everywhere, *view, self._scores, *self.fixed, appraisal.ask(self.shape),
+            unmirrored, mirror.rows, table.allocatable, table.used,
+            have.memory, free.core, free.memory, free.slots, free.whole,
+            unnumbered, states.of, states.words, states.parts, states.serves, states.worth, states.places, states.count,
+            appraisal.classes,
+            prices.per_copy, measures.cpu, measures.memory, measures.cards, measures.parts,
+            prices.served, prices.beside, prices.basis.mixed, rank_bits,
+        )  # fmt: skip
+
+
+def compilable(shape: PodShape) -> bool:
+    """Whether nothing but resources, cards and pods to come matters to the shape."""
+    need = shape.devices
+    return not (need.cpus or need.policy or need.nics or need.apart or need.slices or (need.cards and need.cards.wish))
+
+
+def plain(table: NodeTable) -> bool:
+    """Whether nothing but these matters to the nodes."""
+    devices = table.devices
+    special = devices.kept or devices.honouring or devices.amplified or table.load.by_slot
+    return not special and len(devices.have.memory) > 0

@@ -1,0 +1,1 @@
+"""What manifests of pods, groups and queues say, read once."""

@@ -1,0 +1,1 @@
+"""Who goes next, and what comes of it: placed, evicted for, or room kept."""
