@@ -49,6 +49,8 @@ OWN: dict[str, set[str]] = {
 """Settings that the chart gives itself, or that mean nothing on a cluster."""
 
 TEXT: Schema = {"type": "string"}
+_ADDRESS = r"(nats|tls)://[^\s,]+"
+ADDRESS: Schema = {"type": "string", "pattern": f"^({_ADDRESS}(,{_ADDRESS})*)?$"}
 SWITCH: Schema = {"type": "boolean"}
 NUMBER: Schema = {"type": "integer", "minimum": 0}
 ANYTHING: Schema = {"type": "object"}
@@ -82,7 +84,7 @@ GLOBAL = form(
         bundled=SWITCH,
         streamReplicas={"enum": [1, 3, 5]},
         tls=form(enabled=SWITCH, secretName=TEXT, certManager=form(enabled=SWITCH, issuerRef=ANYTHING)),
-        external=form(url=TEXT, credentialsPrefix=TEXT, authoritySecret=TEXT),
+        external=form(url=ADDRESS, credentialsPrefix=TEXT, authoritySecret=TEXT),
     ),
     serviceMonitor=MONITOR,
 )
@@ -91,7 +93,7 @@ COMMON: dict[str, Schema] = {
     "enabled": SWITCH,
     "service-lib": ANYTHING,
     "replicas": {"type": "integer", "minimum": 1},
-    "nats": form(url=TEXT, credentialsSecret=TEXT, authoritySecret=TEXT, streamReplicas={"enum": [0, 1, 3, 5]}),
+    "nats": form(url=ADDRESS, credentialsSecret=TEXT, authoritySecret=TEXT, streamReplicas={"enum": [0, 1, 3, 5]}),
     "serviceAccount": form(annotations=ANYTHING),
     "logLevel": {"enum": ["DEBUG", "INFO", "WARNING", "ERROR"]},
     "listenHost": TEXT,

@@ -38,9 +38,12 @@ def helm(tmp_path_factory: pytest.TempPathFactory) -> Helm:
     return Helm(tmp_path_factory.mktemp("helm"))
 
 
+WITH_OPERATOR = ("--api-versions", "monitoring.coreos.com/v1/ServiceMonitor")
+
+
 @pytest.fixture(scope="module", params=SETS)
 def rendered(helm: Helm, request: pytest.FixtureRequest) -> list[Manifest]:
-    return helm.template("tidegate", SETS[request.param])
+    return helm.template("tidegate", SETS[request.param], *WITH_OPERATOR)
 
 
 @pytest.fixture(scope="module")
@@ -91,12 +94,38 @@ def test_a_service_alone_has_to_be_told_where_the_bus_is(helm: Helm, chart: str)
         {"nats": {"storage": {"size": "lots"}}},
         {"global": {"nats": {"extern": {}}}},
         {"cluster-gateway": {"image": {"pullPolicy": "Sometimes"}}},
+        {"nats": {"enabled": False}, "global": {"nats": {"external": {"url": "http://bus.example"}}}},
+        {"global": {"nats": {"tls": {"certmanager": {"enabled": True}}}}},
     ],
     ids=str,
 )
 def test_a_value_that_is_misspelt_or_makes_no_sense_is_refused(helm: Helm, values: Manifest) -> None:
     refused = helm.run("template", "tidegate", str(CHARTS / "tidegate"), values=values, check=False)
     assert refused.returncode != 0 and "schema" in refused.stderr
+
+
+@pytest.mark.parametrize(
+    ("values", "why"),
+    [
+        ({"nats": {"enabled": False}}, "where is the existing one?"),
+        ({"global": {"nats": {"bundled": False}}}, "where is the bus?"),
+        ({"global": {"nats": {"external": BUS}}}, "installs one that nobody would use"),
+        ({"global": {"nats": {"streamReplicas": 3}}}, "streamReplicas is 3, more than there are servers"),
+        (deep(EXTERNAL, OVER_TLS), "for an existing one: tls:// in its address"),
+    ],
+    ids=str,
+)
+def test_values_that_mean_nothing_together_are_refused_with_the_way_out(helm: Helm, values: Manifest, why: str) -> None:
+    refused = helm.run("template", "tidegate", str(CHARTS / "tidegate"), values=values, check=False)
+    assert refused.returncode != 0 and why in refused.stderr
+
+
+def test_every_port_of_an_existing_bus_is_let_out(helm: Helm) -> None:
+    urls = {"nats://bus1": [4222], "tls://a.example:4333,nats://b.example:4444,nats://c.example:4333": [4333, 4444]}
+    for url, wanted in urls.items():
+        objects = helm.template("tidegate", deep(EXTERNAL, {"global": {"nats": {"external": {"url": url}}}}))
+        (rule,) = named(objects, "NetworkPolicy", "tidegate-gang-scheduler")["spec"]["egress"][1:]
+        assert [port["port"] for port in rule["ports"]] == wanted
 
 
 def test_only_who_talks_to_the_api_server_has_a_token(rendered: list[Manifest]) -> None:
@@ -315,8 +344,9 @@ def test_cert_manager_may_make_the_certificate(helm: Helm) -> None:
     assert not any("tidegate-admission-tls" in rule.get("resourceNames", ()) for rule in rules)
 
 
-def test_options_bring_monitors_and_a_dashboard(helm: Helm, usual: list[Manifest]) -> None:
-    objects = helm.template("tidegate", OPTIONS)
+def test_options_bring_monitors_where_the_cluster_has_such_and_a_dashboard(helm: Helm, usual: list[Manifest]) -> None:
+    assert not of_kind(helm.template("tidegate", OPTIONS), "ServiceMonitor")
+    objects = helm.template("tidegate", OPTIONS, *WITH_OPERATOR)
     assert len(of_kind(objects, "ServiceMonitor")) == len(SERVICES)
     for monitor in of_kind(objects, "ServiceMonitor"):
         service = named(objects, "Service", monitor["metadata"]["name"])

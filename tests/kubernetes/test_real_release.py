@@ -3,6 +3,9 @@
 The tests are one story, in this order.
 """
 
+import base64
+import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -11,11 +14,12 @@ import pytest
 from cluster_tools import DEFINITIONS, REGISTRATION, eventually
 from control_plane import ControlPlane
 from helm_tools import CHARTS, NAMESPACE, Helm, deep
+from lab_image import PYTHON
 from lab_programs import NoLab, programs
 from lab_services import service_archives
 from node_configuration import NODE
 from real_node import RealNode
-from real_pods import JOBS, apply, kill_container, log_of, phase, pods, ready, ring
+from real_pods import JOBS, PODS, apply, is_ready, kill_container, log_of, phase, pods, ready, ring
 
 pytestmark = pytest.mark.timeout(900)
 JOB = "ring-allreduce"
@@ -28,11 +32,12 @@ WAIT = ("--wait", "--timeout", "280s")
 
 
 def values(node: RealNode) -> dict[str, Any]:
-    """Little of everything: one node of few cores holds all of it."""
+    """Little of everything: one node of few cores holds all of it, three servers of the bus with it, which speak TLS alone."""
     charts = ("admission", "cluster-gateway", "gang-scheduler", "job-controller", "queue-manager")
     return {
         **{chart: {"replicas": 1, **SMALL} for chart in charts},
-        "nats": {"storage": {"ephemeral": True}, **SMALL},
+        "global": {"nats": {"streamReplicas": 3, "tls": {"enabled": True}}},
+        "nats": {"replicas": 3, "storage": {"ephemeral": True}, **SMALL},
         "gang-scheduler": {"replicas": 1, "settings": {"schedulerNames": "tidegate,volcano"}, **SMALL},
         "node-agent": {"settings": {"cgroupRoot": node.cgroup_root, "usageInterval": "5s"}, **SMALL},
     }
@@ -70,6 +75,36 @@ def rounds(plane: ControlPlane) -> int:
     return log_of(plane, f"{JOB}-master-0").count("sums are right")
 
 
+def restarts(plane: ControlPlane) -> dict[str, int]:
+    """How often containers of Tidegate were started again."""
+    found = plane.request("GET", OURS)["items"]
+    return {
+        f"{pod['metadata']['name']}/{one['name']}": one["restartCount"]
+        for pod in found
+        for one in pod["status"].get("containerStatuses", ())
+    }
+
+
+def served_certificate(node: RealNode, address: str) -> str:
+    """What the server of the bus there shows, in PEM."""
+    done = subprocess.run(
+        [*node.inside, sys.executable, "-c", _CERTIFICATE, address], capture_output=True, text=True, check=True
+    )
+    return done.stdout.strip()
+
+
+# A server says what it is in clear, and goes on with TLS.
+_CERTIFICATE = """
+import socket, ssl, sys
+with socket.create_connection((sys.argv[1], 4222), 10) as plain:
+    assert plain.recv(1 << 16).startswith(b"INFO ")
+    context = ssl.create_default_context()
+    context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
+    with context.wrap_socket(plain) as encrypted:
+        print(ssl.DER_cert_to_PEM_cert(encrypted.getpeercert(True)))
+"""
+
+
 def retries(plane: ControlPlane) -> int:
     """How often the job started anew."""
     return int(plane.request("GET", f"{JOBS}/{JOB}")["status"].get("retryCount", 0))
@@ -101,6 +136,44 @@ def test_its_node_agent_measures_from_inside_a_container(node: RealNode) -> None
         )
 
     eventually(measured, 90)
+
+
+def test_the_bus_takes_a_renewed_certificate_while_all_work_on(node: RealNode, helm: Helm) -> None:
+    """Of another authority, as the documents say to get one: services read again whom to trust when they connect."""
+    before = restarts(node.plane)
+    secret = f"/api/v1/namespaces/{NAMESPACE}/secrets/tidegate-nats-tls"
+    service = node.plane.request("GET", f"/api/v1/namespaces/{NAMESPACE}/services/tidegate-nats")
+    address = service["spec"]["clusterIP"]
+    first = served_certificate(node, address)
+
+    node.plane.request("DELETE", secret)
+    helm.install("tidegate", values(node), *WAIT)
+
+    data = node.plane.request("GET", secret)["data"]
+    renewed = base64.b64decode(data["tls.crt"]).decode().strip()
+    assert renewed != first
+    # Kubelets look at Secrets about once a minute.
+    for pod in ours(node.plane, "nats"):
+        where = pod["status"]["podIP"]
+        eventually(lambda where=where: served_certificate(node, where) == renewed, 180)
+    assert restarts(node.plane) == before
+
+
+@pytest.mark.usefixtures("helm")
+def test_one_of_three_servers_of_the_bus_is_lost_and_new_pods_are_placed(node: RealNode) -> None:
+    lost = f"{OURS}/tidegate-nats-1"
+    uid = node.plane.request("GET", lost)["metadata"]["uid"]
+    node.plane.request("DELETE", lost, {"gracePeriodSeconds": 0})
+
+    container = {"name": "main", "image": PYTHON, "command": ["python", "-c", "import time; time.sleep(600)"]}
+    spec = {"schedulerName": "tidegate", "terminationGracePeriodSeconds": 0, "containers": [container]}
+    labels = {"app": "meanwhile"}
+    apply(node.plane, {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "m", "labels": labels}, "spec": spec})
+    ready(node.plane, "app=meanwhile", 1)
+
+    eventually(lambda: [is_ready(pod) for pod in ours(node.plane, "nats")] == [True] * 3, 120)
+    assert node.plane.request("GET", lost)["metadata"]["uid"] != uid
+    node.plane.request("DELETE", f"{PODS}/m")
 
 
 @pytest.mark.usefixtures("helm")

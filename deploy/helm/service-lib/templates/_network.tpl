@@ -34,7 +34,12 @@ spec:
               app.kubernetes.io/name: nats
               app.kubernetes.io/instance: {{ $.Release.Name }}
     {{- else }}
-    - ports: [{port: {{ include "service-lib.nats.url" $ | regexFind "[0-9]+$" | default "4222" }}, protocol: TCP}]
+    {{- $ports := list }}
+    {{- range splitList "," (include "service-lib.nats.url" $) }}
+    {{- $ports = append $ports (regexFind ":[0-9]+$" . | trimPrefix ":" | default "4222") }}
+    {{- end }}
+    - ports: {{ range uniq $ports }}
+        - {port: {{ . }}, protocol: TCP}{{ end }}
     {{- end }}
     {{- if $service.parts }}
     # The API server: policies see its own address and port, not its Service's.
@@ -72,7 +77,8 @@ spec:
 {{- define "service-lib.servicemonitor" -}}
 {{- $global := include "service-lib.global" . | fromJson -}}
 {{- $monitor := mergeOverwrite (deepCopy ($global.serviceMonitor | default dict)) (.Values.metrics.serviceMonitor | default dict) -}}
-{{- if and .Values.metrics.enabled $monitor.enabled -}}
+{{- $known := .Capabilities.APIVersions.Has "monitoring.coreos.com/v1/ServiceMonitor" -}}
+{{- if and .Values.metrics.enabled $monitor.enabled $known -}}
 apiVersion: monitoring.coreos.com/v1
 kind: ServiceMonitor
 metadata:
