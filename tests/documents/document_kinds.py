@@ -46,7 +46,8 @@ SUPPORT = (
         "Node",
         ("cluster_gateway", "gang_scheduler", "queue_manager", "node_agent"),
         "made by node agents and by `--sim-nodes`; labels (of a node group, of a revocable zone), "
-        "taints, `unschedulable`, allocatable, cards, CPUs and NUMA nodes of "
+        "taints (those that are not tolerated, or not any longer, take pods away; a node that is not ready has one), "
+        "`unschedulable`, allocatable, cards, CPUs and NUMA nodes of "
         "the inventory; Koordinator's labels and annotations on binding CPUs, NUMA policy, reserved CPUs, amplification of cpu "
         "and usage thresholds",
     ),

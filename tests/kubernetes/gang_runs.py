@@ -20,6 +20,7 @@ from tidegate.codec import facts
 from tidegate.codec.decisions import decode_commit
 from tidegate.decision.v1 import decision_pb2
 from tidegate.fact.v1 import fact_pb2
+from tidegate_cli.supervisor import endpoint
 
 SERVICES = ("job_controller", "queue_manager", "gang_scheduler")
 NAMESPACE = "/api/v1/namespaces/default"
@@ -125,6 +126,31 @@ def environment_of(pid: int) -> dict[str, str]:
 def command_of(pid: int) -> list[str]:
     """The command line of a process."""
     return Path(f"/proc/{pid}/cmdline").read_bytes().decode().split("\0")[:-1]
+
+
+def child(data: Path, name: str) -> int:
+    """The process that is a service now, of the system with this data folder."""
+    found = endpoint.read(data)
+    assert found is not None
+    return found.children[name]
+
+
+def log_of(data: Path, name: str) -> str:
+    return (data / "logs" / f"{name}.log").read_text()
+
+
+def all_decided(data: Path) -> None:
+    """Returns when every decision has one outcome."""
+    wrong: list[str] = []
+
+    def settled() -> bool:
+        wrong[:] = undecided(child(data, "cluster_gateway"))
+        return not wrong
+
+    try:
+        eventually(settled, 60)
+    finally:
+        print(f"decisions without exactly one outcome: {wrong[:20]}")
 
 
 def undecided(pid: int) -> list[str]:

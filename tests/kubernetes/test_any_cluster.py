@@ -4,7 +4,6 @@ import json
 import os
 import secrets
 import subprocess
-import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -15,8 +14,9 @@ import found_cluster
 import pytest
 from applied import template, volcano_job
 from cluster_tools import eventually, running_services
+from control_plane import ControlPlane
 from found_cluster import ASKED_FOR, Found, NoCluster
-from lab_programs import NoLab
+from lab_programs import NoLab, programs
 
 from admission.domain.definitions import DEFINED, definition
 
@@ -68,27 +68,22 @@ def prepared(cluster: Found) -> Iterator[Place]:
 @pytest.fixture(scope="module")
 def place(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Place]:
     """The cluster with all services, which place the pods that name them and no others."""
-    from control_plane import control_plane, node
+    folder = tmp_path_factory.mktemp("cluster")
 
-    folder, lab = tmp_path_factory.mktemp("cluster"), None
-
-    def make() -> Path:
-        nonlocal lab
-        lab = control_plane(folder / "lab")
-        plane = lab.__enter__()
-        plane.request("POST", "/api/v1/nodes", node("n0"))
+    def lab() -> Path:
+        programs("etcd", "kube-apiserver", "kube-controller-manager", "kwok")
+        plane: ControlPlane = request.getfixturevalue("plane")
         return plane.kubeconfig
 
     try:
-        with found_cluster.found_cluster(folder, make) as cluster, prepared(cluster) as made:
-            data = folder / "system"
-            with running_services(cluster.kubeconfig, data, ["--scheduler-names", "tidegate"]):
-                yield made
+        with (
+            found_cluster.found_cluster(folder, lab) as cluster,
+            prepared(cluster) as made,
+            running_services(cluster.kubeconfig, folder / "system", ["--scheduler-names", "tidegate"]),
+        ):
+            yield made
     except NoCluster as error:
         pytest.skip(str(error))
-    finally:
-        if lab is not None:
-            lab.__exit__(*sys.exc_info())
 
 
 def test_a_gang_is_placed_whole(place: Place) -> None:

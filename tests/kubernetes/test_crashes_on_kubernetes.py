@@ -1,75 +1,67 @@
-"""Whatever is killed while gangs start: no pod is bound twice, no gang stays half, and it goes on."""
+"""Whatever is killed while gangs start: no pod is bound twice, no gang stays half, no decision is lost, and it goes on."""
 
 import os
 import signal
-from collections import Counter
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
-from cluster_tools import eventually
+from applied import template, volcano_job
+from cluster_tools import eventually, running_system
 from control_plane import ControlPlane
-
-from tidegate_cli.supervisor import endpoint
-
-GANGS, SIZE = 12, 5
-NAMESPACE = "/api/v1/namespaces/default"
+from gang_runs import JOBS, all_decided, child, gangs
 
 
-def make_gangs(plane: ControlPlane) -> None:
-    container = {"name": "c", "image": "busybox", "resources": {"requests": {"cpu": "1"}}}
-    for number in range(GANGS):
-        job = {
-            "apiVersion": "batch.volcano.sh/v1alpha1",
-            "kind": "Job",
-            "metadata": {"name": f"gang{number}", "namespace": "default"},
-            "spec": {
-                "schedulerName": "volcano",
-                "minAvailable": SIZE,
-                "queue": "default",
-                "tasks": [{"name": "w", "replicas": SIZE, "template": {"spec": {"containers": [container]}}}],
-            },
-        }
-        plane.request("POST", "/apis/batch.volcano.sh/v1alpha1/namespaces/default/jobs", job)
+@pytest.fixture(scope="module", autouse=True)
+def system(plane: ControlPlane, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """All services, for the tests of this file together."""
+    with running_system(plane, tmp_path_factory.mktemp("system")) as folder:
+        yield folder
 
 
-def bound(plane: ControlPlane) -> list[Any]:
-    pods = plane.request("GET", f"{NAMESPACE}/pods?labelSelector=volcano.sh/job-name")["items"]
-    return [pod for pod in pods if pod["spec"].get("nodeName")]
-
-
-def whole(plane: ControlPlane) -> bool:
-    jobs = Counter(pod["metadata"]["labels"]["volcano.sh/job-name"] for pod in bound(plane))
-    return len(jobs) == GANGS and set(jobs.values()) == {SIZE}
-
-
-@pytest.fixture
-def cleared(plane: ControlPlane) -> Any:
-    yield
-    plane.request("DELETE", "/apis/batch.volcano.sh/v1alpha1/namespaces/default/jobs")
-    eventually(lambda: not plane.request("GET", f"{NAMESPACE}/pods?labelSelector=volcano.sh/job-name")["items"], 60)
-
-
-@pytest.mark.usefixtures("cleared")
-@pytest.mark.parametrize("name", ["cluster_gateway", "gang_scheduler", "job_controller", "queue_manager", "nats"])
+@pytest.mark.parametrize(
+    "name", ["admission", "cluster_gateway", "gang_scheduler", "job_controller", "queue_manager", "nats"]
+)
 def test_a_part_that_is_killed_while_gangs_start_loses_nothing(plane: ControlPlane, system: Path, name: str) -> None:
-    make_gangs(plane)
-    eventually(lambda: bound(plane), 60)
-    found = endpoint.read(system)
-    assert found is not None
+    with gangs(plane, f"killed-{name.replace('_', '-')}-") as made:
+        made.begun()
 
-    os.kill(found.children[name], signal.SIGKILL)
+        os.kill(child(system, name), signal.SIGKILL)
 
-    eventually(lambda: whole(plane), 60)
+        made.whole(60)
+    all_decided(system)
 
 
-@pytest.mark.usefixtures("cleared", "system")
-def test_an_api_server_that_is_killed_and_comes_back_finds_the_gangs_whole(plane: ControlPlane) -> None:
-    make_gangs(plane)
-    eventually(lambda: bound(plane), 60)
+def test_an_api_server_that_is_killed_and_comes_back_finds_the_gangs_whole(plane: ControlPlane, system: Path) -> None:
+    with gangs(plane, "server") as made:
+        made.begun()
 
-    plane.kill("kube-apiserver")
-    plane.start_again("kube-apiserver")
-    plane.wait_ready()
+        plane.kill("kube-apiserver")
+        plane.start_again("kube-apiserver")
+        plane.wait_ready()
 
-    eventually(lambda: whole(plane), 90)
+        made.whole(90)
+    all_decided(system)
+
+
+def test_while_admission_is_away_nothing_unchecked_is_let_in_and_it_comes_back(
+    plane: ControlPlane, system: Path
+) -> None:
+    """Its webhooks fail closed for its own kinds."""
+    wrong = volcano_job("wrong", minAvailable=9, tasks=[{"replicas": 1, "template": template()}])
+    right = volcano_job("right", tasks=[{"replicas": 1, "template": template()}])
+
+    os.kill(child(system, "admission"), signal.SIGKILL)
+
+    assert not _taken(plane, wrong)
+    eventually(lambda: _taken(plane, right), 60)
+    assert not _taken(plane, wrong)
+    plane.request("DELETE", f"{JOBS}/right")
+
+
+def _taken(plane: ControlPlane, job: object) -> bool:
+    try:
+        plane.request("POST", JOBS, job)
+    except OSError:
+        return False
+    return True

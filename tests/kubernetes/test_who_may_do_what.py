@@ -1,5 +1,7 @@
 """Tidegate's own API on a cluster: the cluster says who calls and what they may do, and sees who it was that wrote."""
 
+import base64
+import datetime
 import json
 import os
 import subprocess
@@ -11,7 +13,11 @@ from typing import Any
 import pytest
 import yaml
 from cluster_tools import eventually, running_system
-from control_plane import ControlPlane
+from control_plane import AUDIT_LOG, ControlPlane
+from gang_runs import child, command_of, environment_of
+
+from admission.webhooks.certificates import make
+from bus.server import free_port
 
 CORE, RBAC = "/api/v1/namespaces", "/apis/rbac.authorization.k8s.io/v1"
 WORKLOADS = ["batch.volcano.sh", "kubeflow.org", ""]
@@ -95,6 +101,57 @@ def test_what_the_role_allows_is_done_in_the_user_s_own_name(
     assert (
         "lab-a" in tidegate(system, "--kubeconfig", str(kubeconfig), "get", "pods", "-n", "lab-a", "-o", "yaml").stdout
     )
+
+
+@pytest.fixture
+def secured(plane: ControlPlane, system: Path) -> Iterator[tuple[str, ...]]:
+    """One more process of admission, which serves the API over TLS; the words that lead a command to it."""
+    pid, port = child(system, "admission"), free_port()
+    command = [*command_of(pid), "--api-port", str(port)]
+    for word in ("--health-port", "--webhook-port"):
+        command[command.index(word) + 1] = "0"
+    log = system / "logs" / "admission-secured.log"
+    with log.open("ab") as output:
+        process = subprocess.Popen(command, env=environment_of(pid), stdout=output, stderr=output)
+    try:
+        eventually(lambda: '"event": "ready"' in log.read_text(), 60)
+        secret = plane.request("GET", f"{CORE}/tidegate-system/secrets/tidegate-admission-tls")
+        authority = system.parent / "ca.crt"
+        authority.write_bytes(base64.b64decode(secret["data"]["ca.crt"]))
+        yield "--server", f"127.0.0.1:{port}", "--ca", str(authority)
+    finally:
+        process.kill()
+        process.wait()
+
+
+def test_over_tls_the_audit_log_of_the_cluster_sees_the_user(
+    plane: ControlPlane, system: Path, kubeconfig: Path, secured: tuple[str, ...]
+) -> None:
+    who = ("--kubeconfig", str(kubeconfig))
+
+    done = tidegate(system, *who, *secured, "apply", "-f", "-", given=job("lab-a", "audited"))
+
+    assert done.returncode == 0, done.stderr
+    lines = [json.loads(line) for line in (plane.folder / AUDIT_LOG).read_text().splitlines()]
+    (told,) = [
+        line for line in lines if line["objectRef"].get("name") == "audited" and line["responseStatus"]["code"] < 300
+    ]
+    assert told["impersonatedUser"]["username"] == "system:serviceaccount:lab-a:ann"
+    assert told["user"]["username"] == "admin"
+    refused = tidegate(system, *who, *secured, "apply", "-f", "-", given=job("default"))
+    assert "may not create jobs in namespace default" in refused.stderr + refused.stdout
+
+
+def test_over_tls_a_server_that_nobody_vouches_for_is_not_talked_to(
+    system: Path, kubeconfig: Path, secured: tuple[str, ...]
+) -> None:
+    other = system.parent / "other.crt"
+    made = make(("127.0.0.1",), datetime.datetime.now(datetime.UTC))
+    other.write_bytes(made.authority)
+
+    refused = tidegate(system, "--kubeconfig", str(kubeconfig), *secured[:3], str(other), "get", "pods", "-n", "lab-a")
+
+    assert refused.returncode != 0
 
 
 @pytest.mark.parametrize(

@@ -107,7 +107,10 @@ class Watch:
         return [f"pod {pod.name} is gone, and nobody deleted or evicted it" for pod in gone]
 
     def _may_go(self, pod: Object, store: Store, evicted: set[tuple[str, str]]) -> bool:
-        """A pod with an owner may be removed by it; one on a node that is gone goes with it."""
+        """A pod with an owner may be removed by it; one on a node that is gone goes with it; taints drive pods away."""
         around = {pod.key, Key("Namespace", "", pod.namespace), Key("Node", "", node_of(pod)), *owners_of(pod, store)}
         owned = bool(pod.metadata.get("ownerReferences"))
-        return owned or (pod.namespace, pod.name) in evicted or not self._deleted.isdisjoint(around)
+        node = store.get(Key("Node", "", node_of(pod)))
+        taints = (node.spec.get("taints") or ()) if node else ()
+        driven = any(taint.get("effect") == "NoExecute" for taint in taints)
+        return owned or driven or (pod.namespace, pod.name) in evicted or not self._deleted.isdisjoint(around)

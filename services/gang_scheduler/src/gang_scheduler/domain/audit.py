@@ -29,7 +29,7 @@ def rebuilt(cluster: Cluster) -> Cluster:
     copy.classes.update(cluster.classes)
     copy.room.ledger.created.update(cluster.room.ledger.created)
     copy.room.neighbours.namespaces.update(cluster.room.neighbours.namespaces)
-    copy.runtime_classes.by_name.update(cluster.runtime_classes.by_name)
+    copy.forms.runtime_classes.by_name.update(cluster.forms.runtime_classes.by_name)
     copy.namespace_annotations.update(cluster.namespace_annotations)
     objects = [
         *cluster.descriptions.values(),

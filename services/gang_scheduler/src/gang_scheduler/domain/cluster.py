@@ -7,7 +7,7 @@ from functools import partial
 
 from gang_scheduler.domain.books.disruption_budgets import BUDGET, DisruptionBudgets
 from gang_scheduler.domain.books.node_books import NodeBooks
-from gang_scheduler.domain.books.pod_books import traits_of_pod
+from gang_scheduler.domain.books.pod_forms import traits_of_pod
 from gang_scheduler.domain.devices.node_inventory import DESCRIPTIONS
 from gang_scheduler.domain.dra.claim_status import without_ended
 from gang_scheduler.domain.dra.requests import CLAIM as RESOURCE_CLAIM
@@ -95,7 +95,7 @@ class Cluster(NodeBooks):
             for record in self.placed():
                 if record.charged is not None:
                     ledger.charge(record.charged, record.shape.requests, 1)
-        if self.queue_nodes.hear():
+        if self.forms.queue_nodes.hear():
             self.regroup()
 
     def _fold_pod_group(self, event: Event) -> None:
@@ -145,7 +145,7 @@ class Cluster(NodeBooks):
         metadata = {**given, "labels": given.get("labels") or {}, "creationTimestamp": item.created}
         pod = Object(item.key, item.uid, metadata, {"spec": template.get("spec") or {}})
         spec, space = pod.spec, str(given.get("namespace") or "default")
-        form = self.catalog.form_of(spec, space, pod.labels, traits_of_pod(pod))
+        form = self.forms.catalog.form_of(spec, space, pod.labels, traits_of_pod(pod))
         by_class = self.classes.get(str(spec.get("priorityClassName") or ""))
         if "priority" not in spec and by_class is not None:
             form = form._replace(priority=by_class)

@@ -14,6 +14,7 @@ from cluster_gateway.domain.controllers.resource_claim import POD, TEMPLATE, fro
 from cluster_gateway.domain.controllers.resource_quota import QuotaUse, reconcile_quota
 from cluster_gateway.domain.controllers.runtime_class import reconcile_runtime_class
 from cluster_gateway.domain.controllers.stateful_set import STATEFUL_SET, reconcile_stateful_set
+from cluster_gateway.domain.controllers.taint_eviction import NODE, drives_away, reconcile_taints
 from cluster_gateway.domain.controllers.volume_claim import reconcile_claim, reconcile_volume, unbound
 from cluster_gateway.domain.controllers.work import Names, Work
 from kube import Event, Key, Manifest, Mutation, Object, Store, kind_id, runs
@@ -27,7 +28,7 @@ _RANK = {
     for rank, kind in enumerate(
         (
             *(NAMESPACE, CRON_JOB, DEPLOYMENT, REPLICA_SET, STATEFUL_SET, DAEMON_SET, JOB, BUDGET),
-            *(CLAIM, VOLUME, POD, RESOURCE_QUOTA),
+            *(CLAIM, VOLUME, POD, RESOURCE_QUOTA, NODE),
         )
     )
 }
@@ -47,6 +48,8 @@ class Controllers:
         self._quotas = QuotaUse(store)
         self._finished: dict[str, list[Object]] = {}
         self._ending: set[str] = set()
+        self._driving: set[str] = set()
+        self._on_driving: dict[str, list[Object]] = {}
         self._dirty: dict[Key, None] = {}
         self._taken: set[str] = set()
         self._due: list[tuple[int, Key]] = []
@@ -66,6 +69,7 @@ class Controllers:
             CLAIM: lambda claim, work: reconcile_claim(claim, self._taken, work),
             VOLUME: reconcile_volume,
             RESOURCE_QUOTA: lambda quota, work: reconcile_quota(quota, self._quotas.of(quota.key), work),
+            NODE: lambda node, work: reconcile_taints(node, self._on_driving.get(node.name, ()), work),
         }
 
     def fold(self, events: Sequence[Event], now: int) -> None:
@@ -74,6 +78,8 @@ class Controllers:
             kind, namespace, _ = run[0].key
             if kind == "Pod":
                 self._fold_pods(run)
+            elif kind == NODE:
+                self._fold_nodes(run)
             elif kind in _RANK:
                 for event in run:
                     self._fold_own(event)
@@ -84,8 +90,6 @@ class Controllers:
                     self._mark_of_class(event.key.name)
             elif kind == STORAGE_CLASS:
                 self._mark_claims()
-            elif kind == "Node" and _matters(run[0]):
-                self._dirty.update(dict.fromkeys(self._store.of_kind(DAEMON_SET)))
             if self._quotas.has_quotas(namespace):
                 for event in run:
                     self._dirty.update(dict.fromkeys(self._quotas.fold(event)))
@@ -99,6 +103,7 @@ class Controllers:
             return []
         dirty, self._dirty = self._dirty, {}
         self._taken.clear()
+        self._find_pods({key.name for key in dirty if key.kind == NODE})
         mutations: list[Mutation] = []
         for key in sorted(dirty, key=lambda key: (_RANK[key.kind], key)):
             item = self._store.get(key)
@@ -178,10 +183,32 @@ class Controllers:
     def _mark_claims(self) -> None:
         self._dirty.update((key, None) for key, claim in self._store.of_kind(CLAIM).items() if unbound(claim))
 
+    def _fold_nodes(self, run: Sequence[Event]) -> None:
+        """Daemons may come and go, and pods may have to leave."""
+        if _matters(run[0]):
+            self._dirty.update(dict.fromkeys(self._store.of_kind(DAEMON_SET)))
+        for event in run:
+            name, new = event.key.name, event.new
+            if new is not None and drives_away(new):
+                self._driving.add(name)
+                self._dirty[event.key] = None
+            elif name in self._driving:
+                self._driving.discard(name)
+
+    def _find_pods(self, nodes: set[str]) -> None:
+        """Take down who is on ``nodes``: a pass over all pods, for once that one has to leave."""
+        self._on_driving = {}
+        for _, pod in sorted(self._store.of_kind(POD).items()) if nodes else ():
+            if (name := pod.spec.get("nodeName")) in nodes:
+                self._on_driving.setdefault(name, []).append(pod)
+
     def _fold_pods(self, run: Sequence[Event]) -> None:
         """What pods that change alike concern."""
         first = run[0]
         pod = first.object
+        if self._driving and first.new is not None and (first.old is None or first.old.body is not first.new.body):
+            nodes = {str(event.object.spec.get("nodeName")) for event in run} & self._driving
+            self._dirty.update((Key(NODE, "", name), None) for name in nodes)
         if self._members.has_budgets(first.key.namespace):
             for event in run:
                 self._dirty.update(dict.fromkeys(self._members.fold_pod(event)))

@@ -53,10 +53,11 @@ def _taints(node: Object) -> list[Manifest]:
 
 
 def _tolerated(spec: Manifest, taint: Manifest) -> bool:
-    return any(_tolerates(toleration, taint) for toleration in spec.get("tolerations") or ())
+    return any(tolerates(toleration, taint) for toleration in spec.get("tolerations") or ())
 
 
-def _tolerates(toleration: Manifest, taint: Manifest) -> bool:
+def tolerates(toleration: Manifest, taint: Manifest) -> bool:
+    """Whether a toleration is one of the taint, for however long."""
     if toleration.get("effect") and toleration["effect"] != taint.get("effect"):
         return False
     key = toleration.get("key")

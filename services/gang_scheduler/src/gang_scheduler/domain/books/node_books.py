@@ -55,7 +55,7 @@ class NodeBooks(PodBooks):
 
     def _label(self, node: str, group: str | None) -> None:
         """The node group of a node: with the first one, and when the last one goes, it matters to those without one."""
-        if self.queue_nodes.label(node, group):
+        if self.forms.queue_nodes.label(node, group):
             self.regroup()
 
     def fold_description(self, event: Event) -> None:

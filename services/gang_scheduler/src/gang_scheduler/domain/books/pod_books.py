@@ -4,33 +4,30 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from itertools import groupby
 
+from gang_scheduler.domain.books.pod_forms import PodForms, go_on_alike, traits_of_pod
 from gang_scheduler.domain.books.pod_gangs import PodGangs
 from gang_scheduler.domain.devices.allotments import allotment_of
-from gang_scheduler.domain.devices.device_needs import Traits, traits_of
 from gang_scheduler.domain.nodes.node_load import NodeLoad
 from gang_scheduler.domain.nodes.node_table import NodeTable
 from gang_scheduler.domain.nodes.revocable_zones import RevocableZones
 from gang_scheduler.domain.pods.cooldowns import Cooldowns, has_cooldown
 from gang_scheduler.domain.pods.groups import Group, is_lone_pod
 from gang_scheduler.domain.pods.pod_record import FINISHED, PodRecord, Standing, standing_of
-from gang_scheduler.domain.pods.pod_shape import PodForm, ResourceRows, ShapeCatalog
+from gang_scheduler.domain.pods.pod_shape import ResourceRows, ShapeCatalog
 from gang_scheduler.domain.pods.podset import podset_of
 from gang_scheduler.domain.pods.run_time import RunTimes
 from gang_scheduler.domain.queues.queue_ledger import QueueLedger
 from gang_scheduler.domain.queues.queue_nodes import QueueNodes
-from gang_scheduler.domain.queues.quota_admission import Grant, grant_of
 from gang_scheduler.domain.reservations.reservation_terms import ALLOCATED, reservation_of
 from gang_scheduler.domain.room.room import Room
 from gang_scheduler.domain.score.scoring import Placement
 from gang_scheduler.domain.storage.claimants import Claimants
 from gang_scheduler.domain.terms.gang_terms import ADMISSION, GroupId, group_of
 from gang_scheduler.domain.terms.load_policy import LoadPolicy
-from gang_scheduler.domain.terms.revocable_pods import LENT, is_revocable, put_last
-from kube import Event, Key, Object, are_alike
-from kube.bindings import template_of
+from kube import Event, Key, Object
 from kube.devices import devices_of
 from kube.pods import same_but_for_node
-from kube.runtime_classes import RuntimeClasses, class_name
+from kube.runtime_classes import class_name
 
 
 @dataclass(slots=True)
@@ -41,8 +38,7 @@ class PodBooks(PodGangs):
     placement: Placement
     load: LoadPolicy = field(default_factory=LoadPolicy)
     zones: RevocableZones = field(default_factory=lambda: RevocableZones({}))
-    catalog: ShapeCatalog = field(init=False)
-    runtime_classes: RuntimeClasses = field(default_factory=RuntimeClasses)
+    forms: PodForms = field(init=False)
     run_times: RunTimes = field(default_factory=RunTimes)
     """How long pods are expected to run."""
 
@@ -50,17 +46,14 @@ class PodBooks(PodGangs):
     departing: bool = False
     """Whether pods with a node began to leave since this was cleared: their room counts for whoever takes the rest from others."""
 
-    queue_nodes: QueueNodes = field(init=False)
-    """Which nodes are for the pods of which queue."""
-
     claimants: Claimants = field(default_factory=Claimants)
     cooldowns: Cooldowns = field(default_factory=Cooldowns)
 
     def __post_init__(self) -> None:
         resources = ResourceRows()
-        self.catalog = ShapeCatalog(resources, self.load.factors)
         self.room = Room(NodeTable(resources, load=NodeLoad(self.load)), QueueLedger(), self.placement)
-        self.queue_nodes = QueueNodes(self.room.ledger)
+        catalog = ShapeCatalog(resources, self.load.factors)
+        self.forms = PodForms(catalog, self.room.claim_book, QueueNodes(self.room.ledger), self.zones)
 
     def fold_claim(self, event: Event) -> None:
         """A resource claim changed: what the pods that name it need may be something else now."""
@@ -128,8 +121,8 @@ class PodBooks(PodGangs):
             for pod in pods:
                 self._add([pod])
             return
-        grant = self._grant_of(first)
-        form = self._form_of(first, grant)
+        grant = self.grant_of_pod(first)
+        form = self.forms.of(first, self.queue_of_pod(first), grant)
         ours, given = form.scheduler in self.schedulers, allotment_of(devices_of(first.annotations))
         bound = bool(first.spec.get("nodeName"))
         reservation = reservation_of(first.annotations) if bound else ""
@@ -189,17 +182,9 @@ class PodBooks(PodGangs):
         self._stand(record, again=again)
 
     def _goes_on(self, changing: Sequence[tuple[PodRecord, Object]]) -> bool:
-        """Whether nothing but the statuses of pods of one gang, or each by itself, changed, and that they have their nodes now."""
-        record, new = changing[0]
-        old, group = record.pod, record.group
-        return (
-            bool(new.spec.get("nodeName"))
-            and new.metadata is old.metadata
-            and template_of(new.body) is template_of(old.body)
-            and "resourceClaims" not in new.spec
-            and (is_lone_pod([group]) or all(other.group is group for other, _ in changing))
-            and are_alike([other.pod for other, _ in changing])
-        )
+        """Whether only statuses of pods with nodes changed, of pods of one gang or of such that are each by itself."""
+        group = changing[0][0].group
+        return go_on_alike(changing) and (is_lone_pod([group]) or all(other.group is group for other, _ in changing))
 
     def _go_on(self, changing: Sequence[tuple[PodRecord, Object]]) -> None:
         """What ``_update`` comes to for such pods of one gang."""
@@ -242,7 +227,7 @@ class PodBooks(PodGangs):
             self.cooldowns.come([record])
         if record.pod.annotations.get(ALLOCATED) != old.annotations.get(ALLOCATED):
             self._renew_reservation(record)
-        lent = bool(self.zones.windows) and is_revocable(record.pod) != is_revocable(old)
+        lent = self.forms.is_lent(record.pod) != self.forms.is_lent(old)
         if lent or record.pod.annotations.get(ADMISSION) != old.annotations.get(ADMISSION):
             self._reform(record)
         gang = group_of(record.pod)
@@ -256,7 +241,7 @@ class PodBooks(PodGangs):
 
     def fold_runtime_class(self, event: Event) -> None:
         """A class came, changed or went: pods that name it and have no node may be something else now."""
-        self.runtime_classes.fold(event)
+        self.forms.runtime_classes.fold(event)
         for record in list(self.pods.values()):
             if not record.node and class_name(record.pod.spec) == event.key.name:
                 self._reform(record)
@@ -266,8 +251,8 @@ class PodBooks(PodGangs):
         """The spec of a pod changed in more than its node: gates were lifted, or it was resized in place."""
         self.lift(record)
         old = record.shape
-        grant = self._grant_of(record.pod)
-        record.form = self._form_of(record.pod, grant)
+        grant = self.grant_of_pod(record.pod)
+        record.form = self.forms.of(record.pod, self.queue_of_pod(record.pod), grant)
         record.podset = podset_of(record, grant.levels) if grant is not None else None
         record.ours = record.form.scheduler in self.schedulers
         record.rank()
@@ -292,25 +277,9 @@ class PodBooks(PodGangs):
             self.lift(record)
             record.reservation = name
 
-    def _form_of(self, pod: Object, grant: Grant | None) -> PodForm:
-        """The form of a pod, on the nodes of the quota that it was granted."""
-        spec, traits = pod.spec, traits_of_pod(pod)
-        if "resourceClaims" in spec:
-            traits = traits._replace(claims=self.room.claim_book.text_of(pod))
-        demands = self.queue_nodes.demands(self._queue_of(pod)) if not traits.load.exempt else None
-        lent = bool(self.zones.windows) and is_revocable(pod)
-        if lent:
-            demands = LENT.beside(demands)
-        if demands is not None:
-            traits = traits._replace(demands=demands)
-        if "runtimeClassName" in spec and (unmet := self.runtime_classes.objection(spec)):
-            traits = traits._replace(unmet=unmet)
-        form = self.catalog.form_of(spec, pod.namespace, pod.labels, traits, grant)
-        return form._replace(priority=put_last(form.priority)) if lent else form
-
     def queue_changed(self, group: Group) -> None:
         """The members of a group are in another queue, which may demand other nodes."""
-        if self.queue_nodes.matter:
+        if self.forms.queue_nodes.matter:
             self._look_for_nodes(group)
 
     def regroup(self) -> None:
@@ -324,26 +293,8 @@ class PodBooks(PodGangs):
             self._reform(record)
         self.touch(group.id, again=True)
 
-    def _queue_of(self, pod: Object) -> str:
-        group = self.groups.get(group_of(pod))
-        return (group.queue if group else "") or self.queue_by_itself(pod)
-
-    def _grant_of(self, pod: Object) -> Grant | None:
-        """What a pod or its group was granted."""
-        group = self.groups.get(group_of(pod))
-        whole = (
-            group.pod_group.annotations.get(ADMISSION) if group is not None and group.pod_group is not None else None
-        )
-        return grant_of(text) if (text := pod.annotations.get(ADMISSION) or whole) else None
-
     def regrant(self, group: Group) -> None:
         """The quota that the group was granted is another one: its members go to other nodes."""
         for record in list(group.members.values()):
             self._reform(record)
             self.count(record)
-
-
-def traits_of_pod(pod: Object) -> Traits:
-    """What labels, annotations and owners of a pod say about its place within a node; its resource claims are not in it."""
-    owners = pod.metadata.get("ownerReferences") or ()
-    return traits_of(pod.labels, pod.annotations, int(pod.spec.get("priority") or 0), owners)

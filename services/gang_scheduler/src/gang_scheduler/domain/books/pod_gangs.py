@@ -6,7 +6,8 @@ from dataclasses import dataclass, field
 from gang_scheduler.domain.books.pod_places import PodPlaces
 from gang_scheduler.domain.pods.groups import Group
 from gang_scheduler.domain.pods.pod_record import PodRecord, standing_of
-from gang_scheduler.domain.terms.gang_terms import GroupId, queue_of
+from gang_scheduler.domain.queues.quota_admission import Grant, grant_of
+from gang_scheduler.domain.terms.gang_terms import ADMISSION, GroupId, group_of, queue_of, quota_of
 from kube import Object
 from kube.elastic_quotas import NamespaceQuotas
 
@@ -33,7 +34,7 @@ class PodGangs(PodPlaces):
         for record in records:
             record.group = group
         group.put(records, standing_of(records[0]))
-        if group.terms is None or group.pod_group is None or not group.terms.queue:
+        if group.terms is None or group.pod_group is None or not group.terms.queue or quota_of(records[0].pod.labels):
             self.assign_queue(group)
         self.touch(gang, again=True)
 
@@ -48,11 +49,17 @@ class PodGangs(PodPlaces):
             self.groups.pop(group.id, None)
 
     def assign_queue(self, group: Group) -> None:
-        """The queue that a gang belongs to; what its members use moves with it."""
+        """The queue that a gang belongs to; what its members use moves with it.
+
+        Elastic quotas are named by pods: one that they name wins over the Volcano queue of their PodGroup.
+        """
+        first = group.members[min(group.members)].pod if group.members else None
         if group.pod_group is not None and group.terms is not None and group.terms.queue:
             queue = group.terms.queue
-        elif group.members:
-            queue = self.queue_by_itself(group.members[min(group.members)].pod)
+            if first is not None and "/" not in queue:
+                queue = quota_of(first.labels) or queue
+        elif first is not None:
+            queue = self.queue_by_itself(first)
         else:
             return
         if queue == group.queue:
@@ -65,6 +72,19 @@ class PodGangs(PodPlaces):
                 self.count(record)
         if known:
             self.queue_changed(group)
+
+    def queue_of_pod(self, pod: Object) -> str:
+        """The queue of the gang that a pod is or will be in."""
+        group = self.groups.get(group_of(pod))
+        return (group.queue if group else "") or self.queue_by_itself(pod)
+
+    def grant_of_pod(self, pod: Object) -> Grant | None:
+        """What a pod or its group was granted."""
+        group = self.groups.get(group_of(pod))
+        whole = (
+            group.pod_group.annotations.get(ADMISSION) if group is not None and group.pod_group is not None else None
+        )
+        return grant_of(text) if (text := pod.annotations.get(ADMISSION) or whole) else None
 
     def queue_by_itself(self, pod: Object) -> str:
         """The queue of a pod whose PodGroup names none."""

@@ -55,17 +55,17 @@ class CardRoom:
             limits.append(self.memory[at] // memory)
         if need.virtual:
             limits.append(self.slots[at])
-            if not need.core and not self.core[at]:
+            if not need.core and self.core[at] <= 0:
                 return 0
         return max(0, min(limits))
 
     def _holds(self, at: int, need: CardNeed) -> bool:
         """Whether one card could hold a pod's part: where copies_on is above zero."""
-        if self.core[at] < need.core or self.memory[at] < memory_of(self.cards[at], need):
+        if (need.core and self.core[at] < need.core) or self.memory[at] < memory_of(self.cards[at], need):
             return False
         if need.wish is not None and not need.wish.allows(self.cards[at]):
             return False
-        return not need.virtual or (self.slots[at] > 0 and (need.core > 0 or self.core[at] != 0))
+        return not need.virtual or (self.slots[at] > 0 and (need.core > 0 or self.core[at] > 0))
 
     def holds_when_empty(self, at: int, need: CardNeed) -> bool:
         """Whether the card could hold a pod's part if nobody had any of it."""
@@ -153,7 +153,7 @@ class CardRoom:
         best: tuple[int, int, int] | None = None
         for at in among:
             fullness = self._fullness(at)
-            if fullness[0] >= need.core and (best is None or fullness < best) and self._holds(at, need):
+            if (best is None or fullness < best) and self._holds(at, need):
                 best = fullness
         return None if best is None else best[2]
 

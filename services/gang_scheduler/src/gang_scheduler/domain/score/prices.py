@@ -46,7 +46,7 @@ class Measures(NamedTuple):
 
     def copies(self, cpu: Floats, memory: Floats, cards: Ints) -> Floats:
         """How many copies of each kind fit (node by kind). ``cards`` are free percents (card by node)."""
-        copies = (cards == 100).sum(axis=0).reshape(-1, 1) * self.parts[100]
+        copies: Floats = (cards == 100).sum(axis=0).reshape(-1, 1) * self.parts[100]
         for free in cards:
             broken = np.flatnonzero((free > 0) & (free < 100))
             copies[broken] += self.parts[free[broken]]
@@ -54,7 +54,8 @@ class Measures(NamedTuple):
         np.minimum(copies, cpu.reshape(-1, 1) * self.cpu, out=copies)
         np.minimum(copies, memory.reshape(-1, 1) * self.memory, out=copies)
         copies += ALMOST
-        return np.floor(copies, out=copies)
+        np.floor(copies, out=copies)
+        return copies
 
 
 def mixed(cpu: Floats, memory: Floats, served: Floats, beside_cpu: Floats, beside_memory: Floats) -> Floats:

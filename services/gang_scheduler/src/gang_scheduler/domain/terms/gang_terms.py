@@ -133,7 +133,7 @@ def _gang_of_job(annotations: Mapping[str, str]) -> str:
 
 def queue_of(pod: Object, namespace_annotations: Mapping[str, str], namespace_queue: str = "") -> str:
     """The queue of a pod that is in no PodGroup; ``namespace_queue`` is where its namespace's pods are by default."""
-    named = _granted_queue(pod) or _quota_of(pod.labels) or _first(_QUEUE_NAME, pod.annotations, pod.labels)
+    named = _granted_queue(pod) or quota_of(pod.labels) or _first(_QUEUE_NAME, pod.annotations, pod.labels)
     if not named and namespace_queue:
         return _within(namespace_queue, pod.labels)
     return named or namespace_annotations.get(_QUEUE_NAME[0]) or DEFAULT_QUEUE
@@ -155,7 +155,7 @@ def _cluster_queue(text: str) -> str:
     return str(content.get("clusterQueue") or "") if isinstance(content, dict) else ""
 
 
-def _quota_of(labels: Mapping[str, str]) -> str:
+def quota_of(labels: Mapping[str, str]) -> str:
     """The elastic quota that labels name, as a queue; "" for none."""
     name = labels.get(QUOTA_NAME)
     return _within(QUOTAS + name, labels) if name else ""
@@ -175,7 +175,7 @@ def terms_of_group(group: Object) -> GangTerms:
         tuple(sorted((str(role), _integer(least, 0)) for role, least in (spec.get("minTaskMember") or {}).items())),
         tuple(_sub_group(item) for item in spec.get("subGroupPolicy") or ()),
         bundle_of(own, group.annotations.get(KOORDINATOR + "groups")),
-        _granted_queue(group) or _quota_of(group.labels) or str(spec.get("queue") or default),
+        _granted_queue(group) or quota_of(group.labels) or str(spec.get("queue") or default),
         str(spec.get("priorityClassName") or ""),
         topology_of(spec.get("networkTopology")) or topology_told(group.annotations),
         task_topology_of(group.annotations) if group.annotations else None,

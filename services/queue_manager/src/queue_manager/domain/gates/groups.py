@@ -1,10 +1,11 @@
 """Pod groups, as far as the gate before scheduling looks at them."""
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from kube import Key, Manifest, Object
-from queue_manager.domain.gates.members import foreign_queue
+from kube.elastic_quotas import ROOT_QUOTA
+from queue_manager.domain.gates.members import domain_of, foreign_queue
 from queue_manager.domain.shares.queue_tree import DEFAULT, amounts_of
 from resources import Amounts, add, largest
 
@@ -54,6 +55,11 @@ def read_group(item: Object) -> Group:
         created=item.created,
         told=_told(item.status),
     )
+
+
+def in_quota(group: Group, named: str) -> Group:
+    """The group, in the elastic quota that its pods name (``named``): that wins over the Volcano queue of their PodGroup."""
+    return replace(group, queue=named) if domain_of(named) == ROOT_QUOTA and not domain_of(group.queue) else group
 
 
 def _is_other(name: str) -> bool:

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from kube import Event, Key, Object
-from queue_manager.domain.gates.groups import COMPLETED, INQUEUE, RUNNING, UNKNOWN, Group, read_group
+from queue_manager.domain.gates.groups import COMPLETED, INQUEUE, RUNNING, UNKNOWN, Group, in_quota, read_group
 from queue_manager.domain.gates.members import (
     BARE,
     QUEUE_NAME,
@@ -116,8 +116,7 @@ class Demand:
         if event.new is None:
             self.groups.pop(key, None)
         else:
-            self.groups[key] = read_group(event.new)
-            self._tally(key)
+            self.groups[key] = in_quota(read_group(event.new), self._tally(key).hint)
         self.dirty[key] = None
 
     def fold_namespace(self, event: Event) -> None:
@@ -224,6 +223,9 @@ class Demand:
         if not tally.members:
             # Known before it is needed: when the group is gone, its last pods still are where they were.
             tally.hint = queue_named_by(pod)
+            group = self.groups.get(tally.key)
+            if group is not None:
+                self.groups[tally.key] = in_quota(group, tally.hint)
         self._put(keys, tally, member)
         self._count(tally, member, len(keys))
 
