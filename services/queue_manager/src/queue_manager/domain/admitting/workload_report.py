@@ -23,17 +23,15 @@ class WorkloadReport:
     def __init__(self, books: CohortBooks, sources: WorkloadSources) -> None:
         self._books = books
         self._sources = sources
-        self.reports = Reports(NAME, "WorkloadsChanged", sources.unshown)
+        self.reports = Reports(NAME, sources.unshown)
 
     def write(self, now: int, busy: bool, in_flight: AbstractSet[Key]) -> Decision | None:
         """The Workloads that changed, as one decision, if this is a time for them; see ``Reports``."""
-        return self.reports.write(
-            now,
-            busy,
-            in_flight,
-            lambda keys: self._some(keys, now),
-            lambda count: f"{counted(count, 'workload')} changed",
-        )
+        made = self.reports.write(now, busy, in_flight, lambda keys: self._some(keys, now))
+        if made is None:
+            return None
+        message = f"{counted(len(made.changes), 'workload')} changed"
+        return Decision(NAME, made.subject, made.uid, "WorkloadsChanged", message, made.changes)
 
     def _some(self, keys: Iterable[Key], now: int) -> list[Mutation]:
         """As many changes as fit into one decision; the others wait for the next one."""

@@ -21,7 +21,7 @@ class ElasticReport:
 
     def __init__(self, shares: TreeShares) -> None:
         self._shares = shares
-        self.reports = Reports[str](NAME, "UseChanged")
+        self.reports = Reports[str](NAME)
         self._written: dict[str, dict[Key, tuple[str, Manifest]]] = {}
 
     def read(self, event: Event) -> None:
@@ -46,13 +46,11 @@ class ElasticReport:
         self, totals: Mapping[str, QueueTotals], now: int, busy: bool, in_flight: AbstractSet[Key]
     ) -> Decision | None:
         """The statuses that changed, as one decision, if this is a time for them; see ``Reports``."""
-        return self.reports.write(
-            now,
-            busy,
-            in_flight,
-            lambda names: self._mutations(names, totals),
-            lambda count: f"the use of {counted(count, 'elastic quota')} changed",
-        )
+        made = self.reports.write(now, busy, in_flight, lambda names: self._mutations(names, totals))
+        if made is None:
+            return None
+        message = f"the use of {counted(len(made.changes), 'elastic quota')} changed"
+        return Decision(NAME, made.subject, made.uid, "UseChanged", message, made.changes)
 
     def _mutations(self, names: Iterable[str], totals: Mapping[str, QueueTotals]) -> list[Mutation]:
         found = []

@@ -29,7 +29,7 @@ class QueueReport:
         """What queues have used lately, as their status says; empty where past use does not count."""
         self._half_life_ms = half_life_ms
         self._written: dict[str, Manifest] = {}
-        self.reports = Reports[str](NAME, "UseChanged")
+        self.reports = Reports[str](NAME)
 
     def read(self, name: str, status: Manifest | None) -> None:
         """Take in what the status of ``name`` says; None when the queue is gone."""
@@ -53,13 +53,16 @@ class QueueReport:
         self, tree: QueueTree, totals: Mapping[str, QueueTotals], now: int, busy: bool, in_flight: AbstractSet[Key]
     ) -> Decision | None:
         """The reports that changed, as one decision, if this is a time for them; see ``Reports``."""
-        return self.reports.write(
+        made = self.reports.write(
             now,
             busy,
             in_flight,
             lambda names: [found for name in names if (found := self._mutation(tree, totals, name, now))],
-            lambda count: f"the use of {counted(count, 'queue')} changed",
         )
+        if made is None:
+            return None
+        message = f"the use of {counted(len(made.changes), 'queue')} changed"
+        return Decision(NAME, made.subject, made.uid, "UseChanged", message, made.changes)
 
     def _mutation(self, tree: QueueTree, totals: Mapping[str, QueueTotals], name: str, now: int) -> Mutation | None:
         queue = tree.queues.get(name)
