@@ -17,6 +17,7 @@ pytestmark = [pytest.mark.timeout(400), pytest.mark.xdist_group("helm release")]
 LOGINS = tuple(
     f"tidegate-nats-{name}" for name in ("admission", "cluster-gateway", "gang-scheduler", "routes", "config")
 )
+SERVICES = ("admission", "cluster-gateway", "gang-scheduler", "job-controller", "node-agent", "queue-manager")
 JOBS = "/apis/batch.volcano.sh/v1alpha1/namespaces/default/jobs"
 
 
@@ -40,6 +41,19 @@ def helm(plane: ControlPlane, tmp_path: Path) -> Iterator[Helm]:
 def test_the_api_server_takes_all_of_it_in_a_dry_run(helm: Helm) -> None:
     said = helm.install("tidegate", TRIAL, "--dry-run=server")
     assert "Dry run complete" in said and "NOTES" in said
+
+
+@pytest.mark.parametrize("chart", ["nats", *SERVICES])
+def test_each_chart_is_installed_alone_and_taken_away(helm: Helm, chart: str) -> None:
+    bus = {"nats": {"url": "nats://bus.example:4222", "credentialsSecret": "login", "authoritySecret": "bus-ca"}}
+    values = {"storage": {"ephemeral": True}} if chart == "nats" else bus
+    try:
+        helm.install(chart, values, release="alone")
+        assert f"alone-{chart}" in helm.run("get", "manifest", "alone", "--namespace", NAMESPACE).stdout
+        # Its own chart again is no change that a server would refuse.
+        helm.install(chart, values, release="alone")
+    finally:
+        helm.run("uninstall", "alone", "--namespace", NAMESPACE, "--ignore-not-found")
 
 
 def test_a_job_outlives_upgrade_rollback_and_the_end_of_the_release(

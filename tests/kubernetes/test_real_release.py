@@ -18,6 +18,7 @@ from lab_image import PYTHON
 from lab_programs import NoLab, programs
 from lab_services import service_archives
 from node_configuration import NODE
+from policy_enforcer import enforced
 from real_node import RealNode
 from real_pods import JOBS, PODS, apply, is_ready, kill_container, log_of, phase, pods, ready, ring
 
@@ -28,6 +29,7 @@ OURS = f"/api/v1/namespaces/{NAMESPACE}/pods"
 METRIC = f"/apis/slo.koordinator.sh/v1alpha1/nodemetrics/{NODE}"
 SMALL = {"resources": {"requests": {"cpu": "10m", "memory": "32Mi"}}}
 DECIDING = ("gang-scheduler", "job-controller")
+SERVICES = ("admission", "cluster-gateway", "node-agent", "queue-manager", *DECIDING)
 WAIT = ("--wait", "--timeout", "280s")
 
 
@@ -105,6 +107,13 @@ with socket.create_connection((sys.argv[1], 4222), 10) as plain:
 """
 
 
+def a_pod(name: str, program: str = "import time; time.sleep(600)") -> dict[str, Any]:
+    """One that Tidegate places."""
+    container = {"name": "main", "image": PYTHON, "command": ["python", "-c", program]}
+    spec = {"schedulerName": "tidegate", "terminationGracePeriodSeconds": 0, "containers": [container]}
+    return {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": name, "labels": {"app": name}}, "spec": spec}
+
+
 def retries(plane: ControlPlane) -> int:
     """How often the job started anew."""
     return int(plane.request("GET", f"{JOBS}/{JOB}")["status"].get("retryCount", 0))
@@ -165,15 +174,77 @@ def test_one_of_three_servers_of_the_bus_is_lost_and_new_pods_are_placed(node: R
     uid = node.plane.request("GET", lost)["metadata"]["uid"]
     node.plane.request("DELETE", lost, {"gracePeriodSeconds": 0})
 
-    container = {"name": "main", "image": PYTHON, "command": ["python", "-c", "import time; time.sleep(600)"]}
-    spec = {"schedulerName": "tidegate", "terminationGracePeriodSeconds": 0, "containers": [container]}
-    labels = {"app": "meanwhile"}
-    apply(node.plane, {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "m", "labels": labels}, "spec": spec})
+    apply(node.plane, a_pod("meanwhile"))
     ready(node.plane, "app=meanwhile", 1)
 
     eventually(lambda: [is_ready(pod) for pod in ours(node.plane, "nats")] == [True] * 3, 120)
     assert node.plane.request("GET", lost)["metadata"]["uid"] != uid
-    node.plane.request("DELETE", f"{PODS}/m")
+    node.plane.request("DELETE", f"{PODS}/meanwhile")
+
+
+REACHED = {
+    # Each service asks for names and is on the bus, and who has to asks the API server.
+    *(f"{name}/egress/udp/53" for name in SERVICES),
+    *(f"{name}/egress/tcp/4222" for name in SERVICES),
+    *(f"{name}/egress/tcp/6443" for name in ("admission", "cluster-gateway")),
+    # The bus is reached by them, and its servers by one another.
+    *("nats/ingress/tcp/client", "nats/ingress/tcp/routes", "nats/egress/tcp/6222", "nats/egress/udp/53"),
+}
+NOT_ASKED_FOR = {
+    # Long answers come over TCP; other API servers listen at 443; nobody reads metrics or uses Tidegate's API here; and the API
+    # server, which asks the webhooks, is the node itself.
+    *(f"{name}/egress/tcp/53" for name in (*SERVICES, "nats")),
+    *(f"{name}/egress/tcp/443" for name in ("admission", "cluster-gateway")),
+    *(f"{name}/ingress/tcp/metrics" for name in SERVICES),
+    *("admission/ingress/tcp/api", "admission/ingress/tcp/webhook"),
+}
+
+
+@pytest.mark.usefixtures("helm")
+def test_network_policies_let_through_what_is_needed_and_no_more(node: RealNode) -> None:
+    """All of Tidegate starts anew while they are in force."""
+    with enforced(node, NAMESPACE) as enforcer:
+        first = ours_all(node.plane)
+        for pod in first:
+            node.plane.request("DELETE", f"{OURS}/{pod['metadata']['name']}", {"gracePeriodSeconds": 1})
+        eventually(lambda: not uids(first) & uids(ours_all(node.plane)), 60)
+        eventually(lambda: all(map(is_ready, now := ours_all(node.plane))) and len(now) == len(first), 180)
+        apply(node.plane, a_pod("under-policies"))
+        ready(node.plane, "app=under-policies", 1)
+        node.plane.request("DELETE", f"{PODS}/under-policies")
+        enforcer.count()
+
+        permitted = {
+            rule.split("--comment ")[1].split()[0] for rule in enforcer.rules if "--comment blocked" not in rule
+        }
+        assert enforcer.hits.keys() <= permitted
+        assert REACHED - enforcer.hits.keys() == set()
+        assert permitted - enforcer.hits.keys() - NOT_ASKED_FOR == set()
+        before = enforcer.blocked["blocked/nats/ingress"]
+        bus = ours(node.plane, "nats")[0]["status"]["podIP"]
+        apply(node.plane, a_pod("stranger", _REACHES.replace("ADDRESS", bus)))
+        eventually(lambda: "timed out" in log_of(node.plane, "stranger"), 60)
+        enforcer.count()
+        assert enforcer.blocked["blocked/nats/ingress"] > before
+        assert "reached" not in log_of(node.plane, "stranger")
+        node.plane.request("DELETE", f"{PODS}/stranger")
+
+
+_REACHES = """
+import socket, time
+try:
+    socket.create_connection(("ADDRESS", 4222), 5)
+    print("reached", flush=True)
+except OSError as error:
+    print(error, flush=True)
+time.sleep(600)
+"""
+
+
+def ours_all(plane: ControlPlane) -> list[Any]:
+    """The pods of the release that run for ever."""
+    found = plane.request("GET", f"{OURS}?labelSelector=app.kubernetes.io%2Fpart-of%3Dtidegate")["items"]
+    return [pod for pod in found if pod["spec"]["restartPolicy"] == "Always"]
 
 
 @pytest.mark.usefixtures("helm")

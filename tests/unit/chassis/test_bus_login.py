@@ -22,7 +22,13 @@ def test_user_and_password_are_read_again_at_every_connect(tmp_path: Path) -> No
 def test_a_signed_file_goes_before_user_and_password(tmp_path: Path) -> None:
     for name in ("username", "password", "user.creds"):
         (tmp_path / name).write_text("x")
-    assert login(None, tmp_path) == {"user_credentials": str(tmp_path / "user.creds")}
+    assert login(None, tmp_path).keys() == {"user_jwt_cb", "signature_cb"}
+
+
+def test_a_signed_file_that_holds_no_user_is_named(tmp_path: Path) -> None:
+    (tmp_path / "user.creds").write_text("x")
+    with pytest.raises(ValueError, match=r"user\.creds has no part NATS USER JWT"):
+        login(None, tmp_path)["user_jwt_cb"]()
 
 
 def test_a_folder_without_a_login_is_an_error_that_names_what_is_missing(tmp_path: Path) -> None:

@@ -14,13 +14,17 @@ class NoCredentials(Exception):
 def login(token: str | None, folder: Path | None) -> dict[str, Any]:
     """Options of the client: a token, or what is in ``folder``. Without both the server is to take anybody.
 
-    User and password are read again at every connect, so that a change of theirs needs no restart. Raises NoCredentials.
+    What is in the folder is read again at every connect, so that a change of theirs needs no restart. Raises NoCredentials.
     """
     if folder is None:
         return {"token": token}
     signed = folder / SIGNED
     if signed.is_file():
-        return {"user_credentials": str(signed)}
+        # Few have one, and it takes a library.
+        from bus.signed_login import SignedLogin
+
+        by_file = SignedLogin(signed)
+        return {"user_jwt_cb": by_file.user, "signature_cb": by_file.signature}
     missing = [name for name in (USER, PASSWORD) if not (folder / name).is_file()]
     if missing:
         raise NoCredentials(f"{folder} holds neither {SIGNED} nor {' and '.join(missing)}")
