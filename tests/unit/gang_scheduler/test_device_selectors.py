@@ -104,3 +104,11 @@ def test_only_the_newest_whole_generation_of_a_pool_counts() -> None:
 def test_a_slice_that_cannot_be_read_is_none() -> None:
     item = {"apiVersion": "resource.k8s.io/v1", "kind": "ResourceSlice", "metadata": {"name": "s"}, "spec": {}}
     assert slice_of(from_manifest(item)) is None
+
+
+def test_counters_below_nothing_are_nothing() -> None:
+    sets = [{"name": "c", "counters": {"m": {"value": "-1"}}}]
+    taking = {**GPU, "consumesCounters": [{"counterSet": "c", "counters": {"m": {"value": "-5"}}}]}
+    found = published(taking, sharedCounters=sets)
+    assert found.counters == {"c/m": 0}
+    assert found.devices[0].consumes == (("c/m", 0),)

@@ -80,6 +80,19 @@ def test_a_card_is_given_to_one_pod_or_in_shares_that_are_no_more_than_all() -> 
     assert given_twice(store_of(*halves)) == ["card 0 of node n is given out to 150 %"]
 
 
+def test_cores_and_memory_of_a_card_are_two_things() -> None:
+    share, core, ratio = (
+        cards(cards={"koordinator.sh/gpu": [0]}),
+        "koordinator.sh/gpu-core",
+        "koordinator.sh/gpu-memory-ratio",
+    )
+    compute = pod("a", "n", annotations=share, requests={core: 80})
+    memory = pod("b", "n", annotations=share, requests={ratio: 80})
+    both = pod("c", "n", annotations=share, requests={core: 20, ratio: 30})
+    assert given_twice(store_of(compute, memory)) == []
+    assert given_twice(store_of(compute, memory, both)) == ["card 0 of node n is given out to 110 %"]
+
+
 def test_a_cpu_belongs_to_one_pod() -> None:
     def pinned(name: str, cpus: str) -> Any:
         return pod(name, "n", annotations={"scheduling.koordinator.sh/resource-status": json.dumps({"cpuset": cpus})})

@@ -16,8 +16,12 @@ WHOLE = 100
 """Percent of a card."""
 
 _SHARED = "koordinator.sh/"
-_PERCENT = ("koordinator.sh/gpu-core", "koordinator.sh/gpu", "koordinator.sh/gpu-memory-ratio")
-"""Resources that are percents of all the cards of a pod together. Who asks for memory in bytes alone has no percent."""
+_PERCENT = (
+    ("koordinator.sh/gpu-core", "koordinator.sh/gpu"),
+    ("koordinator.sh/gpu-memory-ratio", "koordinator.sh/gpu"),
+)
+"""What a card has of percents, each by its names: of its cores and of its memory. They are of all the cards of a pod together;
+who asks for memory in bytes alone has no percent."""
 
 _VIRTUAL, _VIRTUAL_PERCENT = "volcano.sh/vgpu-number", "volcano.sh/vgpu-cores"
 """A request of virtual cards says in percent how much of each."""
@@ -25,17 +29,22 @@ _VIRTUAL, _VIRTUAL_PERCENT = "volcano.sh/vgpu-number", "volcano.sh/vgpu-cores"
 
 def given_twice(store: Store) -> list[str]:
     """Cards of which more than all, and CPUs that more than one pod was given, in words."""
-    cards: Counter[tuple[str, int]] = Counter()
+    cards: tuple[Counter[tuple[str, int]], ...] = tuple(Counter() for _ in _PERCENT)
     cpus: Counter[tuple[str, int]] = Counter()
     instances: Counter[tuple[str, str]] = Counter()
     for pod in pods_of(store):
         if node_of(pod) and not is_finished(pod):
-            for index, percent in _cards(pod):
-                cards[node_of(pod), index] += percent
+            for index, percents in _cards(pod):
+                for used, percent in zip(cards, percents, strict=True):
+                    used[node_of(pod), index] += percent
             cpus.update((node_of(pod), cpu) for cpu in _cpus(pod))
             instances.update((node_of(pod), f"{one['card']}:{one['start']}") for one in _instances(pod))
     return [
-        *(f"card {index} of node {node} is given out to {used} %" for (node, index), used in _over(cards, WHOLE)),
+        *dict.fromkeys(
+            f"card {index} of node {node} is given out to {percent} %"
+            for used in cards
+            for (node, index), percent in _over(used, WHOLE)
+        ),
         *(f"CPU {cpu} of node {node} belongs to {pods} pods" for (node, cpu), pods in _over(cpus, 1)),
         *(f"MIG instance {name} of node {node} belongs to {pods} pods" for (node, name), pods in _over(instances, 1)),
     ]
@@ -52,19 +61,19 @@ def _instances(pod: Object) -> list[Manifest]:
     return [one for one in found if one.keys() >= {"card", "start"}]
 
 
-def _cards(pod: Object) -> Iterator[tuple[int, int]]:
-    """The index of each card of a pod, and how much of it the pod has, in percent."""
+def _cards(pod: Object) -> Iterator[tuple[int, tuple[int, ...]]]:
+    """The index of each card of a pod, and how much the pod has of its cores and of its memory, in percent."""
     asked = footprint(pod)
     for resource, indexes in chosen_devices(pod.manifest()).items():
-        yield from ((index, _percent(resource, asked, len(indexes))) for index in indexes)
+        yield from ((index, _percents(resource, asked, len(indexes))) for index in indexes)
 
 
-def _percent(resource: str, asked: Amounts, cards: int) -> int:
+def _percents(resource: str, asked: Amounts, cards: int) -> tuple[int, ...]:
     if resource == _VIRTUAL:
-        return asked.get(_VIRTUAL_PERCENT, 0)
+        return asked.get(_VIRTUAL_PERCENT, 0), 0
     if resource.startswith(_SHARED):
-        return next((asked[name] for name in _PERCENT if name in asked), 0) // cards
-    return WHOLE
+        return tuple(next((asked[name] for name in names if name in asked), 0) // cards for names in _PERCENT)
+    return WHOLE, WHOLE
 
 
 def _cpus(pod: Object) -> Iterator[int]:

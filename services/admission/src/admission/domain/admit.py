@@ -15,6 +15,7 @@ from admission.domain.rules import RULES, UNRULED, Rules
 from admission.domain.runnable import warn_unrunnable
 from admission.domain.shapes import Reading, copied
 from admission.domain.stated_times import check_estimate, warn_times
+from admission.domain.stated_wishes import check_wishes, warn_wishes
 from admission.domain.unattended import unattended
 from admission.domain.world import Review, World
 from kube import KINDS, Key, Manifest, Object, UnknownKind, key_of
@@ -51,11 +52,11 @@ def admit(manifest: Manifest, old: Object | None, world: World) -> Admitted:
     _prepare(review, rules)
     for fill_in in rules.defaults:
         fill_in(review)
-    of_all = (*check_metadata(review, rules.name), *check_estimate(review))
+    of_all = (*check_metadata(review, rules.name), *check_estimate(review), *check_wishes(review))
     _refuse(key, [*of_all, *(error for check in rules.checks for error in check(review))])
     _refuse(key, list(check_quota_room(review)))
     warnings = [*_unknown(reading.unknown), *_idle(reading.idle), *_version(manifest, key), *unattended(key.kind)]
-    for warn in (*rules.warnings, warn_times, warn_unrunnable):
+    for warn in (*rules.warnings, warn_times, warn_wishes, warn_unrunnable):
         warnings += warn(review)
     return Admitted(review.manifest, tuple(warnings))
 

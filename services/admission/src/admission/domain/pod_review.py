@@ -11,6 +11,7 @@ from admission.domain.colocation_profile import apply_profiles
 from admission.domain.errors import FieldError
 from admission.domain.pod import check_disruption
 from admission.domain.qos_class import check_qos, check_qos_kept
+from admission.domain.stated_wishes import check_minimum
 from admission.domain.topology import check_podset
 from admission.domain.world import Review
 from kube import Manifest
@@ -58,4 +59,6 @@ def check_shaped_pod(review: Review) -> Iterable[FieldError]:
         return
     yield from check_qos(review)
     yield from check_disruption(review)
-    yield from check_podset("metadata.annotations", review.metadata.get("annotations") or {})
+    annotations = review.metadata.get("annotations") or {}
+    yield from check_minimum("metadata.annotations", annotations)
+    yield from check_podset("metadata.annotations", annotations)

@@ -53,8 +53,8 @@ def _reserved(node: Mapping[str, str], told: Mapping[str, str], kubelet: Manifes
 
 def _kubelets_policy(topology: Object | None) -> str:
     """As Koordinator reads it: it holds for all pods. Volcano's description of a node binds only pods with a policy of their own."""
-    listed = (topology.body.get("topologyPolicies") or []) if topology else []
-    found = str(listed[0]) if listed else ""
+    listed = topology.body.get("topologyPolicies") if topology else None
+    found = str(listed[0]) if isinstance(listed, list) and listed else ""
     # Kubelet's scope is part of the name: SingleNUMANodePodLevel, RestrictedContainerLevel.
     return next((policy for policy in _POLICIES if found.startswith(policy)), found)
 

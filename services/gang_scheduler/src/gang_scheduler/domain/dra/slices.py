@@ -174,7 +174,8 @@ def _attribute(entry: Manifest) -> Any:
 def _counters(sets: Iterable[tuple[str, Manifest]]) -> Iterator[tuple[str, int]]:
     for name, counters in sets:
         for counter, entry in counters.items():
-            yield f"{name}/{counter}", quantity(entry["value"]).milli
+            # Less than nothing is nothing: a device that took less than nothing would give some to others.
+            yield f"{name}/{counter}", max(0, quantity(entry["value"]).milli)
 
 
 def text_of(part: Any) -> str:

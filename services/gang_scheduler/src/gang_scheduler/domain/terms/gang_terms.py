@@ -192,15 +192,16 @@ def _minimum(group: Object) -> int:
 
 
 def terms_of_pod(pod: Object) -> GangTerms | None:
-    """The terms that a pod states for its gang; None when it states no minimum."""
+    """The terms that a pod states for its gang; None when it states no minimum, or none that is a number: the gang waits."""
     least = _first(_MIN_AVAILABLE, pod.annotations, pod.labels)
     least = least or _gang_of_job(pod.annotations).rpartition("/")[2]
-    if not least:
+    minimum = _integer(least, -1) if least else -1
+    if minimum < 0:
         return None
     own = group_of(pod)
     bundle = bundle_of(own, pod.annotations.get(KOORDINATOR + "groups"))
     topology, match = topology_told(pod.annotations), match_of(pod.annotations)
-    return GangTerms(max(0, _integer(least, 1)), bundle=bundle, topology=topology, match=match)
+    return GangTerms(minimum, bundle=bundle, topology=topology, match=match)
 
 
 def match_of(annotations: Mapping[str, str]) -> MatchPolicy:
@@ -246,5 +247,5 @@ def _first(names: tuple[str, ...], *places: Mapping[str, str]) -> str:
 def _integer(value: Any, default: int) -> int:
     try:
         return default if value is None else int(value)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         return default
