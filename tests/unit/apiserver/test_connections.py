@@ -16,7 +16,7 @@ from kubernetes.aio.client import Configuration
 
 from admission.webhooks.certificates import make
 from apiserver.access import Access
-from apiserver.api import Api, ApiRequest, Unreachable
+from apiserver.api import Api, ApiRequest, Refused, Unreachable
 from apiserver.connections import BadReply, Chunks, Connections
 
 PLAIN = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n{}"
@@ -202,6 +202,35 @@ async def test_a_stream_that_breaks_or_falls_silent_is_an_error() -> None:
         with pytest.raises((EOFError, OSError)):
             await broken
         await pool.close()
+
+
+async def read_lines(asked: Api, silence: float = 5.0) -> list[bytes]:
+    """The lines of a stream, until it ends."""
+    return [line async for lines in asked.lines("/a", {"watch": "1"}, silence) for line in lines]
+
+
+async def test_lines_are_whole_however_the_pieces_are_cut() -> None:
+    pieces = [b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n3\r\na\nb\r\n", b"3\r\nc\nd\r\n", b"0\r\n\r\n"]
+    async with serving(pieces) as server, api(server.port) as asked:
+        assert await read_lines(asked) == [b"a", b"bc"]
+        assert server.requests[0][0].startswith(b"GET /prefix/a?watch=1 HTTP/1.1\r\n")
+
+
+async def test_a_stream_that_is_refused_says_why() -> None:
+    gone = b'HTTP/1.1 410 Gone\r\nContent-Length: 21\r\n\r\n{"message":"it went"}'
+    async with serving([gone]) as server, api(server.port) as asked:
+        with pytest.raises(Refused) as refused:
+            await read_lines(asked)
+        assert (refused.value.answer.code, str(refused.value)) == (410, "it went")
+
+
+async def test_lines_that_do_not_come_or_break_off_are_unreachable() -> None:
+    begun = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n2\r\na\n\r\n"
+    async with serving([begun], []) as server, api(server.port) as asked:
+        with pytest.raises(Unreachable, match="TimeoutError"):
+            await read_lines(asked, silence=0.1)
+        with pytest.raises(Unreachable, match="IncompleteReadError"):
+            await read_lines(asked)
 
 
 @given(st.lists(st.binary(min_size=1, max_size=40), max_size=6), st.data())

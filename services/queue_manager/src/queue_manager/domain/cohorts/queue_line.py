@@ -35,8 +35,12 @@ class QueueLine:
     strict: bool = False
     members: dict[Key, Workload] = field(default_factory=dict)
     ranks: dict[Shape, Ranks] = field(default_factory=dict)
-    _shapes: list[tuple[Order, Shape]] = field(default_factory=list)
-    """The shapes that are open, by the order of their first; entries that are out of date are passed over."""
+    _shapes: list[tuple[Order, int, Shape]] = field(default_factory=list)
+    """The shapes that are open, by the order of their first; entries that are out of date are passed over.
+
+    The number tells two entries of one workload apart whose shape changed: shapes have no order.
+    """
+    _entries: int = 0
     _failed: dict[Shape, None] = field(default_factory=dict)
 
     def put(self, workload: Workload) -> None:
@@ -58,7 +62,7 @@ class QueueLine:
     def head(self) -> Workload | None:
         """The first for whom there may be quota."""
         while self._shapes:
-            order, shape = self._shapes[0]
+            order, _, shape = self._shapes[0]
             ranks = self.ranks.get(shape)
             first = self._first(shape, ranks) if ranks is not None and ranks.queued == order else None
             if ranks is not None and first is not None and first.order == order:
@@ -97,7 +101,7 @@ class QueueLine:
         """In a strict queue the head that keeps all others waiting."""
         if not self.strict or self.head() is not None or not self._shapes:
             return None
-        shape = self._shapes[0][1]
+        shape = self._shapes[0][2]
         return self._first(shape, self.ranks[shape])
 
     def to_tell(self, shape: Shape, verdict: Verdict, now: int, busy: AbstractSet[Key]) -> list[Workload]:
@@ -121,7 +125,8 @@ class QueueLine:
 
     def _queue(self, first: Workload, ranks: Ranks) -> None:
         ranks.queued = first.order
-        heapq.heappush(self._shapes, (first.order, first.shape))
+        self._entries += 1
+        heapq.heappush(self._shapes, (first.order, self._entries, first.shape))
 
     def _first(self, shape: Shape, ranks: Ranks) -> Workload | None:
         while ranks.heap:
