@@ -16,9 +16,9 @@ from tests.bench.figures import Figure, at_least, at_most
 
 from kube import Decision, Event, Key, Manifest, Object, Outcome, Verb, merge, rfc3339
 from queue_manager.domain import QueueCore
-from queue_manager.domain.shares.claims import CLAIMS
+from queue_manager.domain.quotas.claims import CLAIMS
+from queue_manager.domain.quotas.queue_tree import Queue, QueueTree
 from queue_manager.domain.shares.fair_share import deserved, lay_out
-from queue_manager.domain.shares.queue_tree import Queue, QueueTree
 
 START = 1_767_225_600_000
 KUEUE = "kueue.x-k8s.io"

@@ -8,15 +8,17 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
+from urllib.parse import urlsplit
 
-import aiohttp
 import yaml
 from aiohttp import web
 from control_plane import ControlPlane
 
+from apiserver.connections import Connections
 from chassis.endings import end
 
-DROPPED = ("Host", "Transfer-Encoding", "Content-Length", "Connection")
+DROPPED = ("host", "transfer-encoding", "content-length", "connection")
+SILENCE_SECONDS = 600.0
 
 
 @dataclass(slots=True)
@@ -57,7 +59,7 @@ class FaultProxy:
     _in_flight: int = 0
     _streams: "dict[int, tuple[web.Request, web.StreamResponse]]" = field(default_factory=dict)
     _loop: asyncio.AbstractEventLoop | None = None
-    _session: aiohttp.ClientSession | None = None
+    _connections: Connections | None = None
 
     def add(self, pattern: str, **parts: object) -> Fault:
         self.faults.append(Fault(pattern, **parts))  # type: ignore[arg-type]
@@ -71,7 +73,7 @@ class FaultProxy:
     async def _cut(self) -> int:
         streams = list(self._streams.values())
         for request, response in streams:
-            with suppress(ConnectionError, aiohttp.ClientConnectionError):
+            with suppress(ConnectionError):
                 await response.write(b'{"type":"MODIFIED","object":{"kind":"Pod","metadata":{"name":"ha')
             if request.transport is not None:
                 request.transport.abort()
@@ -97,58 +99,59 @@ class FaultProxy:
             self._in_flight -= 1
 
     async def _forward(self, request: web.Request, fault: Fault | None) -> web.StreamResponse:
-        headers = {name: value for name, value in request.headers.items() if name not in DROPPED}
-        assert self._session is not None
-        url = f"{self.plane.address}{request.path_qs}"
+        assert self._connections is not None
+        lines = "".join(
+            f"{name}: {value}\r\n" for name, value in request.headers.items() if name.lower() not in DROPPED
+        )
         try:
-            async with self._session.request(
-                request.method, url, data=await request.read() or None, headers=headers, timeout=aiohttp.ClientTimeout()
-            ) as answer:
-                kept = {name: value for name, value in answer.headers.items() if name not in DROPPED}
-                response = web.StreamResponse(status=answer.status, headers=kept)
-                if fault is not None and fault.is_lost and request.transport is not None:
-                    await answer.read()
-                    request.transport.abort()
-                    return response
-                await response.prepare(request)
-                await self._pass_on(request, answer, response)
-                return response
-        except aiohttp.ClientError:
-            if request.transport is not None:
-                request.transport.abort()
-            return web.Response(status=502)
+            if "watch=1" in request.query_string:
+                return await self._pass_on(request, self._connections, lines)
+            reply = await self._connections.ask(request.method, request.path_qs, lines, await request.read())
+        except (OSError, EOFError):
+            return self._broken_off(request)
+        if fault is not None and fault.is_lost:
+            return self._broken_off(request)
+        told = {name.decode(): value.decode() for name, value in reply.headers.items()}
+        kept = {name: value for name, value in told.items() if name not in DROPPED}
+        return web.Response(status=reply.code, headers=kept, body=reply.body)
 
-    async def _pass_on(
-        self, request: web.Request, answer: aiohttp.ClientResponse, response: web.StreamResponse
-    ) -> None:
-        if "watch=1" in request.query_string:
+    async def _pass_on(self, request: web.Request, connections: Connections, lines: str) -> web.StreamResponse:
+        async with connections.stream(request.path_qs, lines, SILENCE_SECONDS) as (code, pieces):
+            response = web.StreamResponse(status=code, headers={"Content-Type": "application/json"})
+            await response.prepare(request)
             self._streams[id(request)] = (request, response)
-        try:
-            with suppress(ConnectionError, aiohttp.ClientConnectionError):
-                async for chunk in answer.content.iter_any():
-                    await response.write(chunk)
-                await response.write_eof()
-        finally:
-            self._streams.pop(id(request), None)
+            try:
+                with suppress(ConnectionError):
+                    async for piece in pieces:
+                        await response.write(piece)
+                    await response.write_eof()
+            finally:
+                self._streams.pop(id(request), None)
+        return response
+
+    @staticmethod
+    def _broken_off(request: web.Request) -> web.Response:
+        if request.transport is not None:
+            request.transport.abort()
+        return web.Response(status=502)
 
     async def _serve(self, ready: Callable[[], None], stop: asyncio.Event) -> None:
         self._loop = asyncio.get_running_loop()
         context = ssl.create_default_context(cafile=str(self.plane.folder / "ca.crt"))
         app = web.Application(client_max_size=1 << 26)
         app.router.add_route("*", "/{path:.*}", self._answer)
-        connector = aiohttp.TCPConnector(limit=0, ssl=context)
-        async with aiohttp.ClientSession(connector=connector, auto_decompress=False) as session:
-            self._session = session
-            runner = web.AppRunner(app, access_log=None, shutdown_timeout=0.1)
-            await runner.setup()
-            site = web.TCPSite(runner, "127.0.0.1", 0)
-            await site.start()
-            self.address = str(site.name)
-            ready()
-            await stop.wait()
-            await runner.cleanup()
-            await end(*(task for task in asyncio.all_tasks() if task is not asyncio.current_task()))
-        await asyncio.sleep(0.25)  # connections over TLS are closed a moment after their session
+        server = urlsplit(self.plane.address)
+        self._connections = Connections(server.hostname or "", server.port or 443, server.netloc, context)
+        runner = web.AppRunner(app, access_log=None, shutdown_timeout=0.1)
+        await runner.setup()
+        site = web.TCPSite(runner, "127.0.0.1", 0)
+        await site.start()
+        self.address = str(site.name)
+        ready()
+        await stop.wait()
+        await runner.cleanup()
+        await end(*(task for task in asyncio.all_tasks() if task is not asyncio.current_task()))
+        await self._connections.close()
 
 
 @contextmanager

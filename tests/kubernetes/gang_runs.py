@@ -15,6 +15,7 @@ from cluster_tools import eventually
 from control_plane import ControlPlane
 
 from bus.jetstream import JetStreamBus
+from kube import Decision
 from tidegate import subjects
 from tidegate.codec import facts
 from tidegate.codec.decisions import decode_commit
@@ -180,6 +181,23 @@ async def _undecided(pid: int) -> list[str]:
         return wrong
     finally:
         await bus.close()
+
+
+def decisions_of(pid: int, service: str) -> list[Decision]:
+    """All that ``service`` has decided, on the bus of the service that is process ``pid``."""
+
+    async def read() -> list[Decision]:
+        bus = await bus_of(pid)
+        try:
+            commits = [
+                decision_pb2.Commit.FromString(entry.payload)
+                async for entry in _entries(bus, subjects.decisions(service))
+            ]
+        finally:
+            await bus.close()
+        return [decision for commit in commits for _, decision in decode_commit(commit)]
+
+    return asyncio.run(read())
 
 
 async def _entries(bus: JetStreamBus, name: str) -> Any:

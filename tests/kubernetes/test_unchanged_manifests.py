@@ -4,6 +4,7 @@ import json
 import os
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -11,6 +12,7 @@ import pytest
 from applied import get, has, kubectl, reaches, run, template, volcano_job
 from cluster_tools import eventually, running_system
 from control_plane import ControlPlane
+from gang_runs import child, decisions_of
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -148,6 +150,24 @@ def test_what_waits_is_told_where_people_look(plane: ControlPlane) -> None:
     )
     assert (condition["status"], condition["reason"]) == ("False", "Unschedulable")
     kubectl(plane, "delete", "pod", "huge")
+
+
+def test_a_gang_is_not_told_pod_by_pod_that_it_waits_for_the_others(plane: ControlPlane, system: Path) -> None:
+    job = volcano_job("wide", minAvailable=60, tasks=[{"name": "w", "replicas": 60, "template": template("100m")}])
+    began = time.monotonic()
+    kubectl(plane, "apply", "-f", "-", given=job)
+
+    reaches(plane, f"{JOBS}/wide", lambda status: status.get("state", {}).get("phase") == "Completed")
+
+    seconds = time.monotonic() - began
+    decided = [
+        one.name
+        for one in decisions_of(child(system, "gang_scheduler"), "gang_scheduler")
+        if one.subject.name.startswith("wide")
+    ]
+    assert decided.count("GangPlaced") == 1
+    assert decided.count("WaitExplained") <= seconds
+    kubectl(plane, "delete", "vcjob", "wide")
 
 
 def test_pods_of_other_schedulers_are_left_alone(plane: ControlPlane) -> None:

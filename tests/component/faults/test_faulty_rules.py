@@ -11,7 +11,7 @@ from gang_scheduler.domain.turns.turns import Pass
 from job_controller.domain.volcano.job import VolcanoJobs
 from kube import Key, Manifest
 from queue_manager.domain.gates.gate import Gate
-from queue_manager.domain.shares.demand import Demand
+from queue_manager.domain.members.demand import Demand
 from tidegate import subjects
 from tidegate_cli.sim.world import World
 

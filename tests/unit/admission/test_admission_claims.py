@@ -44,12 +44,60 @@ def namespace(**labels: str) -> Store:
         ([ask(adminAccess=True)], "resource.kubernetes.io/admin-access=true"),
         ([ask(capacity={"requests": {"memory": "much"}})], "must be a quantity"),
         ([ask(capacity={"requests": "much"})], "capacity.requests"),
+        ([ask(selectors=5)], "selectors: 5: must be a list"),
+        ([ask(selectors=["true"])], "selectors[0]"),
+        ([ask(selectors=[{"cel": {"expression": 5}}])], "selectors[0].cel.expression"),
+        ([ask(tolerations=[{"operator": "Is"}])], "tolerations[0].operator"),
     ],
 )
 def test_a_claim_that_cannot_be_met_or_may_not_be_made_is_refused(kind: str, requests: list[Any], said: str) -> None:
     with pytest.raises(Rejected) as caught:
         admit(claim(*requests, kind=kind), None, namespace())
     assert said in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("constraint", "said"),
+    [
+        ({"requests": ["h"], "matchAttribute": "a/b"}, "constraints[0].requests[0]: 'h': is the name of no request"),
+        ({"requests": ["g"]}, "needs either matchAttribute or distinctAttribute"),
+        ({"matchAttribute": "a/b", "distinctAttribute": "a/c"}, "needs either matchAttribute or distinctAttribute"),
+        ({"requests": [["g"]], "matchAttribute": "a/b"}, "constraints[0].requests[0]"),
+    ],
+)
+def test_a_constraint_is_about_one_attribute_of_requests_that_are_there(constraint: Manifest, said: str) -> None:
+    made = claim(ask())
+    made["spec"]["devices"]["constraints"] = [constraint]
+    with pytest.raises(Rejected) as caught:
+        admit(made, None, namespace())
+    assert said in str(caught.value)
+
+
+def test_the_selectors_of_a_class_are_expressions() -> None:
+    made = {"apiVersion": "resource.k8s.io/v1", "kind": "DeviceClass", "metadata": {"name": "gpu"}}
+    for selectors in (5, ["true"], [{"cel": 5}], [{"cel": {"expression": []}}]):
+        with pytest.raises(Rejected, match=r"spec\.selectors"):
+            admit({**made, "spec": {"selectors": selectors}}, None, namespace())
+    admit({**made, "spec": {"selectors": [{"cel": {"expression": "true"}}]}}, None, namespace())
+
+
+@pytest.mark.parametrize(
+    ("spec", "path"),
+    [
+        ({"resourceClaims": [{"name": "x"}]}, "spec.resourceClaims[0]"),
+        ({"resourceClaims": [{"name": "x", "resourceClaimName": "a", "resourceClaimTemplateName": "b"}]}, "spec.resourceClaims[0]"),
+        ({"resourceClaims": [{"name": "x", "resourceClaimName": "a"}] * 2}, "spec.resourceClaims[1].name"),
+        ({"resourceClaims": [{"name": "No", "resourceClaimName": "a"}]}, "spec.resourceClaims[0].name"),
+        ({"resourceClaims": "all"}, "spec.resourceClaims"),
+        ({"resourceClaims": [{"name": "x", "resourceClaimName": ["a"]}]}, "spec.resourceClaims[0].resourceClaimName"),
+        ({"claims": [{"name": "y"}]}, "spec.containers[0].resources.claims[0].name"),
+    ],
+)  # fmt: skip
+def test_a_pod_names_each_claim_once_and_its_containers_name_those(gate: Any, spec: dict[str, Any], path: str) -> None:
+    claims = spec.pop("claims", [])
+    container = {"name": "c", "image": "i", "resources": {"claims": claims}}
+    pod = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "p"}, "spec": {"containers": [container], **spec}}
+    assert list(gate.wrong(pod)) == [path]
 
 
 def test_a_sound_claim_is_taken_and_may_not_change() -> None:

@@ -2,10 +2,10 @@
 
 import json
 
-from gang_scheduler.domain.nodes.vectors import ALL
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
+from gang_scheduler.domain.columns.vectors import ALL
 from gang_scheduler.domain.devices.allotments import Allotment
 from gang_scheduler.domain.devices.card_room import CardRoom
 from gang_scheduler.domain.devices.card_wishes import CardWish

@@ -8,10 +8,10 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from kube import Event, Object
-from queue_manager.domain.cohorts.cluster_queue import Flavor
+from queue_manager.domain.quotas.cluster_queue import Flavor
 from queue_manager.domain.rooms.node_room import NodeRoom
-from queue_manager.domain.rooms.podset import merged, podset_of
 from queue_manager.domain.rooms.topology_room import TopologyRoom
+from queue_manager.domain.workloads.podset import merged, podset_of
 
 LABEL = "kueue.x-k8s.io/queue-name"
 ADMISSION = "tidegate.dev/admission"

@@ -5,8 +5,8 @@ from dataclasses import replace
 from hypothesis import given
 from hypothesis import strategies as st
 
-from queue_manager.domain.cohorts.cluster_queue import ClusterQueue, Cohort, QuotaSpec
 from queue_manager.domain.cohorts.cohort_tree import PER_MILLE, CohortTree, Node, grow
+from queue_manager.domain.quotas.cluster_queue import ClusterQueue, Cohort, QuotaSpec
 
 CPU = ("f", "cpu")
 GPU = ("f", "gpu")

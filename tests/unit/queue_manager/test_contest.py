@@ -6,11 +6,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kube import Key
-from queue_manager.domain.cohorts.cluster_queue import ClusterQueue, Flavor, LocalQueue, QuotaSpec, ResourceGroup
+from queue_manager.domain.admitting.contest import Contest
+from queue_manager.domain.admitting.topology_gate import TopologyGate
 from queue_manager.domain.cohorts.cohort_books import CohortBooks
 from queue_manager.domain.cohorts.cohort_tree import Node, grow
-from queue_manager.domain.cohorts.contest import Contest
-from queue_manager.domain.gates.topology_gate import TopologyGate
+from queue_manager.domain.quotas.cluster_queue import ClusterQueue, Flavor, LocalQueue, QuotaSpec, ResourceGroup
 from queue_manager.domain.workloads.job_templates import JobTemplates
 from queue_manager.domain.workloads.workload import Constraints, Shape, Workload
 

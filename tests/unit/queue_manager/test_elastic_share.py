@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kube.elastic_quotas import ROOT_QUOTA
-from queue_manager.domain.shares.queue_tree import Queue, QueueTree
+from queue_manager.domain.quotas.queue_tree import Queue, QueueTree
 from queue_manager.domain.shares.share_rules import QuotaRule
 
 RESOURCES = ("cpu", "memory")

@@ -9,10 +9,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from queue_manager.domain import QueuePolicy
-from queue_manager.domain.shares.claims import CLAIMS
+from queue_manager.domain.quotas.claims import CLAIMS
+from queue_manager.domain.quotas.queue_tree import ROOT, Queue, QueueTree
 from queue_manager.domain.shares.fair_share import deserved, lay_out
 from queue_manager.domain.shares.max_min import Claimants, max_min
-from queue_manager.domain.shares.queue_tree import ROOT, Queue, QueueTree
 
 RESOURCES = ("cpu", "memory")
 

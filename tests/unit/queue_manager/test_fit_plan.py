@@ -5,10 +5,10 @@ from dataclasses import replace
 from hypothesis import given
 from hypothesis import strategies as st
 
-from queue_manager.domain.cohorts.cluster_queue import ClusterQueue, Flavor, QuotaSpec, ResourceGroup
 from queue_manager.domain.cohorts.cohort_tree import grow
 from queue_manager.domain.cohorts.fit_plan import FitPlans
 from queue_manager.domain.cohorts.flavor_choice import Mode, Supplier, choose
+from queue_manager.domain.quotas.cluster_queue import ClusterQueue, Flavor, QuotaSpec, ResourceGroup
 from queue_manager.domain.workloads.work_parts import WorkPart
 from queue_manager.domain.workloads.workload import Constraints, Shape
 

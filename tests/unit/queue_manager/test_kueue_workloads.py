@@ -6,9 +6,9 @@ import pytest
 import yaml
 
 from kube import Event, from_manifest
-from queue_manager.domain.cohorts.account import SOURCE
 from queue_manager.domain.core import QueueCore
 from queue_manager.domain.policy import QueuePolicy
+from queue_manager.domain.workloads.account import SOURCE
 from queue_manager.domain.workloads.job_workload import gang_mark
 
 NOW = 1_767_225_600_000

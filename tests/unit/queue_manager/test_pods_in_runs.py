@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from kube import Event, Key, Manifest, Object, Store, runs
 from kube.bindings import with_node
-from queue_manager.domain.shares.demand import Demand
+from queue_manager.domain.members.demand import Demand
 
 TEMPLATES: list[Manifest] = [
     {"spec": {"containers": [{"name": "c", "resources": {"requests": {"cpu": cpu}}}]}} for cpu in ("1", "2")

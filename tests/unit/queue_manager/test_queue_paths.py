@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kube import Object, from_manifest
-from queue_manager.domain.shares.queue_path import read_path
-from queue_manager.domain.shares.queue_tree import QueueTree, read_queue
+from queue_manager.domain.quotas.queue_path import read_path
+from queue_manager.domain.quotas.queue_tree import QueueTree, read_queue
 
 
 def queue(name: str, path: str = "", weights: str = "", **spec: Any) -> Object:

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from queue_manager.domain.shares.queue_tree import CLOSED_BY_PARENT
+from queue_manager.domain.quotas.queue_tree import CLOSED_BY_PARENT
 
 
 def mark(cluster: Any, queue: str) -> Any:

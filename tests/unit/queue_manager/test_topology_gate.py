@@ -8,10 +8,10 @@ from hypothesis import strategies as st
 
 from kube import Event, Key, from_manifest
 from kube.pod_sets import Nearness, PodSetAsk
-from queue_manager.domain.cohorts.cluster_queue import Flavor
+from queue_manager.domain.quotas.cluster_queue import Flavor
 from queue_manager.domain.rooms.node_room import NodeRoom
-from queue_manager.domain.rooms.podset import PodSet, merged, podset_of, podsets_of_job
 from queue_manager.domain.rooms.topology_room import TopologyRoom
+from queue_manager.domain.workloads.podset import PodSet, merged, podset_of, podsets_of_job
 
 KUEUE = "kueue.x-k8s.io/v1beta2"
 LABEL = "kueue.x-k8s.io/queue-name"

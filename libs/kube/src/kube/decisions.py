@@ -44,9 +44,9 @@ class Mutation:
     grace_seconds: int | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Decision:
-    """Something that was decided about ``subject``.
+    """Something that was decided about ``subject``. Never changed after it was made, as mutations are not.
 
     ``reason`` is the stable CamelCase word, ``message`` the sentence for people, with names and numbers. The decision
     holds as a whole while ``subject`` (of ``subject_uid``) and, except for their status, the objects that it touches are

@@ -4,9 +4,9 @@ import json
 
 from chassis import Decider
 from chassis.process import Context, Parts, run
-from queue_manager.domain.cohorts.kueue_policy import KueuePolicy
 from queue_manager.domain.core import QueueCore
 from queue_manager.domain.policy import QueuePolicy
+from queue_manager.domain.quotas.kueue_policy import KueuePolicy
 from queue_manager.role import ROLE
 from queue_manager.settings import Settings
 

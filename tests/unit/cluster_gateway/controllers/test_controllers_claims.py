@@ -53,3 +53,19 @@ def test_a_claim_goes_with_its_pod(claiming: Any) -> None:
     template(claiming)
     claiming.delete("Pod", "p")
     assert claims(claiming) == []
+
+
+def test_a_claim_that_is_deleted_in_use_stays_until_its_pod_has_ended(claiming: Any) -> None:
+    """Else its devices would go to the next pod while this one uses them."""
+    template(claiming)
+    claiming.start("p")
+    (claim,) = claims(claiming)
+    user = {"resource": "pods", "name": "p", "uid": claiming.read("Pod", "p").uid}
+    claiming.cluster.set_status(claim, {"reservedFor": [user], "allocation": {"devices": {}}})
+    claiming.cluster.delete(claims(claiming)[0])
+    claiming.react()
+    assert [one.deleting for one in claims(claiming)] == [True]
+    claiming.finish("p")
+    claiming.cluster.set_status(claims(claiming)[0], {"reservedFor": None, "allocation": None})
+    claiming.react()
+    assert claims(claiming) == []

@@ -1,8 +1,9 @@
-"""Resources of a pod as a whole, beside those of its containers (``spec.resources``)."""
+"""What a pod asks for as a whole, beside its containers: ``spec.resources`` and ``spec.resourceClaims``."""
 
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from admission.domain import names
 from admission.domain.containers import check_resources
 from admission.domain.errors import FieldError
 from admission.domain.quantities import sound_amounts
@@ -39,3 +40,20 @@ def check_pod_resources(path: str, spec: Mapping[str, Any]) -> Iterable[FieldErr
                 rule = f"must be at most the limit of the pod, {resources['limits'][name]}; raise that"
                 holder = f"{path}.{list_name}[{index}].resources.limits"
                 yield FieldError(entry(holder, name), given[name], rule)
+
+
+def check_pod_claims(path: str, spec: Mapping[str, Any]) -> Iterable[FieldError]:
+    """Each claim has a name of its own in the pod, and is one that exists or one that is made; containers name those."""
+    known: list[str] = [claim.get("name") or "" for claim in spec.get("resourceClaims") or []]
+    for index, claim in enumerate(spec.get("resourceClaims") or []):
+        where = f"{path}.resourceClaims[{index}]"
+        yield from names.dns_label(f"{where}.name", known[index])
+        if bool(claim.get("resourceClaimName")) == bool(claim.get("resourceClaimTemplateName")):
+            yield FieldError(where, None, "needs either resourceClaimName or resourceClaimTemplateName")
+    yield from names.distinct(f"{path}.resourceClaims[{{}}].name", known, "resource claims")
+    for list_name in ("containers", "initContainers"):
+        for index, container in enumerate(spec.get(list_name) or []):
+            for at, claim in enumerate((container.get("resources") or {}).get("claims") or []):
+                if claim.get("name") not in known:
+                    where = f"{path}.{list_name}[{index}].resources.claims[{at}].name"
+                    yield FieldError(where, claim.get("name"), "names no claim of the pod; add it to resourceClaims")

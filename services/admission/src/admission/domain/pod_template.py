@@ -8,7 +8,7 @@ from admission.domain.containers import CONTAINER, check_containers, default_con
 from admission.domain.errors import FieldError
 from admission.domain.object_meta import TEMPLATE_METADATA
 from admission.domain.pod_placement import AFFINITY, SPREAD, TOLERATION, check_placement
-from admission.domain.pod_resources import check_pod_resources
+from admission.domain.pod_resources import check_pod_claims, check_pod_resources
 from admission.domain.quantities import check_amounts
 from admission.domain.shapes import AMOUNT, AMOUNTS, TEXT, TEXT_MAP, TRUTH, WHOLE, ListOf, fields, one_of, within
 from admission.domain.topology import check_podset
@@ -57,6 +57,7 @@ POD_SPEC = fields(
     affinity=AFFINITY,
     topologySpreadConstraints=ListOf(SPREAD),
     resources=fields(requests=AMOUNTS, limits=AMOUNTS),
+    resourceClaims=ListOf(fields(name=TEXT, resourceClaimName=TEXT, resourceClaimTemplateName=TEXT)),
 )
 POD_TEMPLATE = fields(metadata=TEMPLATE_METADATA, spec=POD_SPEC)
 
@@ -97,6 +98,7 @@ def check_pod_spec(
     yield from within(f"{path}.terminationGracePeriodSeconds", spec.get("terminationGracePeriodSeconds"), 0)
     yield from check_amounts(f"{path}.overhead", spec.get("overhead"))
     yield from check_pod_resources(path, spec)
+    yield from check_pod_claims(path, spec)
     for name in ("hostname", "subdomain"):
         if spec.get(name):
             yield from names.dns_label(f"{path}.{name}", spec[name])

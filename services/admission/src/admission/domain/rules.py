@@ -219,8 +219,11 @@ CORE = {
         checks=(resource_quota.check_resource_quota,),
         warnings=(resource_quota.warn_resource_quota,),
     ),
-    "ResourceClaim.resource.k8s.io": Rules(_mapping(), checks=(resource_claim.check_claim,)),
-    "ResourceClaimTemplate.resource.k8s.io": Rules(_mapping(), checks=(resource_claim.check_template,)),
+    "ResourceClaim.resource.k8s.io": Rules(_top(resource_claim.CLAIM_SPEC), checks=(resource_claim.check_claim,)),
+    "ResourceClaimTemplate.resource.k8s.io": Rules(
+        _top(resource_claim.TEMPLATE_SPEC), checks=(resource_claim.check_template,)
+    ),
+    "DeviceClass.resource.k8s.io": Rules(_top(resource_claim.CLASS_SPEC)),
     "PersistentVolumeClaim": Rules(_top(volumes.CLAIM_SPEC), checks=(volumes.check_volume_claim,)),
     "PersistentVolume": Rules(_top(volumes.VOLUME_SPEC), (volumes.default_volume,), (volumes.check_volume,)),
     "StorageClass.storage.k8s.io": Rules(

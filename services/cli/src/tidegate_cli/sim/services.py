@@ -14,9 +14,9 @@ from job_controller import role as jobs
 from job_controller.domain.core import JobCore
 from kube import Manifest
 from queue_manager import role as queues
-from queue_manager.domain.cohorts.kueue_policy import KueuePolicy
 from queue_manager.domain.core import QueueCore
 from queue_manager.domain.policy import QueuePolicy
+from queue_manager.domain.quotas.kueue_policy import KueuePolicy
 
 ROLES: Mapping[str, tuple[str, ...]] = {
     "scheduler": ("gang_scheduler", "queue_manager"),

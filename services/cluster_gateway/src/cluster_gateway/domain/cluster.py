@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
+from cluster_gateway.domain.claim_use import CLAIM, is_used
 from cluster_gateway.domain.draft import Draft
 from kube import Event, Events, Key, Manifest, Object, Store, are_alike, merge, rfc3339
 from kube.bindings import BoundBodies, template_of
@@ -200,7 +201,8 @@ class Cluster:
 
     def delete(self, item: Object, grace_seconds: int | None = None) -> None:
         """Delete an object and what it owns; one that has to end first is only marked."""
-        if item.metadata.get("finalizers") or (item.kind == "Pod" and self._runs(item)):
+        in_use = (item.kind == "Pod" and self._runs(item)) or (item.kind == CLAIM and is_used(item, self.store))
+        if item.metadata.get("finalizers") or in_use:
             if item.deleting and grace_seconds is None:
                 return
             self._mark_deleted(item, grace_seconds)

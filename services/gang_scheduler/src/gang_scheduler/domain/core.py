@@ -1,6 +1,6 @@
 """The core of gang_scheduler: facts and entitlements in, bindings and explanations out."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field, fields
 
@@ -86,7 +86,13 @@ class SchedulerCore:
     """For whom room had to be reserved in the last pass."""
 
     _again: bool = False
-    """Whether a head that is due was not looked at as such yet."""
+    """Whether a head that is due was not looked at as such yet, or room that was held back came free in the last pass."""
+
+    _let_go: int = -1
+    """When that was last: at one moment it is looked at once."""
+
+    _held: Mapping[int, Mapping[int, int]] = field(default_factory=dict)
+    """What was held back on nodes when the last pass began, by their places in the table and its rows."""
 
     heads: Heads = field(default_factory=Heads)
     """Who waits for room in which queue, and for how long."""
@@ -188,6 +194,7 @@ class SchedulerCore:
         self._due = self._kept.due(now)
         self._askers.look()
         self._kept.renew(self._due, now)
+        self._held = {slot: dict(rows) for slot, rows in room.table.held.items()}
         self.line.wake(room, self._lineup.strict_queue)
         room.ledger.released.clear()
         return touched
@@ -222,13 +229,23 @@ class SchedulerCore:
         for turn in turns.values():
             self._lineup.park(turn, waits.get(turn.unit), evicts=self._rules.any)
         self.heads.settle(now, self.line.__contains__)
-        self._again = not self._due.issuperset(self._kept.due(now))
-        self.line.seen(self.cluster.room)
+        let_go = self._let_go != now and self._lets_go()
+        self._again = let_go or not self._due.issuperset(self._kept.due(now))
+        if let_go:
+            self._let_go = now
+        else:
+            self.line.seen(self.cluster.room)
         if self.cluster.pause is None:
             self.desk.seen()
         else:
             self.desk.put_off()
         self._new = False
+
+    def _lets_go(self) -> bool:
+        """Whether less room is held back somewhere than when this pass began: others might have had it, but for their turn."""
+        held = self.cluster.room.table.held
+        before = ((slot, row, kept) for slot, rows in self._held.items() for row, kept in rows.items())
+        return any(held.get(slot, {}).get(row, 0) < kept for slot, row, kept in before)
 
     def deadline(self) -> int | None:
         """When room is to be reserved for a head that has waited long, a busy node opens, or the time of somebody is over."""
@@ -238,7 +255,9 @@ class SchedulerCore:
             times.append(self.cluster.room.table.load.next_expiry())
             times.append(self.cluster.cooldowns.next_end(self.claims.now))
         if self.backfill:
-            times.append(self.claims.now if self._again else self.heads.next_due(self.claims.now))
+            times.append(self.heads.next_due(self.claims.now))
+        if self._again:
+            times.append(self.claims.now)
         return min((time for time in times if time is not None), default=None)
 
     def remember(self) -> bytes | None:

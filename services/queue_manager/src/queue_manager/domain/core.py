@@ -7,33 +7,28 @@ from dataclasses import asdict
 from kube import Decision, Event, Key, Manifest, Outcome, runs
 from kube.elastic_quotas import ELASTIC_QUOTA, ROOT_QUOTA, quota_name
 from kube.resource_quotas import RESOURCE_QUOTA
-from queue_manager.domain.cohorts.account import WORKLOAD
-from queue_manager.domain.cohorts.cluster_queue import PRIORITY
-from queue_manager.domain.cohorts.cohort_answer import cohort_answer
-from queue_manager.domain.cohorts.cohort_report import NAME as QUOTA_REPORT
-from queue_manager.domain.cohorts.cohorts import OBJECTS, Cohorts
+from queue_manager.domain.admitting.cohort_answer import cohort_answer
+from queue_manager.domain.admitting.cohorts import OBJECTS, Cohorts
+from queue_manager.domain.admitting.workload_decisions import POD_ADMITTED, QUOTA_RESERVED
 from queue_manager.domain.gates.gate_answer import queue_lines
-from queue_manager.domain.gates.members import GROUP
 from queue_manager.domain.gates.waiting import ADMISSION, WaitingGroups
+from queue_manager.domain.members.demand import Demand, Tally
+from queue_manager.domain.members.members import GROUP
 from queue_manager.domain.policy import QueuePolicy
-from queue_manager.domain.reports import Report
-from queue_manager.domain.shares.demand import Demand, Tally
-from queue_manager.domain.shares.elastic_quota import is_quota
-from queue_manager.domain.shares.elastic_report import NAME as ELASTIC_REPORT
+from queue_manager.domain.quotas.cluster_queue import PRIORITY
+from queue_manager.domain.quotas.elastic_quota import is_quota
+from queue_manager.domain.quotas.queue_tree import QUEUE, ROOT, QueueTree, read_queue
+from queue_manager.domain.quotas.sums import accumulate
 from queue_manager.domain.shares.elastic_report import ElasticReport
 from queue_manager.domain.shares.entitlements import NAME as ENTITLEMENTS
 from queue_manager.domain.shares.entitlements import SUBJECT, Entitlements
-from queue_manager.domain.shares.queue_report import NAME as REPORT
 from queue_manager.domain.shares.queue_report import QueueReport
 from queue_manager.domain.shares.queue_state import COMMAND, Command, StateKeeper, read_command
-from queue_manager.domain.shares.queue_tree import QUEUE, ROOT, QueueTree, read_queue
 from queue_manager.domain.shares.quota_register import QuotaRegister
 from queue_manager.domain.shares.share_rules import QueueRule, QuotaRule
-from queue_manager.domain.shares.sums import accumulate
 from queue_manager.domain.shares.supply import Supply
 from queue_manager.domain.shares.tree_shares import TreeShares
-from queue_manager.domain.workloads.workload_decisions import POD_ADMITTED, QUOTA_RESERVED
-from queue_manager.domain.workloads.workload_report import NAME as WORKLOADS
+from queue_manager.domain.workloads.account import WORKLOAD
 from resources import Amounts
 
 ONLY_IN_COHORTS = ("Job.batch", WORKLOAD)
@@ -61,12 +56,8 @@ class QueueCore:
         self._cohorts = Cohorts(self._demand, self._policy.fair, self._policy.kueue)
         self._report = QueueReport(half_life_ms)
         self._elastic_report = ElasticReport(self._quota_shares)
-        self._reports: dict[str, Report] = {
-            REPORT: self._report,
-            ELASTIC_REPORT: self._elastic_report,
-            QUOTA_REPORT: self._cohorts.report,
-            WORKLOADS: self._cohorts.shown,
-        }
+        kinds = (self._report, self._elastic_report, self._cohorts.report, self._cohorts.shown)
+        self._reports = {kind.reports.name: kind.reports for kind in kinds}
         self._states = StateKeeper(self._tree, self._is_occupied)
         self._commands: dict[Key, Command] = {}
         self._unsettled: dict[str, None] = {}

@@ -2,8 +2,8 @@
 
 from dataclasses import dataclass, field
 
-from queue_manager.domain.cohorts.kueue_policy import KueuePolicy
-from queue_manager.domain.shares.claims import CLAIMS
+from queue_manager.domain.quotas.claims import CLAIMS
+from queue_manager.domain.quotas.kueue_policy import KueuePolicy
 from resources import QuantityError, parse_milli
 
 QUEUEING = {"elastic-quota": "proportion", "cohort": "proportion"} | {name: name for name in CLAIMS}

@@ -7,9 +7,9 @@ and the same instant it is brought up to date at once, as time that stands still
 from collections.abc import Callable, Iterable
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
-from typing import Generic, NamedTuple, Protocol, TypeVar
+from typing import Generic, TypeVar
 
-from kube import Key, Mutation
+from kube import Decision, Key, Mutation
 
 _INTERVAL_MS = 1000
 
@@ -17,29 +17,12 @@ Name = TypeVar("Name", str, Key)
 """What reports of one kind are named by."""
 
 
-class Report(Protocol):
-    """One kind of report, as whoever waits for its time sees it."""
-
-    @property
-    def due(self) -> int | None:
-        """When it should be written; None when it is up to date."""
-
-    def refused(self) -> None:
-        """The last one was not taken: write it again."""
-
-
-class Written(NamedTuple):
-    """Reports that are to be written together; one of the objects gives its name to the decision."""
-
-    subject: Key
-    uid: str
-    changes: tuple[Mutation, ...]
-
-
 @dataclass(slots=True)
 class Reports(Generic[Name]):
-    """When reports of one kind are written. ``dirty`` names what they are old about."""
+    """When reports of one kind are written: decisions ``name``. ``dirty`` names what they are old about."""
 
+    name: str
+    reason: str
     dirty: dict[Name, None] = field(default_factory=dict)
     due: int | None = None
     """When write() should be called again; None when every report is up to date."""
@@ -53,10 +36,16 @@ class Reports(Generic[Name]):
         self.dirty.update(self._sent)
 
     def write(
-        self, now: int, busy: bool, in_flight: AbstractSet[Key], changes: Callable[[Iterable[Name]], list[Mutation]]
-    ) -> Written | None:
-        """The reports that changed, if this is a time for them; ``changes`` makes them.
+        self,
+        now: int,
+        busy: bool,
+        in_flight: AbstractSet[Key],
+        changes: Callable[[Iterable[Name]], list[Mutation]],
+        words: Callable[[int], str],
+    ) -> Decision | None:
+        """The reports that changed, as one decision, if this is a time for them.
 
+        ``changes`` makes them, ``words`` says how many there are; one of the objects gives its name to the decision.
         ``busy`` says that other decisions are on their way: there will be a next look when they have come to an outcome.
         """
         self.due = self._next_time(now, busy) if self.dirty else None
@@ -71,7 +60,7 @@ class Reports(Generic[Name]):
             self.dirty.update(self._sent if mutations else {})
             return None
         self._last = now
-        return Written(subject.key, subject.uid, tuple(mutations))
+        return Decision(self.name, subject.key, subject.uid, self.reason, words(len(mutations)), tuple(mutations))
 
     def _next_time(self, now: int, busy: bool) -> int:
         """When to write: now at the earliest."""

@@ -3,6 +3,7 @@
 import heapq
 from collections.abc import Callable, Sequence
 
+from cluster_gateway.domain.claim_use import CLAIM as DEVICE_CLAIM
 from cluster_gateway.domain.controllers.cron_job import CRON_JOB, reconcile_cron_job
 from cluster_gateway.domain.controllers.daemon_set import DAEMON_SET, reconcile_daemon_set
 from cluster_gateway.domain.controllers.deployment import reconcile_deployment
@@ -10,7 +11,13 @@ from cluster_gateway.domain.controllers.disruption_budget import BUDGET, BudgetM
 from cluster_gateway.domain.controllers.job import JOB, reconcile_job
 from cluster_gateway.domain.controllers.namespace_end import NAMESPACE, reconcile_namespace
 from cluster_gateway.domain.controllers.replica_set import DEPLOYMENT, REPLICA_SET, reconcile_replica_set
-from cluster_gateway.domain.controllers.resource_claim import POD, TEMPLATE, from_template, reconcile_claims
+from cluster_gateway.domain.controllers.resource_claim import (
+    POD,
+    TEMPLATE,
+    from_template,
+    reconcile_claims,
+    reconcile_used_claim,
+)
 from cluster_gateway.domain.controllers.resource_quota import QuotaUse, reconcile_quota
 from cluster_gateway.domain.controllers.runtime_class import reconcile_runtime_class
 from cluster_gateway.domain.controllers.stateful_set import STATEFUL_SET, reconcile_stateful_set
@@ -28,7 +35,7 @@ _RANK = {
     for rank, kind in enumerate(
         (
             *(NAMESPACE, CRON_JOB, DEPLOYMENT, REPLICA_SET, STATEFUL_SET, DAEMON_SET, JOB, BUDGET),
-            *(CLAIM, VOLUME, POD, RESOURCE_QUOTA, NODE),
+            *(CLAIM, VOLUME, POD, RESOURCE_QUOTA, NODE, DEVICE_CLAIM),
         )
     )
 }
@@ -69,6 +76,7 @@ class Controllers:
             CLAIM: lambda claim, work: reconcile_claim(claim, self._taken, work),
             VOLUME: reconcile_volume,
             RESOURCE_QUOTA: lambda quota, work: reconcile_quota(quota, self._quotas.of(quota.key), work),
+            DEVICE_CLAIM: reconcile_used_claim,
             NODE: lambda node, work: reconcile_taints(node, self._on_driving.get(node.name, ()), work),
         }
 

@@ -1,12 +1,13 @@
 """ResourceClaims that are made for a pod from a template, and go when the pod has ended."""
 
+from cluster_gateway.domain.claim_use import CLAIM, is_used
 from cluster_gateway.domain.controllers.work import Work, controls
 from kube import Key, Manifest, Object
 from kube.owners import owner_reference
 from kube.pods import is_finished
 
 POD = "Pod"
-CLAIM, TEMPLATE = "ResourceClaim.resource.k8s.io", "ResourceClaimTemplate.resource.k8s.io"
+TEMPLATE = "ResourceClaimTemplate.resource.k8s.io"
 
 
 def from_template(pod: Object) -> list[tuple[str, str]]:
@@ -44,6 +45,12 @@ def reconcile_claims(pod: Object, work: Work) -> None:
             known[name] = {"name": name, "resourceClaimName": made.name}
     if known:
         work.status(pod, {"resourceClaimStatuses": [known[name] for name in sorted(known)]})
+
+
+def reconcile_used_claim(claim: Object, work: Work) -> None:
+    """A claim that was deleted while pods used it goes when none does any more."""
+    if claim.deleting and not is_used(claim, work.store):
+        work.end(claim)
 
 
 _FOR = "resource.kubernetes.io/pod-claim-name"

@@ -57,6 +57,10 @@ class Work:
         if not item.deleting:
             self.mutations.append(Mutation(Verb.DELETE, item.key, item.uid))
 
+    def end(self, item: Object) -> None:
+        """Nothing holds the deleted ``item`` any more."""
+        self.mutations.append(Mutation(Verb.DELETE, item.key, item.uid))
+
     def patch(self, item: Object, patch: Manifest) -> None:
         self.mutations.append(Mutation(Verb.PATCH, item.key, item.uid, patch=patch))
 

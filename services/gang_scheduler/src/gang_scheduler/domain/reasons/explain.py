@@ -181,12 +181,16 @@ def too_large(room: Room, record: PodRecord) -> str:
 
 
 def _room_filters(room: Room, record: PodRecord, left: Mask) -> Iterator[tuple[str, int, str, Mask]]:
+    """Each resource of which some node that is ``left`` has too little."""
     table, shape = room.table, record.shape
     for (name, amount), row, need in zip(shape.requests.items(), table.rows_for(shape), shape.needs, strict=True):
         free = np.maximum(table.allocatable[row] - table.used[row], 0)
+        enough = free >= need
+        if (enough | ~left).all():
+            continue
         slot = _first_largest(np.where(left, free, -1), table.rank())
         where = f", most free {format_amount(name, int(free[slot]))} on {table.names[slot]}" if left.any() else ""
-        yield name, amount, f"have too little {name} (needs {format_amount(name, amount)}{where})", free >= need
+        yield name, amount, f"have too little {name} (needs {format_amount(name, amount)}{where})", enough
 
 
 def _while_any(left: Mask, filters: Iterator[_T]) -> Iterator[_T]:

@@ -58,6 +58,9 @@ class Renewal:
     _scores: Ids = field(default_factory=lambda: np.zeros(0, np.int32))
     """Of the states of nodes, -1 where not known yet."""
 
+    _ask: Ints = field(default_factory=lambda: np.zeros(0, np.int64))
+    """What of a pod matters at the prices of that look."""
+
     _words: Ints | None = None
     """What these states are."""
 
@@ -90,6 +93,7 @@ class Renewal:
             if len(self._scores) != len(states.worth):
                 self._scores = np.zeros(len(states.worth), np.int32)
             self._scores.fill(-1)
+            self._ask = appraisal.ask(self.shape)
         have, free, prices, measures = (
             table.devices.have,
             table.devices.free,
@@ -97,7 +101,7 @@ class Renewal:
             appraisal.prices.measures,
         )
         return kernel(
-            slots, everywhere, *view, self._scores, *self.fixed, appraisal.ask(self.shape),
+            slots, everywhere, *view, self._scores, *self.fixed, self._ask,
             unmirrored, mirror.rows, table.allocatable, table.used,
             have.memory, free.core, free.memory, free.slots, free.whole,
             unnumbered, states.of, states.words, states.parts, states.serves, states.worth, states.places, states.count,

@@ -21,6 +21,7 @@ from gang_scheduler.domain.score.scoring import Placement
 from gang_scheduler.domain.storage.volume_claims import VolumeBooks
 from gang_scheduler.domain.topology.hyper_nodes import HyperNodes
 from gang_scheduler.domain.topology.level_trees import LevelTrees
+from kube import Key
 
 PodClass = tuple[int, tuple[int, ...], tuple[str, ...]]
 """Pods of one class are alike to every rule: one shape, members of the same sets that other pods name, owners of the same
@@ -102,19 +103,22 @@ class Room:
         """The same for many batches at once. Those of which only amounts are in the books are added up before."""
         amounts: dict[int, dict[int, int]] = {}
         counts: dict[tuple[str | None, PodShape], int] = {}
+        tenants: dict[int, list[Key]] = {}
         for records in batches:
             slot, shape, queue = records[0].slot, records[0].form.shape, records[0].charged
             if self._intricate(shape, slot) or records[0].reservation:
                 self.vacate(records)
                 continue
             if slot in self.table.devices.nodes:
-                self.table.devices.give(slot, [record.key for record in records])
+                tenants.setdefault(slot, []).extend([record.key for record in records])
             here = amounts.setdefault(slot, {})
             for row, need in zip(shape.rows, shape.needs, strict=True):
                 here[row] = here.get(row, 0) + need * len(records)
             counts[queue, shape] = counts.get((queue, shape), 0) + len(records)
             for record in records:
                 record.slot, record.charged = -1, None
+        for slot, keys in tenants.items():
+            self.table.devices.give(slot, keys)
         for slot, given in amounts.items():
             self.table.give_back(slot, given)
         for (queue, shape), count in counts.items():

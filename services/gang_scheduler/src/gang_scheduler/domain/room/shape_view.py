@@ -113,7 +113,7 @@ class ShapeView:
         """The best node that has room for one copy, or NO_NODE."""
         if self._best is None:
             slot = int(self.keys.argmax())
-            self._best_key = int(self.keys[slot])
+            self._best_key = self.keys.item(slot)
             self._best = slot if self._best_key >= 0 else NO_NODE
         return self._best
 

@@ -57,7 +57,7 @@ class Trial:
         self.room.occupy(records, slot, first.group.queue if first.ours else None)
         allotments: tuple[Allotment, ...] = ()
         if devices.concern(shape.devices):
-            allotments = tuple(devices.allotted(slot, record.key) for record in records)
+            allotments = tuple([devices.allotted(slot, record.key) for record in records])
         grants: tuple[Grant, ...] = ()
         if shape.resource_claims:
             grants = tuple(grant for record in records for grant in self.room.claim_book.grants(record.pod))

@@ -76,7 +76,8 @@ class Pass:
             if line:
                 heapq.heappush(self._queues, (ledger.order(queue), queue))
         for turn in self.turns.values():
-            turn.steps = [self._granted(step) for step in turn.steps]
+            if any(step.grants for step in turn.steps):
+                turn.steps = [self._granted(step) for step in turn.steps]
 
     def _granted(self, step: Step) -> Step:
         """The step with its resource claims reserved for all who got them in this pass: decisions are carried out in any order."""

@@ -1,1 +1,1 @@
-"""ClusterQueues and cohorts: quota first, by flavors, borrowed and taken back."""
+"""Cohorts and their ClusterQueues: the books of quota, and which flavors a workload could have."""

@@ -3,8 +3,8 @@
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
-from queue_manager.domain.cohorts.cluster_queue import FlavorResource, Quotas
 from queue_manager.domain.cohorts.cohort_tree import Node
+from queue_manager.domain.quotas.cluster_queue import FlavorResource, Quotas
 from queue_manager.domain.workloads.workload import Workload
 
 

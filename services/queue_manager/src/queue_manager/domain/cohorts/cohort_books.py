@@ -8,15 +8,15 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from kube import Key
-from queue_manager.domain.cohorts.cluster_queue import ClusterQueue
 from queue_manager.domain.cohorts.cohort_tree import grow, touched_trees
 from queue_manager.domain.cohorts.fit_plan import FitPlans
 from queue_manager.domain.cohorts.flavor_choice import Mode, Verdict
-from queue_manager.domain.cohorts.grant import Admission
 from queue_manager.domain.cohorts.queue_line import QueueLine
+from queue_manager.domain.cohorts.quota_holding import Holding
 from queue_manager.domain.cohorts.quota_promises import QuotaPromises
 from queue_manager.domain.cohorts.shared_line import SharedLine
-from queue_manager.domain.shares.quota_holding import Holding
+from queue_manager.domain.quotas.cluster_queue import ClusterQueue
+from queue_manager.domain.quotas.grant import Admission
 from queue_manager.domain.workloads.workload import Workload
 
 

@@ -7,7 +7,7 @@ beyond that counts at its cohort, and so on upwards. All amounts are exact; limi
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 
-from queue_manager.domain.cohorts.cluster_queue import ClusterQueue, Cohort, FlavorResource, Quotas, QuotaSpec
+from queue_manager.domain.quotas.cluster_queue import ClusterQueue, Cohort, FlavorResource, Quotas, QuotaSpec
 
 UNLIMITED = 1 << 62
 PER_MILLE = 1_000_000_000

@@ -8,11 +8,11 @@ search: exactly what ``choose`` would find then. It says nothing in all other ca
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from queue_manager.domain.cohorts.cluster_queue import ClusterQueue, Flavor, Quotas
 from queue_manager.domain.cohorts.cohort_tree import Node
 from queue_manager.domain.cohorts.flavor_choice import Mode, Verdict, WaitReason
 from queue_manager.domain.cohorts.flavor_match import unsuitable
-from queue_manager.domain.cohorts.grant import SetGrant
+from queue_manager.domain.quotas.cluster_queue import ClusterQueue, Flavor, Quotas
+from queue_manager.domain.quotas.grant import SetGrant
 from queue_manager.domain.workloads.workload import Constraints, Shape
 
 

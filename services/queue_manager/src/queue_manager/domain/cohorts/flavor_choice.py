@@ -9,11 +9,11 @@ from dataclasses import dataclass, field, replace
 from enum import IntEnum, StrEnum
 from typing import NamedTuple
 
-from queue_manager.domain.cohorts.cluster_queue import ClusterQueue, Flavor, FlavorResource, Quotas, ResourceGroup
 from queue_manager.domain.cohorts.cohort_tree import Node
 from queue_manager.domain.cohorts.flavor_match import unsuitable
-from queue_manager.domain.cohorts.grant import Admission, SetGrant
-from queue_manager.domain.rooms.podset import PodSet
+from queue_manager.domain.quotas.cluster_queue import ClusterQueue, Flavor, FlavorResource, Quotas, ResourceGroup
+from queue_manager.domain.quotas.grant import Admission, SetGrant
+from queue_manager.domain.workloads.podset import PodSet
 from queue_manager.domain.workloads.workload import Constraints, Shape
 from resources.amounts import format_amount
 

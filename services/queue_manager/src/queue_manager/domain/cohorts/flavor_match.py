@@ -4,9 +4,9 @@ from collections.abc import Mapping
 
 from kube import Manifest
 from kube.selectors import matches
-from queue_manager.domain.cohorts.cluster_queue import Flavor, ResourceGroup
-from queue_manager.domain.cohorts.tolerations import tolerates
-from queue_manager.domain.rooms.podset import PodSet
+from queue_manager.domain.quotas.cluster_queue import Flavor, ResourceGroup
+from queue_manager.domain.quotas.tolerations import tolerates
+from queue_manager.domain.workloads.podset import PodSet
 from queue_manager.domain.workloads.workload import Constraints
 
 

@@ -7,7 +7,8 @@ from typing import Any
 from kube import Event, Object, rfc3339
 from kube.selectors import matches
 from kube.words import counted
-from queue_manager.domain.cohorts.cluster_queue import (
+from queue_manager.domain.cohorts.flavor_choice import Mode, Verdict, WaitReason
+from queue_manager.domain.quotas.cluster_queue import (
     CHECK,
     CLUSTER_QUEUE,
     COHORT,
@@ -29,7 +30,6 @@ from queue_manager.domain.cohorts.cluster_queue import (
     read_local_queue,
     read_topology,
 )
-from queue_manager.domain.cohorts.flavor_choice import Mode, Verdict, WaitReason
 from queue_manager.domain.workloads.workload import Workload
 
 

@@ -7,11 +7,11 @@ from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
 
 from kube import Key
-from queue_manager.domain.cohorts.cluster_queue import Quotas
 from queue_manager.domain.cohorts.cohort_tree import CohortTree, Node
-from queue_manager.domain.cohorts.grant import Admission
 from queue_manager.domain.cohorts.queue_objects import QueueObjects
-from queue_manager.domain.shares.quota_holding import Holding, Promise
+from queue_manager.domain.cohorts.quota_holding import Holding, Promise
+from queue_manager.domain.quotas.cluster_queue import Quotas
+from queue_manager.domain.quotas.grant import Admission
 
 
 @dataclass(slots=True)

@@ -10,12 +10,12 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 
 from kube import Key
-from queue_manager.domain.gates.groups import Group, minimum
-from queue_manager.domain.gates.members import Place, domain_of
-from queue_manager.domain.gates.quota import Quota, pod_of, shortage
-from queue_manager.domain.shares.demand import Demand
-from queue_manager.domain.shares.queue_tree import QueueTree
-from queue_manager.domain.shares.sums import accumulate
+from queue_manager.domain.members.demand import Demand
+from queue_manager.domain.members.groups import Group, minimum
+from queue_manager.domain.members.members import Place, domain_of
+from queue_manager.domain.members.quota import Quota, pod_of, shortage
+from queue_manager.domain.quotas.queue_tree import QueueTree
+from queue_manager.domain.quotas.sums import accumulate
 from resources import Amounts
 from resources.amounts import format_amount
 

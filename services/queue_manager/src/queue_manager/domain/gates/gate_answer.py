@@ -5,10 +5,10 @@ from typing import Any
 
 from kube import Manifest
 from queue_manager.domain.gates.gate import Hold, HoldReason
-from queue_manager.domain.gates.groups import Group
-from queue_manager.domain.gates.quota import Quota
-from queue_manager.domain.shares.demand import QueueTotals
-from queue_manager.domain.shares.queue_tree import QueueTree
+from queue_manager.domain.members.demand import QueueTotals
+from queue_manager.domain.members.groups import Group
+from queue_manager.domain.members.quota import Quota
+from queue_manager.domain.quotas.queue_tree import QueueTree
 from resources import Amounts, format_amounts
 
 _WAYS = {

@@ -7,11 +7,11 @@ from functools import lru_cache
 from kube import Decision, Event, Key, Manifest, Mutation, Verb, rfc3339
 from queue_manager.domain.gates.gate import Gate, Hold, Room, gate_order, open_room, title
 from queue_manager.domain.gates.gate_answer import gate_answer, quota_lines, unknown
-from queue_manager.domain.gates.groups import ADMITTED, INQUEUE, PENDING, Group
-from queue_manager.domain.gates.members import COHORTS, domain_of
-from queue_manager.domain.gates.quota import Quota, read_quota
-from queue_manager.domain.shares.demand import Demand
-from queue_manager.domain.shares.queue_tree import QueueTree
+from queue_manager.domain.members.demand import Demand
+from queue_manager.domain.members.groups import ADMITTED, INQUEUE, PENDING, Group
+from queue_manager.domain.members.members import COHORTS, domain_of
+from queue_manager.domain.members.quota import Quota, read_quota
+from queue_manager.domain.quotas.queue_tree import QueueTree
 from resources import Amounts
 
 ADMISSION = "GroupAdmitted"

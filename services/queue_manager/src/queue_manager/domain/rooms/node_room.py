@@ -14,7 +14,7 @@ from kube.lent_resources import current
 from kube.pods import is_finished
 from kube.topology_levels import Ints
 from queue_manager.domain.pod_requests import PodRequests
-from queue_manager.domain.shares.queue_tree import amounts_of
+from queue_manager.domain.quotas.queue_tree import amounts_of
 from queue_manager.domain.workloads.job_workload import holder_of
 from resources import Amounts
 

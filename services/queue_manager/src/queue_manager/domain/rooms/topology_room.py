@@ -17,10 +17,10 @@ from kube.pod_sets import Nearness, units
 from kube.topology_layout import Shortfall, lay_out, shared_domains
 from kube.topology_levels import Ints, LevelTree, Mask
 from kube.words import counted
-from queue_manager.domain.cohorts.cluster_queue import Flavor
+from queue_manager.domain.quotas.cluster_queue import Flavor
 from queue_manager.domain.rooms.node_domains import NodeDomains
 from queue_manager.domain.rooms.node_room import PODS, NodeRoom, Spot, Spots
-from queue_manager.domain.rooms.podset import PodSet
+from queue_manager.domain.workloads.podset import PodSet
 
 
 @dataclass(slots=True)

@@ -5,9 +5,10 @@ from collections.abc import Set as AbstractSet
 
 from kube import Decision, Event, Key, Manifest, Mutation, Verb
 from kube.elastic_quotas import ELASTIC_QUOTA, quota_name
+from kube.words import counted
+from queue_manager.domain.members.demand import QueueTotals
+from queue_manager.domain.quotas.sums import accumulate
 from queue_manager.domain.reports import Reports
-from queue_manager.domain.shares.demand import QueueTotals
-from queue_manager.domain.shares.sums import accumulate
 from queue_manager.domain.shares.tree_shares import TreeShares
 from resources import Amounts, format_amounts
 
@@ -20,13 +21,8 @@ class ElasticReport:
 
     def __init__(self, shares: TreeShares) -> None:
         self._shares = shares
-        self._reports = Reports()
+        self.reports = Reports[str](NAME, "UseChanged")
         self._written: dict[str, dict[Key, tuple[str, Manifest]]] = {}
-
-    @property
-    def due(self) -> int | None:
-        """When write() should be called again; None when every status is up to date."""
-        return self._reports.due
 
     def read(self, event: Event) -> None:
         """Take in what the status of a quota says."""
@@ -38,27 +34,25 @@ class ElasticReport:
         kept = {part: event.new.status.get(part) for part in _FIELDS}
         if known.get(event.key) != (event.new.uid, kept):
             known[event.key] = (event.new.uid, kept)
-            self._reports.dirty[name] = None
+            self.reports.dirty[name] = None
 
     def touch(self, names: Iterable[str]) -> None:
         """What is used, asked for or shared of these quotas changed; it counts in those above them."""
         for name in names:
             if name in self._shares.tree.queues:
-                self._reports.dirty.update(dict.fromkeys(self._shares.tree.line_of(name)))
-
-    def refused(self) -> None:
-        """The last report was not taken: write it again."""
-        self._reports.refused()
+                self.reports.dirty.update(dict.fromkeys(self._shares.tree.line_of(name)))
 
     def write(
         self, totals: Mapping[str, QueueTotals], now: int, busy: bool, in_flight: AbstractSet[Key]
     ) -> Decision | None:
         """The statuses that changed, as one decision, if this is a time for them; see ``Reports``."""
-        made = self._reports.write(now, busy, in_flight, lambda names: self._mutations(names, totals))
-        if made is None:
-            return None
-        message = f"the use of {len(made.changes)} elastic quotas changed"
-        return Decision(NAME, made.subject, made.uid, "UseChanged", message, made.changes)
+        return self.reports.write(
+            now,
+            busy,
+            in_flight,
+            lambda names: self._mutations(names, totals),
+            lambda count: f"the use of {counted(count, 'elastic quota')} changed",
+        )
 
     def _mutations(self, names: Iterable[str], totals: Mapping[str, QueueTotals]) -> list[Mutation]:
         found = []

@@ -13,7 +13,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from queue_manager.domain.shares.claims import Mask, Matrix
+from queue_manager.domain.quotas.claims import Mask, Matrix
 from queue_manager.domain.shares.fair_share import Layout, groups_of, hand_up
 from queue_manager.domain.shares.max_min import HEAVIEST, LARGEST, Claimants, max_min, round_up, saturating_sums
 

@@ -4,8 +4,8 @@ from collections.abc import Iterable, Mapping
 
 from kube import Decision, Manifest
 from kube.words import counted
-from queue_manager.domain.cohorts.past_use import PastUse
-from queue_manager.domain.shares.queue_tree import ROOT, queue_key
+from queue_manager.domain.quotas.queue_tree import ROOT, queue_key
+from queue_manager.domain.shares.past_use import PastUse
 
 NAME = "EntitlementsComputed"
 SUBJECT = queue_key(ROOT)

@@ -11,9 +11,9 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import NDArray
 
-from queue_manager.domain.shares.claims import Claim, Matrix, Terms
+from queue_manager.domain.quotas.claims import Claim, Matrix, Terms
+from queue_manager.domain.quotas.queue_tree import Queue, QueueTree
 from queue_manager.domain.shares.max_min import HEAVIEST, LARGEST, Claimants, max_min, saturating_sums
-from queue_manager.domain.shares.queue_tree import Queue, QueueTree
 from resources import Amounts
 
 

@@ -8,11 +8,11 @@ from collections.abc import Set as AbstractSet
 
 from kube import Decision, Key, Manifest, Mutation, Verb
 from kube.words import counted
-from queue_manager.domain.cohorts.past_use import PastUse, past_use_part, read_past_use
+from queue_manager.domain.members.demand import QueueTotals
+from queue_manager.domain.quotas.queue_tree import QueueTree, queue_key
+from queue_manager.domain.quotas.sums import accumulate
 from queue_manager.domain.reports import Reports
-from queue_manager.domain.shares.demand import QueueTotals
-from queue_manager.domain.shares.queue_tree import QueueTree, queue_key
-from queue_manager.domain.shares.sums import accumulate
+from queue_manager.domain.shares.past_use import PastUse, past_use_part, read_past_use
 from resources import Amounts, QuantityError, format_amounts, parse_amounts
 
 NAME = "QueueUseReported"
@@ -29,7 +29,7 @@ class QueueReport:
         """What queues have used lately, as their status says; empty where past use does not count."""
         self._half_life_ms = half_life_ms
         self._written: dict[str, Manifest] = {}
-        self._reports = Reports()
+        self.reports = Reports[str](NAME, "UseChanged")
 
     def read(self, name: str, status: Manifest | None) -> None:
         """Take in what the status of ``name`` says; None when the queue is gone."""
@@ -42,36 +42,24 @@ class QueueReport:
         kept = {field: status[field] for field in ("allocated", *_PHASES) if field in status}
         if self._written.get(name) != kept:
             self._written[name] = kept
-            self._reports.dirty[name] = None
+            self.reports.dirty[name] = None
 
     def touch(self, tree: QueueTree, queues: Iterable[str]) -> None:
         """The totals of ``queues`` changed, and so those of all that are above them."""
         for name in queues:
-            self._reports.dirty.update(dict.fromkeys(tree.line_of(name)))
-
-    @property
-    def due(self) -> int | None:
-        """When write() should be called again; None when every report is up to date."""
-        return self._reports.due
-
-    def refused(self) -> None:
-        """The last report was not taken: write it again."""
-        self._reports.refused()
+            self.reports.dirty.update(dict.fromkeys(tree.line_of(name)))
 
     def write(
         self, tree: QueueTree, totals: Mapping[str, QueueTotals], now: int, busy: bool, in_flight: AbstractSet[Key]
     ) -> Decision | None:
         """The reports that changed, as one decision, if this is a time for them; see ``Reports``."""
-        made = self._reports.write(
+        return self.reports.write(
             now,
             busy,
             in_flight,
             lambda names: [found for name in names if (found := self._mutation(tree, totals, name, now))],
+            lambda count: f"the use of {counted(count, 'queue')} changed",
         )
-        if made is None:
-            return None
-        message = f"the use of {counted(len(made.changes), 'queue')} changed"
-        return Decision(NAME, made.subject, made.uid, "UseChanged", message, made.changes)
 
     def _mutation(self, tree: QueueTree, totals: Mapping[str, QueueTotals], name: str, now: int) -> Mutation | None:
         queue = tree.queues.get(name)

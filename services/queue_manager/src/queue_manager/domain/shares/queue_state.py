@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from kube import Decision, Key, Mutation, Object, Verb
-from queue_manager.domain.shares.queue_tree import (
+from queue_manager.domain.quotas.queue_tree import (
     CLOSED,
     CLOSED_BY_PARENT,
     CLOSING,

@@ -2,8 +2,8 @@
 
 from kube import Event, Key
 from kube.elastic_quotas import ROOT_QUOTA, NamespaceQuotas, quota_name
-from queue_manager.domain.shares.elastic_quota import read_quota
-from queue_manager.domain.shares.queue_tree import Queue, QueueTree
+from queue_manager.domain.quotas.elastic_quota import read_quota
+from queue_manager.domain.quotas.queue_tree import Queue, QueueTree
 
 
 class QuotaRegister:

@@ -6,13 +6,13 @@ from dataclasses import dataclass
 import numpy as np
 
 from kube import Manifest
-from queue_manager.domain.cohorts.cluster_queue import ClusterQueue
 from queue_manager.domain.policy import QueuePolicy
-from queue_manager.domain.shares.claims import CLAIMS, Matrix
+from queue_manager.domain.quotas.claims import CLAIMS, Matrix
+from queue_manager.domain.quotas.cluster_queue import ClusterQueue
+from queue_manager.domain.quotas.queue_tree import Queue, QueueTree
 from queue_manager.domain.shares.elastic_share import QuotaTerms, light_weights, runtime
 from queue_manager.domain.shares.fair_share import Layout, deserved, lay_out
 from queue_manager.domain.shares.max_min import LARGEST
-from queue_manager.domain.shares.queue_tree import Queue, QueueTree
 
 OPEN_ENTRY: Manifest = {
     "parent": "",

@@ -1,8 +1,8 @@
 """What the cluster has to share."""
 
 from kube import Event, Object
-from queue_manager.domain.shares.queue_tree import amounts_of
-from queue_manager.domain.shares.sums import accumulate
+from queue_manager.domain.quotas.queue_tree import amounts_of
+from queue_manager.domain.quotas.sums import accumulate
 from resources import Amounts
 
 

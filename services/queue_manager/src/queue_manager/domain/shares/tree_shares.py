@@ -6,11 +6,11 @@ from typing import Protocol
 import numpy as np
 
 from kube import Manifest
-from queue_manager.domain.shares.claims import Matrix
-from queue_manager.domain.shares.demand import QueueTotals
+from queue_manager.domain.members.demand import QueueTotals
+from queue_manager.domain.quotas.claims import Matrix
+from queue_manager.domain.quotas.queue_tree import Queue, QueueTree
 from queue_manager.domain.shares.fair_share import Layout
 from queue_manager.domain.shares.max_min import LARGEST
-from queue_manager.domain.shares.queue_tree import Queue, QueueTree
 from resources import Amounts
 
 _NOT_SHARED = ("pods",)

@@ -4,8 +4,8 @@ from typing import Any
 
 from kube import Event, Key, Manifest, Object
 from kube.runtime_classes import RuntimeClasses
-from queue_manager.domain.gates.members import LOCAL_QUEUE
-from queue_manager.domain.rooms.podset import PodSet, merged, podsets_of_job
+from queue_manager.domain.members.members import LOCAL_QUEUE
+from queue_manager.domain.workloads.podset import PodSet, merged, podsets_of_job
 
 Template = tuple[str, int, Manifest]
 """The role, how many pods it has, and what they are made of."""

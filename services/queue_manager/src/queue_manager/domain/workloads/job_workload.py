@@ -6,10 +6,10 @@ from typing import Any
 
 from kube import Key, Manifest, Object
 from kube.pods import has_condition
-from queue_manager.domain.cohorts.account import FREE, WORKLOAD, Account
-from queue_manager.domain.cohorts.grant import RESERVATION, SINCE, Admission, SetGrant, read_admission
-from queue_manager.domain.gates.members import GROUP, LOCAL_QUEUE, group_named_by
-from queue_manager.domain.rooms.podset import merged, podset_of
+from queue_manager.domain.members.members import GROUP, LOCAL_QUEUE, group_named_by
+from queue_manager.domain.quotas.grant import RESERVATION, SINCE, Admission, SetGrant, read_admission
+from queue_manager.domain.workloads.account import FREE, WORKLOAD, Account
+from queue_manager.domain.workloads.podset import merged, podset_of
 from queue_manager.domain.workloads.work_parts import WorkPart, make_part, read_parts
 from queue_manager.domain.workloads.workload import (
     PRIORITY_CLASS,

@@ -10,11 +10,11 @@ from typing import Any, NamedTuple
 
 from kube import Key, Manifest, Object
 from kube.pods import is_finished
-from queue_manager.domain.cohorts.account import FREE, Account
-from queue_manager.domain.cohorts.grant import RESERVATION, SINCE, Admission, read_admission
-from queue_manager.domain.gates.groups import ADMITTED, COMPLETED, PENDING, read_group
-from queue_manager.domain.gates.members import GROUP, LOCAL_QUEUE
-from queue_manager.domain.rooms.podset import PodSet, merged, podset_of
+from queue_manager.domain.members.groups import ADMITTED, COMPLETED, PENDING, read_group
+from queue_manager.domain.members.members import GROUP, LOCAL_QUEUE
+from queue_manager.domain.quotas.grant import RESERVATION, SINCE, Admission, read_admission
+from queue_manager.domain.workloads.account import FREE, Account
+from queue_manager.domain.workloads.podset import PodSet, merged, podset_of
 from queue_manager.domain.workloads.work_parts import WorkPart
 from resources import Amounts
 

@@ -8,9 +8,9 @@ from typing import NamedTuple
 from kube import Key, Manifest, Object, api_version_of, rfc3339
 from kube.pods import has_condition
 from kube.words import counted, verb
-from queue_manager.domain.cohorts.account import SOURCE, WORKLOAD, condition_of
-from queue_manager.domain.cohorts.cluster_queue import WORK_PRIORITY
-from queue_manager.domain.cohorts.grant import Admission, SetGrant
+from queue_manager.domain.quotas.cluster_queue import WORK_PRIORITY
+from queue_manager.domain.quotas.grant import Admission, SetGrant
+from queue_manager.domain.workloads.account import SOURCE, WORKLOAD, condition_of
 from queue_manager.domain.workloads.workload import PRIORITY_CLASS, Workload
 from resources.amounts import format_amount
 

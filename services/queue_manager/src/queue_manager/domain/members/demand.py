@@ -9,8 +9,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from kube import Event, Key, Object
-from queue_manager.domain.gates.groups import COMPLETED, INQUEUE, RUNNING, UNKNOWN, Group, in_quota, read_group
-from queue_manager.domain.gates.members import (
+from queue_manager.domain.members.groups import COMPLETED, INQUEUE, RUNNING, UNKNOWN, Group, in_quota, read_group
+from queue_manager.domain.members.members import (
     BARE,
     QUEUE_NAME,
     Member,
@@ -22,8 +22,8 @@ from queue_manager.domain.gates.members import (
     read_member,
 )
 from queue_manager.domain.pod_requests import PodRequests
-from queue_manager.domain.shares.queue_tree import DEFAULT
-from queue_manager.domain.shares.sums import accumulate
+from queue_manager.domain.quotas.queue_tree import DEFAULT
+from queue_manager.domain.quotas.sums import accumulate
 from resources import Amounts, largest
 
 

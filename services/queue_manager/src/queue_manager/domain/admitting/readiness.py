@@ -4,7 +4,7 @@ from dataclasses import dataclass, field
 
 from kube import Event, Key, Object
 from kube.pods import is_ready
-from queue_manager.domain.gates.members import LOCAL_QUEUE, group_named_by
+from queue_manager.domain.members.members import LOCAL_QUEUE, group_named_by
 from queue_manager.domain.workloads.job_workload import holder_of
 
 

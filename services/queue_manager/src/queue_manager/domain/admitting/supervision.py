@@ -5,15 +5,15 @@ from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
 
 from kube import Decision, Key, Mutation
-from queue_manager.domain.alarms import Alarms
-from queue_manager.domain.cohorts.cohort_books import CohortBooks
-from queue_manager.domain.cohorts.departure import Departure, time_left, unanswered, why_stopped, why_told, written_down
-from queue_manager.domain.cohorts.flavor_choice import Mode, Verdict, WaitReason
-from queue_manager.domain.cohorts.grant import Admission
-from queue_manager.domain.cohorts.kueue_policy import KueuePolicy
-from queue_manager.domain.shares.demand import Demand
-from queue_manager.domain.workloads.workload import Workload
-from queue_manager.domain.workloads.workload_decisions import (
+from queue_manager.domain.admitting.departure import (
+    Departure,
+    time_left,
+    unanswered,
+    why_stopped,
+    why_told,
+    written_down,
+)
+from queue_manager.domain.admitting.workload_decisions import (
     REQUEUED_WORDS,
     admitted,
     grant_patch,
@@ -22,7 +22,14 @@ from queue_manager.domain.workloads.workload_decisions import (
     revoked,
     waiting_for,
 )
-from queue_manager.domain.workloads.workload_sources import WorkloadSources
+from queue_manager.domain.admitting.workload_sources import WorkloadSources
+from queue_manager.domain.alarms import Alarms
+from queue_manager.domain.cohorts.cohort_books import CohortBooks
+from queue_manager.domain.cohorts.flavor_choice import Mode, Verdict, WaitReason
+from queue_manager.domain.members.demand import Demand
+from queue_manager.domain.quotas.grant import Admission
+from queue_manager.domain.quotas.kueue_policy import KueuePolicy
+from queue_manager.domain.workloads.workload import Workload
 
 
 @dataclass(slots=True)

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from kube import Key, Manifest, Object
-from queue_manager.domain.shares.queue_path import PATH, Step, Steps, read_path
+from queue_manager.domain.quotas.queue_path import PATH, Step, Steps, read_path
 from resources import Amounts, QuantityError, parse_amounts
 
 QUEUE = "Queue.scheduling.volcano.sh"

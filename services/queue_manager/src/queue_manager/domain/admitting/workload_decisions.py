@@ -6,10 +6,10 @@ from collections.abc import Iterator, Sequence
 from kube import Decision, Manifest, Mutation, Object, Verb, rfc3339
 from kube.words import counted
 from queue_manager.domain.cohorts.flavor_choice import Verdict, WaitReason
-from queue_manager.domain.cohorts.grant import ADMISSION, RESERVATION, SINCE, Admission
-from queue_manager.domain.gates.groups import ADMITTED, INQUEUE, PENDING
-from queue_manager.domain.gates.members import LOCAL_QUEUE
 from queue_manager.domain.gates.waiting import condition
+from queue_manager.domain.members.groups import ADMITTED, INQUEUE, PENDING
+from queue_manager.domain.members.members import LOCAL_QUEUE
+from queue_manager.domain.quotas.grant import ADMISSION, RESERVATION, SINCE, Admission
 from queue_manager.domain.workloads.job_workload import JOB, OF_JOB, PARALLELISM, gang_mark, wanted_parallelism
 from queue_manager.domain.workloads.workload import RESERVED, REVOKED, Workload
 

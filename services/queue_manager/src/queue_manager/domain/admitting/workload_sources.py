@@ -5,15 +5,15 @@ from dataclasses import dataclass, field
 
 from kube import Event, Key, Manifest, Object
 from kube.runtime_classes import RUNTIME_CLASS, RuntimeClasses
-from queue_manager.domain.cohorts.account import WORKLOAD, Accounts, source_of
+from queue_manager.domain.admitting.readiness import Readiness
 from queue_manager.domain.cohorts.cohort_books import CohortBooks
-from queue_manager.domain.cohorts.readiness import Readiness
-from queue_manager.domain.gates.members import LOCAL_QUEUE, group_named_by
+from queue_manager.domain.members.demand import Demand
+from queue_manager.domain.members.members import LOCAL_QUEUE, group_named_by
 from queue_manager.domain.pod_requests import PodRequests
-from queue_manager.domain.rooms.podset import PodSet
-from queue_manager.domain.shares.demand import Demand
+from queue_manager.domain.workloads.account import WORKLOAD, Accounts, source_of
 from queue_manager.domain.workloads.job_templates import JobTemplates
 from queue_manager.domain.workloads.job_workload import JOB, OF_JOB, OwnShapes, is_job_workload, read_job, read_own
+from queue_manager.domain.workloads.podset import PodSet
 from queue_manager.domain.workloads.workload import Workload, read_pod, read_pod_group
 
 

@@ -5,12 +5,12 @@ from collections.abc import Set as AbstractSet
 
 from kube import Event, Key, Manifest, Object
 from queue_manager.domain.cohorts.cohort_books import CohortBooks
-from queue_manager.domain.gates.members import GROUP, group_named_by, role_of
+from queue_manager.domain.members.members import GROUP, group_named_by, role_of
 from queue_manager.domain.rooms.node_room import NodeRoom, Spots
-from queue_manager.domain.rooms.podset import PodSet, asks_for_place, merged, podset_of
 from queue_manager.domain.rooms.topology_room import TopologyRoom
 from queue_manager.domain.workloads.job_templates import JobTemplates
 from queue_manager.domain.workloads.job_workload import JOB, waits_for_more
+from queue_manager.domain.workloads.podset import PodSet, asks_for_place, merged, podset_of
 
 
 class TopologyGate:

@@ -11,14 +11,14 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from kube import Key
+from queue_manager.domain.admitting.topology_gate import TopologyGate
+from queue_manager.domain.admitting.victims import VictimSearch
 from queue_manager.domain.cohorts.candidates import Candidate
-from queue_manager.domain.cohorts.cluster_queue import ClusterQueue, FlavorResource, Quotas
 from queue_manager.domain.cohorts.cohort_books import CohortBooks
 from queue_manager.domain.cohorts.cohort_tree import Node
 from queue_manager.domain.cohorts.flavor_choice import Mode, Oracle, Prospect, Supplier, Verdict, choose
 from queue_manager.domain.cohorts.queue_line import Order, QueueLine
-from queue_manager.domain.cohorts.victims import VictimSearch
-from queue_manager.domain.gates.topology_gate import TopologyGate
+from queue_manager.domain.quotas.cluster_queue import ClusterQueue, FlavorResource, Quotas
 from queue_manager.domain.workloads.work_parts import shortened, slack
 from queue_manager.domain.workloads.workload import Workload
 

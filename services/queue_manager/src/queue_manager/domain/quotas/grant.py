@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from kube import Manifest
 from kube.json_text import read_json
-from queue_manager.domain.cohorts.cluster_queue import Quotas
+from queue_manager.domain.quotas.cluster_queue import Quotas
 from resources import Amounts
 
 ADMISSION = "tidegate.dev/admission"

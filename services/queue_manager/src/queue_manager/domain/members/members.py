@@ -6,7 +6,7 @@ from enum import IntEnum
 from kube import Key, Manifest, Object
 from kube.pods import is_finished, same_but_for_node
 from queue_manager.domain.pod_requests import PodRequests
-from queue_manager.domain.shares.elastic_quota import quota_named_by
+from queue_manager.domain.quotas.elastic_quota import quota_named_by
 from resources import Amounts
 
 QUEUE_NAME = "scheduling.volcano.sh/queue-name"

@@ -5,8 +5,8 @@ from dataclasses import dataclass, field, replace
 
 from kube import Key, Manifest, Object
 from kube.elastic_quotas import ROOT_QUOTA
-from queue_manager.domain.gates.members import domain_of, foreign_queue
-from queue_manager.domain.shares.queue_tree import DEFAULT, amounts_of
+from queue_manager.domain.members.members import domain_of, foreign_queue
+from queue_manager.domain.quotas.queue_tree import DEFAULT, amounts_of
 from resources import Amounts, add, largest
 
 ADMITTED = "Admitted"

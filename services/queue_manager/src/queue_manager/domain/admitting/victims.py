@@ -11,9 +11,9 @@ from dataclasses import dataclass, field
 
 from kube import Key
 from queue_manager.domain.cohorts.candidates import Candidate, below, child_of, left_over, over_below
-from queue_manager.domain.cohorts.cluster_queue import ClusterQueue, Quotas
 from queue_manager.domain.cohorts.cohort_books import CohortBooks
 from queue_manager.domain.cohorts.cohort_tree import Node
+from queue_manager.domain.quotas.cluster_queue import ClusterQueue, Quotas
 from queue_manager.domain.workloads.workload import Workload
 
 IN_QUEUE, RECLAIM, FAIR = "InClusterQueue", "InCohortReclamation", "InCohortFairSharing"

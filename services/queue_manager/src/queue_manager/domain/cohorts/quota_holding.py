@@ -3,8 +3,8 @@
 from dataclasses import dataclass, field
 
 from kube import Key
-from queue_manager.domain.cohorts.cluster_queue import Quotas
 from queue_manager.domain.cohorts.flavor_choice import Verdict
+from queue_manager.domain.quotas.cluster_queue import Quotas
 
 
 @dataclass(slots=True)

@@ -6,7 +6,7 @@ from typing import Any
 from kube import Object
 from kube.elastic_quotas import ROOT_QUOTA, quota_name
 from kube.json_text import read_json
-from queue_manager.domain.shares.queue_tree import PLACEMENT, Queue, amounts_of
+from queue_manager.domain.quotas.queue_tree import PLACEMENT, Queue, amounts_of
 from resources import Amounts
 
 LABEL = "quota.scheduling.koordinator.sh/"

@@ -5,8 +5,8 @@ from collections.abc import Callable, Iterable
 from kube import Manifest
 from queue_manager.domain.cohorts.cohort_books import CohortBooks
 from queue_manager.domain.cohorts.cohort_tree import PER_MILLE, UNLIMITED
-from queue_manager.domain.cohorts.kueue_policy import KueuePolicy
-from queue_manager.domain.cohorts.past_use import PastUse, past_use_part, read_past_use
+from queue_manager.domain.quotas.kueue_policy import KueuePolicy
+from queue_manager.domain.shares.past_use import PastUse, past_use_part, read_past_use
 from resources import Amounts, parse_amounts
 
 PART = "admissionFairSharingStatus"

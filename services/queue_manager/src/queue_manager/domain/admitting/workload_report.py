@@ -5,11 +5,11 @@ from collections.abc import Set as AbstractSet
 
 from kube import Decision, Key, Mutation, Object, Verb
 from kube.words import counted
-from queue_manager.domain.cohorts.account import WORKLOAD
+from queue_manager.domain.admitting.workload_sources import WorkloadSources
 from queue_manager.domain.cohorts.cohort_books import CohortBooks
 from queue_manager.domain.reports import Reports
+from queue_manager.domain.workloads.account import WORKLOAD
 from queue_manager.domain.workloads.job_workload import JOB, is_own
-from queue_manager.domain.workloads.workload_sources import WorkloadSources
 from queue_manager.domain.workloads.workload_view import Facts, Part, owner_of, status_patch, view_manifest
 
 NAME = "WorkloadsShown"
@@ -23,24 +23,17 @@ class WorkloadReport:
     def __init__(self, books: CohortBooks, sources: WorkloadSources) -> None:
         self._books = books
         self._sources = sources
-        self._reports = Reports(sources.unshown)
-
-    @property
-    def due(self) -> int | None:
-        """When write() should be called again; None when every Workload is up to date."""
-        return self._reports.due
-
-    def refused(self) -> None:
-        """The last report was not taken: write it again."""
-        self._reports.refused()
+        self.reports = Reports(NAME, "WorkloadsChanged", sources.unshown)
 
     def write(self, now: int, busy: bool, in_flight: AbstractSet[Key]) -> Decision | None:
         """The Workloads that changed, as one decision, if this is a time for them; see ``Reports``."""
-        made = self._reports.write(now, busy, in_flight, lambda keys: self._some(keys, now))
-        if made is None:
-            return None
-        message = f"{counted(len(made.changes), 'workload')} changed"
-        return Decision(NAME, made.subject, made.uid, "WorkloadsChanged", message, made.changes)
+        return self.reports.write(
+            now,
+            busy,
+            in_flight,
+            lambda keys: self._some(keys, now),
+            lambda count: f"{counted(count, 'workload')} changed",
+        )
 
     def _some(self, keys: Iterable[Key], now: int) -> list[Mutation]:
         """As many changes as fit into one decision; the others wait for the next one."""

@@ -9,12 +9,12 @@ from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field, replace
 
 from kube import Decision, Key
-from queue_manager.domain.cohorts.cluster_queue import Quotas
+from queue_manager.domain.admitting.workload_decisions import job_grown
+from queue_manager.domain.admitting.workload_sources import WorkloadSources
 from queue_manager.domain.cohorts.cohort_books import CohortBooks
-from queue_manager.domain.cohorts.grant import Admission, SetGrant
+from queue_manager.domain.quotas.cluster_queue import Quotas
+from queue_manager.domain.quotas.grant import Admission, SetGrant
 from queue_manager.domain.workloads.job_workload import ELASTIC, JOB, wanted_parallelism
-from queue_manager.domain.workloads.workload_decisions import job_grown
-from queue_manager.domain.workloads.workload_sources import WorkloadSources
 
 
 @dataclass(slots=True)

@@ -8,12 +8,12 @@ from typing import NamedTuple
 
 from kube import Manifest, Mutation, Object, Verb, rfc3339
 from kube.words import counted, verb
-from queue_manager.domain.cohorts.account import ANSWER, READY, REJECTED, RETRY, condition_of, moment
-from queue_manager.domain.cohorts.cluster_queue import DRAIN, HOLD
+from queue_manager.domain.admitting.victims import FAIR, IN_QUEUE, RECLAIM, RECLAIM_BORROWING
 from queue_manager.domain.cohorts.cohort_books import CohortBooks
-from queue_manager.domain.cohorts.kueue_policy import KueuePolicy
-from queue_manager.domain.cohorts.victims import FAIR, IN_QUEUE, RECLAIM, RECLAIM_BORROWING
 from queue_manager.domain.gates.waiting import condition
+from queue_manager.domain.quotas.cluster_queue import DRAIN, HOLD
+from queue_manager.domain.quotas.kueue_policy import KueuePolicy
+from queue_manager.domain.workloads.account import ANSWER, READY, REJECTED, RETRY, condition_of, moment
 from queue_manager.domain.workloads.workload import Workload
 
 PREEMPTIONS = (IN_QUEUE, RECLAIM, FAIR, RECLAIM_BORROWING)

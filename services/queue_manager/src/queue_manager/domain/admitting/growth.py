@@ -5,11 +5,11 @@ from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field, replace
 
 from kube import Key
-from queue_manager.domain.cohorts.cluster_queue import Quotas
 from queue_manager.domain.cohorts.cohort_books import CohortBooks
-from queue_manager.domain.cohorts.grant import Admission
-from queue_manager.domain.gates.members import GROUP, Place
-from queue_manager.domain.shares.demand import Demand, Tally
+from queue_manager.domain.members.demand import Demand, Tally
+from queue_manager.domain.members.members import GROUP, Place
+from queue_manager.domain.quotas.cluster_queue import Quotas
+from queue_manager.domain.quotas.grant import Admission
 from queue_manager.domain.workloads.workload import Workload
 from resources import Amounts, add
 

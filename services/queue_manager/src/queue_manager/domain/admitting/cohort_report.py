@@ -5,7 +5,11 @@ from collections.abc import Set as AbstractSet
 
 from kube import Decision, Event, Key, Manifest, Mutation, Verb, rfc3339
 from kube.words import counted
-from queue_manager.domain.cohorts.cluster_queue import (
+from queue_manager.domain.admitting.local_use import LocalUse
+from queue_manager.domain.cohorts.cohort_books import CohortBooks
+from queue_manager.domain.cohorts.cohort_tree import PER_MILLE, UNLIMITED, Node
+from queue_manager.domain.cohorts.quota_holding import Holding
+from queue_manager.domain.quotas.cluster_queue import (
     CLUSTER_QUEUE,
     COHORT,
     LOCAL_QUEUE_KIND,
@@ -14,12 +18,8 @@ from queue_manager.domain.cohorts.cluster_queue import (
     LocalQueue,
     Quotas,
 )
-from queue_manager.domain.cohorts.cohort_books import CohortBooks
-from queue_manager.domain.cohorts.cohort_tree import PER_MILLE, UNLIMITED, Node
-from queue_manager.domain.cohorts.kueue_policy import KueuePolicy
-from queue_manager.domain.cohorts.local_use import LocalUse
+from queue_manager.domain.quotas.kueue_policy import KueuePolicy
 from queue_manager.domain.reports import Reports
-from queue_manager.domain.shares.quota_holding import Holding
 from resources.amounts import format_amount
 
 NAME = "QuotaUseReported"
@@ -35,7 +35,7 @@ class CohortReport:
         self._books = books
         self._fair = fair
         self._written: dict[Key, tuple[str, Manifest]] = {}
-        self._reports = Reports(books.shown)
+        self.reports = Reports(NAME, "UseChanged", books.shown)
 
     def read(self, event: Event) -> None:
         """Take in what the status of one of the objects says."""
@@ -45,22 +45,15 @@ class CohortReport:
         else:
             self._written[event.key] = (new.uid, new.status)
 
-    @property
-    def due(self) -> int | None:
-        """When write() should be called again; None when every status is up to date."""
-        return self._reports.due
-
-    def refused(self) -> None:
-        """The last report was not taken: write it again."""
-        self._reports.refused()
-
     def write(self, now: int, busy: bool, in_flight: AbstractSet[Key]) -> Decision | None:
         """The statuses that changed, as one decision, if this is a time for them; see ``Reports``."""
-        made = self._reports.write(now, busy, in_flight, lambda names: list(self._mutations(names, now)))
-        if made is None:
-            return None
-        message = f"the use of {counted(len(made.changes), 'queue or cohort', 'queues and cohorts')} changed"
-        return Decision(NAME, made.subject, made.uid, "UseChanged", message, made.changes)
+        return self.reports.write(
+            now,
+            busy,
+            in_flight,
+            lambda names: list(self._mutations(names, now)),
+            lambda count: f"the use of {counted(count, 'queue or cohort', 'queues and cohorts')} changed",
+        )
 
     def _mutations(self, names: Iterable[str], now: int) -> Iterator[Mutation]:
         books = self._books

@@ -5,8 +5,8 @@ from dataclasses import dataclass
 
 from kube import Manifest, Object
 from kube.resource_quotas import is_scoped, tracks
-from queue_manager.domain.gates.groups import Group
-from queue_manager.domain.shares.queue_tree import amounts_of
+from queue_manager.domain.members.groups import Group
+from queue_manager.domain.quotas.queue_tree import amounts_of
 from resources import Amounts
 
 _PLAIN = ("cpu", "memory", "ephemeral-storage")

@@ -4,9 +4,30 @@ from collections.abc import Iterable, Iterator, Sequence
 from collections.abc import Set as AbstractSet
 
 from kube import Decision, Event, Key, Manifest, Object, Outcome, Verb
-from kube.words import counted
-from queue_manager.domain.cohorts.account import Accounts
-from queue_manager.domain.cohorts.cluster_queue import (
+from queue_manager.domain.admitting.alike_grants import AlikeGrants
+from queue_manager.domain.admitting.cohort_report import CohortReport
+from queue_manager.domain.admitting.contest import Contest, Entry
+from queue_manager.domain.admitting.departure import SHRUNK, Departure
+from queue_manager.domain.admitting.elastic_jobs import ElasticJobs
+from queue_manager.domain.admitting.growth import Growth
+from queue_manager.domain.admitting.supervision import Supervision
+from queue_manager.domain.admitting.topology_gate import TopologyGate
+from queue_manager.domain.admitting.workload_decisions import (
+    admitted,
+    group_grown,
+    held_back,
+    reserved,
+)
+from queue_manager.domain.admitting.workload_report import WorkloadReport
+from queue_manager.domain.admitting.workload_sources import WorkloadSources
+from queue_manager.domain.cohorts.cohort_books import CohortBooks
+from queue_manager.domain.cohorts.cohort_tree import touched_trees
+from queue_manager.domain.cohorts.flavor_choice import Mode, Verdict, WaitReason
+from queue_manager.domain.cohorts.queue_line import QueueLine
+from queue_manager.domain.cohorts.quota_holding import Promise
+from queue_manager.domain.members.demand import Demand
+from queue_manager.domain.members.members import COHORTS, LOCAL_QUEUE, group_named_by
+from queue_manager.domain.quotas.cluster_queue import (
     CHECK,
     CLUSTER_QUEUE,
     COHORT,
@@ -15,42 +36,11 @@ from queue_manager.domain.cohorts.cluster_queue import (
     TOPOLOGY,
     WORK_PRIORITY,
 )
-from queue_manager.domain.cohorts.cohort_books import CohortBooks
-from queue_manager.domain.cohorts.cohort_report import CohortReport
-from queue_manager.domain.cohorts.cohort_tree import touched_trees
-from queue_manager.domain.cohorts.contest import Contest, Entry
-from queue_manager.domain.cohorts.departure import SHRUNK, Departure
-from queue_manager.domain.cohorts.elastic_jobs import ElasticJobs
-from queue_manager.domain.cohorts.flavor_choice import Mode, Verdict, WaitReason, admission_of
-from queue_manager.domain.cohorts.grant import Admission, SetGrant, read_admission
-from queue_manager.domain.cohorts.growth import Growth
-from queue_manager.domain.cohorts.kueue_policy import EVICTION, KueuePolicy
-from queue_manager.domain.cohorts.queue_line import QueueLine
-from queue_manager.domain.cohorts.supervision import Supervision
-from queue_manager.domain.gates.members import COHORTS, LOCAL_QUEUE, group_named_by
-from queue_manager.domain.gates.topology_gate import TopologyGate
-from queue_manager.domain.shares.demand import Demand
-from queue_manager.domain.shares.quota_holding import Promise
+from queue_manager.domain.quotas.grant import read_admission
+from queue_manager.domain.quotas.kueue_policy import EVICTION, KueuePolicy
 from queue_manager.domain.shares.share_rules import OPEN_ENTRY, placement_entry
-from queue_manager.domain.workloads.job_workload import JOB
-from queue_manager.domain.workloads.workload import Shape, Workload
-from queue_manager.domain.workloads.workload_decisions import (
-    admitted,
-    grant_patch,
-    group_grown,
-    held_back,
-    reserved,
-)
-from queue_manager.domain.workloads.workload_report import WorkloadReport
-from queue_manager.domain.workloads.workload_sources import WorkloadSources
-
-Chosen = tuple[dict[str, str], tuple[SetGrant, ...], int]
-"""Flavors, parts, and the second since the epoch in which they are given: it is written down with them."""
-Grant = tuple[Admission, Manifest, str]
-"""What is given, the change of annotations that says so, and the sentence."""
-
-_KEPT = 4096
-"""So many grants are remembered."""
+from queue_manager.domain.workloads.account import Accounts
+from queue_manager.domain.workloads.workload import Workload
 
 OBJECTS = (CLUSTER_QUEUE, COHORT, LOCAL_QUEUE_KIND, FLAVOR, TOPOLOGY, WORK_PRIORITY, CHECK)
 
@@ -77,8 +67,7 @@ class Cohorts:
         self._elastic = ElasticJobs(self.books, self.sources)
         self._supervision = Supervision(self.books, demand, self.sources, self.policy)
         self._news = False
-        self._grants: dict[tuple[str, Shape], tuple[Chosen, Grant]] = {}
-        """What the last workload of each shape was given in each queue, by which choice of flavors."""
+        self._grants = AlikeGrants(self.books, self.sources)
         self._resting: dict[str, None] = {}
         self._rested = False
         """Whether a decision came to its outcome, so that the queues that rest may look again."""
@@ -154,7 +143,7 @@ class Cohorts:
             self._elastic.look(key)
         if books.renewed:
             books.renew()
-            self._grants = {}
+            self._grants.forget()
             entries = {f"{COHORTS}/{name}": OPEN_ENTRY | placement_entry(queue) for name, queue in books.queues.items()}
             self._news = self._news or entries != self.entries
             self.entries = entries
@@ -244,34 +233,13 @@ class Cohorts:
 
     def _admit(self, workload: Workload, queue: str, verdict: Verdict, now: int) -> Decision:
         """Give it its quota; it may start at once unless admission checks have to agree first."""
-        admission, patch, message = self._grant(workload, queue, verdict, now)
+        admission, patch, message = self._grants.of(workload, queue, verdict, now)
         self.gate.keep(workload.key, verdict.podsets(workload.shape), verdict.flavors)
         self.books.grant(workload.key, admission)
         checks = self.books.queues[queue].checks_of(flavor for flavor, _ in admission.usage)
         if checks:
             return reserved(workload, admission, checks, now)
         return admitted(workload, patch, message, now)
-
-    def _grant(self, workload: Workload, queue: str, verdict: Verdict, now: int) -> Grant:
-        """What a workload is given, the change of its annotations, and the sentence; one for all who are alike."""
-        like = (verdict.flavors, verdict.sets, now // 1000)
-        shape, item = workload.shape, self.sources.items.get(workload.key)
-        alike = workload.key.kind != JOB and workload.let_in
-        known = self._grants.get((queue, shape)) if alike else None
-        found = known[1] if known is not None and known[0] == like else None
-        if found is None:
-            admission = admission_of(verdict, shape, self.books.queues[queue], self.books.flavors)
-            chosen = ", ".join(f"{name} of flavor {flavor}" for name, flavor in sorted(admission.flavors.items()))
-            message = f"ClusterQueue {queue} gives {chosen or 'leave'}"
-            count = sum(part.size for part in admission.sets)
-            if shape.sets and count < workload.size:
-                message += f", for {count} of {counted(workload.size, 'pod')}"
-            found = (admission, grant_patch(workload, item, admission, now), message)
-            if alike:
-                if len(self._grants) >= _KEPT:
-                    self._grants.clear()
-                self._grants[queue, shape] = (like, found)
-        return found
 
     def _words(self, names: Iterable[str], now: int, busy: AbstractSet[Key]) -> Iterator[Decision]:
         """Tell those who wait in these queues why they do."""

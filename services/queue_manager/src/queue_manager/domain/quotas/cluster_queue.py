@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from kube import Manifest, Object
-from queue_manager.domain.shares.queue_tree import PLACEMENT
+from queue_manager.domain.quotas.queue_tree import PLACEMENT
 from resources import QuantityError, parse_amounts, parse_milli
 
 CLUSTER_QUEUE = "ClusterQueue.kueue.x-k8s.io"

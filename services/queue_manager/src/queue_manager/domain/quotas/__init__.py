@@ -1,0 +1,1 @@
+"""What queues, quotas and cohorts are given, read from their objects."""
