@@ -11,6 +11,7 @@ from pathlib import Path
 
 START_SECONDS = 30.0
 STOP_SECONDS = 30.0
+BRIDGE = Path("/sys/class/net/docker0")
 
 
 class NoDocker(Exception):
@@ -56,7 +57,7 @@ def _started(program: str) -> Iterator[None]:
         words = ["--iptables=false", *(f"--{name}={place}" for name, place in places.items())]
         with (folder / "log").open("wb") as log:
             process = subprocess.Popen([program, *words], stdout=log, stderr=log, start_new_session=True)
-        before = os.environ.get("DOCKER_HOST")
+        before, bridged = os.environ.get("DOCKER_HOST"), BRIDGE.exists()
         os.environ["DOCKER_HOST"] = host
         try:
             _wait(process, folder / "log")
@@ -64,9 +65,17 @@ def _started(program: str) -> Iterator[None]:
         finally:
             process.terminate()
             process.wait(STOP_SECONDS)
+            _clear(folder, bridged)
             os.environ.pop("DOCKER_HOST")
             if before is not None:
                 os.environ["DOCKER_HOST"] = before
+
+
+def _clear(folder: Path, bridged: bool) -> None:
+    """What a daemon leaves on the machine when it has ended: a mount, and a bridge that is nobody's where there was none."""
+    subprocess.run(["umount", str(folder / "exec" / "netns" / "default")], capture_output=True, check=False)
+    if not bridged:
+        subprocess.run(["ip", "link", "delete", BRIDGE.name], capture_output=True, check=False)
 
 
 def _wait(process: "subprocess.Popen[bytes]", log: Path) -> None:

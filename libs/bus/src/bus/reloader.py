@@ -47,7 +47,11 @@ def watch(folder: Path) -> None:
     known = content(folder)
     while True:
         time.sleep(PAUSE_SECONDS)
-        known = look(folder, known)
+        now = look(folder, known)
+        if now != known:  # once more: a signal to a server that is busy may be passed over
+            time.sleep(PAUSE_SECONDS)
+            now = look(folder, known)
+        known = now
 
 
 if __name__ == "__main__":
