@@ -12,8 +12,8 @@ from gang_scheduler.domain.pods.pod_record import PodRecord
 from gang_scheduler.domain.pods.podset import PodSet, podsets, rank_of
 from gang_scheduler.domain.room.trial import Trial
 from kube.pod_sets import Nearness, units
-from kube.topology_layout import Share, Shortfall, lay_out, shared_domains
-from kube.topology_levels import Level, LevelTree
+from topology.assignment import Share, Shortfall, lay_out, shared_domains
+from topology.levels import Level, LevelTree
 
 Parts = dict[PodSet, list[PodRecord]]
 

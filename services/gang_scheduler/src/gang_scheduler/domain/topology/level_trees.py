@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from gang_scheduler.domain.nodes.node_table import NodeTable
-from kube.topology_levels import LabelColumn, LevelTree, grow
+from topology.levels import LabelColumn, LevelTree, grow
 
 
 @dataclass(slots=True)

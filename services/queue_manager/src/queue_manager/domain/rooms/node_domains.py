@@ -7,10 +7,10 @@ import numpy as np
 
 from kube import Manifest
 from kube.selectors import matches
-from kube.topology_levels import Ints, LabelColumn, LevelTree, Mask, grow
 from queue_manager.domain.quotas.cluster_queue import Flavor
 from queue_manager.domain.quotas.tolerations import tolerates
 from queue_manager.domain.rooms.node_room import NodeRoom, NodeView
+from topology.levels import Ints, LabelColumn, LevelTree, Mask, grow
 
 _OPERATORS = ("In", "NotIn", "Exists", "DoesNotExist")
 

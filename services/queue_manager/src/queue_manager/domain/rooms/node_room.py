@@ -12,11 +12,11 @@ import numpy as np
 from kube import Event, Key, Manifest, Object
 from kube.lent_resources import current
 from kube.pods import is_finished
-from kube.topology_levels import Ints
 from queue_manager.domain.pod_requests import PodRequests
 from queue_manager.domain.quotas.queue_tree import amounts_of
 from queue_manager.domain.workloads.job_workload import holder_of
 from resources import Amounts
+from topology.levels import Ints
 
 PODS = "pods"
 DEFAULT_PODS = 110

@@ -14,13 +14,13 @@ import numpy as np
 
 from kube import Key
 from kube.pod_sets import Nearness, units
-from kube.topology_layout import Shortfall, lay_out, shared_domains
-from kube.topology_levels import Ints, LevelTree, Mask
 from kube.words import counted
 from queue_manager.domain.quotas.cluster_queue import Flavor
 from queue_manager.domain.rooms.node_domains import NodeDomains
 from queue_manager.domain.rooms.node_room import PODS, NodeRoom, Spot, Spots
 from queue_manager.domain.workloads.podset import PodSet
+from topology.assignment import Shortfall, lay_out, shared_domains
+from topology.levels import Ints, LevelTree, Mask
 
 
 @dataclass(slots=True)

@@ -9,8 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kube.pod_sets import Nearness, PodSetAsk, ask_of
-from kube.topology_layout import Share, Shortfall, lay_out
-from kube.topology_levels import Level, LevelTree
+from topology.assignment import Share, Shortfall, lay_out
+from topology.levels import Level, LevelTree
 
 KEYS = ("block", "rack", "host")
 Path = tuple[str, str, str]

@@ -13,8 +13,8 @@ from typing import NamedTuple
 import numpy as np
 
 from kube.pod_sets import Nearness, PodSetAsk
-from kube.topology_levels import Ints, Level, LevelTree
 from kube.words import counted, verb
+from topology.levels import Ints, Level, LevelTree
 
 
 class Share(NamedTuple):

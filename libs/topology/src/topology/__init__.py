@@ -1,0 +1,1 @@
+"""Pod sets in the domains of a topology."""
