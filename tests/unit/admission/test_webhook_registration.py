@@ -75,6 +75,13 @@ def test_decisions_that_are_carried_out_are_not_reviewed_again() -> None:
     assert condition["expression"] == '!(request.userInfo.username in ["gateway"])'
 
 
+def test_decisions_of_a_system_without_a_user_of_its_own_are_known_by_their_field_manager() -> None:
+    (condition,) = webhooks(Asked(PLACE))["admission.tidegate.dev"]["matchConditions"]
+
+    assert '"tidegate-queue-manager"' in condition["expression"]
+    assert "request.options.fieldManager" in condition["expression"]
+
+
 def test_with_cert_manager_it_says_whom_to_trust() -> None:
     told = configurations(Asked(PLACE, injected_from="tidegate-system/tls"), b"ca")[MUTATING]
 

@@ -24,6 +24,11 @@ _PATH = "/:@!$&'()*+,;=~%"
 STRATEGIC_PATCH = "application/strategic-merge-patch+json"
 
 
+def field_manager(service: str) -> str:
+    """The name under which what ``service`` decided is written."""
+    return "tidegate-" + service.replace("_", "-")
+
+
 class Unreachable(Exception):
     """No answer came: it is not known whether the request was carried out."""
 

@@ -24,7 +24,8 @@ class Settings(ServiceSettings):
 
     New pods with labels that ``scheduled_pods`` selects, in namespaces that ``scheduled_namespaces`` selects, are placed by
     ``scheduler_name`` where they name nobody; without ``scheduled_namespaces`` none are. What ``unreviewed_users`` write to our
-    own kinds is not reviewed: the user as whom decisions are carried out.
+    own kinds is not reviewed: the user as whom decisions are carried out. Without any, decisions are known by their field manager,
+    which whoever may write can state as well.
     """
 
     admin_token: str = ""

@@ -4,6 +4,8 @@ from collections.abc import Iterable, Sequence
 
 import orjson
 
+from admission.authors import PARTS
+from apiserver import field_manager
 from kube import Manifest
 
 _LABELS = "object.metadata.labels"
@@ -44,8 +46,12 @@ def marked(labels: Iterable[str], annotations: Iterable[str], resources: Iterabl
 
 
 def written_by_others(users: Sequence[str]) -> list[Manifest]:
-    """Requests of anybody but ``users``."""
-    return [_condition("others", f"!(request.userInfo.username in {_list(users)})")] if users else []
+    """Requests of anybody but ``users``; without any, what the system's own parts do not write, as they say themselves."""
+    if users:
+        return [_condition("others", f"!(request.userInfo.username in {_list(users)})")]
+    own = _list(sorted(field_manager(part) for part in PARTS if part))
+    stated = "has(request.options) && has(request.options.fieldManager)"
+    return [_condition("others", f"!({stated} && request.options.fieldManager in {own})")]
 
 
 def _condition(name: str, expression: str) -> Manifest:

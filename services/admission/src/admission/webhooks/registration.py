@@ -49,8 +49,9 @@ class Place:
 class Asked:
     """What is asked about. ``profiles`` are the specs of the profiles that there are.
 
-    ``unreviewed`` are users whose writes to our kinds are decisions, which were made by the rules already. ``injected_from``
-    names the certificate of cert-manager (``NAMESPACE/NAME``) whose authority cert-manager itself fills in.
+    ``unreviewed`` are users whose writes to our kinds are decisions, which were made by the rules already; where the system has no
+    user of its own, a decision is what says so by its field manager. ``injected_from`` names the certificate of cert-manager
+    (``NAMESPACE/NAME``) whose authority cert-manager itself fills in.
     """
 
     place: Place
@@ -111,8 +112,7 @@ def _webhook(asked: Asked, name: str, path: str, rules: list[Manifest], namespac
 
 def _kinds(asked: Asked, path: str, rules: list[Manifest]) -> Manifest:
     webhook = _webhook(asked, "admission.tidegate.dev", path, rules)
-    conditions = written_by_others(asked.unreviewed)
-    return {**webhook, "failurePolicy": "Fail", **({"matchConditions": conditions} if conditions else {})}
+    return {**webhook, "failurePolicy": "Fail", "matchConditions": written_by_others(asked.unreviewed)}
 
 
 def _shaping(asked: Asked) -> Iterable[Manifest]:

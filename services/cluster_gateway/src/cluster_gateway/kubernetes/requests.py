@@ -3,7 +3,7 @@
 import base64
 from collections.abc import Mapping
 
-from apiserver.api import ApiRequest
+from apiserver.api import ApiRequest, field_manager
 from cluster_gateway.kubernetes.discovery import Served
 from cluster_gateway.secrets import GENERATE, SSH_KEYPAIR, ssh_keypair
 from kube import Key, Manifest, Mutation, Object
@@ -19,7 +19,7 @@ class NotServed(Exception):
 
 def manager(service: str) -> Mapping[str, str]:
     """The parameter that makes ``service`` the field manager of what a request sets."""
-    return {"fieldManager": "tidegate-" + service.replace("_", "-")}
+    return {"fieldManager": field_manager(service)}
 
 
 def creation(mutation: Mutation, served: Mapping[str, Served], service: str) -> ApiRequest:
