@@ -27,7 +27,7 @@ ALWAYS_THERE = {
     "PriorityClass.scheduling.k8s.io": ("system-cluster-critical", "system-node-critical"),
 }
 NOT_CLEANED = frozenset({"Secret", "ConfigMap", "Service", "Endpoints", "EndpointSlice.discovery.k8s.io"})
-"""Kinds of which a cluster has objects of its own; here those of the namespaces that are deleted go, and owned ones."""
+"""Kinds of which a cluster has objects of its own, which have no owner."""
 CLEAN_SECONDS = 30.0
 KNOWN_SECONDS = 5.0
 
@@ -182,7 +182,8 @@ class LiveTarget:
         objects = [
             item
             for item in self.store().objects.values()
-            if item.kind not in NOT_CLEANED and item.name not in ALWAYS_THERE.get(item.kind, ())
+            if not (item.kind in NOT_CLEANED and item.controller is None)
+            and item.name not in ALWAYS_THERE.get(item.kind, ())
         ]
         # Who would make others again goes first; what they own goes with them.
         owners = [item for item in objects if item.controller is None]
