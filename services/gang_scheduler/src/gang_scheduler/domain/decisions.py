@@ -173,11 +173,12 @@ def _nominated(turn: Turn, plan: Plan) -> list[Mutation]:
 def _eviction_words(lead: Group, plan: Plan) -> str:
     pods = [
         f"{r.key.namespace}/{r.key.name} (priority {stated_priority(r.form.priority)}, queue {r.group.queue}, on {r.node})"
-        for r in plan.victims
+        for r in plan.victims[:NAMED]
     ]
-    more = f" and {len(pods) - NAMED} more" if len(pods) > NAMED else ""
+    victims = len(plan.victims)
+    more = f" and {victims - NAMED} more" if victims > NAMED else ""
     nodes = sorted({node for _, node in plan.claim.places.values()})
     on = ", ".join(nodes[:NAMED]) + (" and others" if len(nodes) > NAMED else "")
     ground = f"queue {lead.queue} takes back what it deserves" if plan.reclaimed else f"it has priority {plan.priority}"
-    count = f"{counted(len(pods), 'pod')} {verb(len(pods))}"
-    return f"{count} evicted for {lead.id.namespace}/{lead.name} to start on {on}, as {ground}: {', '.join(pods[:NAMED])}{more}"
+    count = f"{counted(victims, 'pod')} {verb(victims)}"
+    return f"{count} evicted for {lead.id.namespace}/{lead.name} to start on {on}, as {ground}: {', '.join(pods)}{more}"

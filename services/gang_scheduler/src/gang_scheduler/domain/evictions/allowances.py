@@ -19,7 +19,7 @@ class Allowances:
     may_break: int
     chosen: list[Lot] = field(default_factory=list)
     _members: dict[int, int] = field(default_factory=dict)
-    """How many members go of each gang that keeps others; and how many of each role."""
+    """How many members go of each gang that keeps others; and how many of each role where roles have minima."""
 
     _roles: dict[tuple[int, str], int] = field(default_factory=dict)
     _whole: set[int] = field(default_factory=set)
@@ -59,9 +59,10 @@ class Allowances:
         if lot.minimum:
             self._whole ^= {gang}
             return
-        role = lot.records[0].role
         self._members[gang] = self._members.get(gang, 0) + sign
-        self._roles[gang, role] = self._roles.get((gang, role), 0) + sign
+        if lot.holding.spare_of_role:
+            role = lot.records[0].role
+            self._roles[gang, role] = self._roles.get((gang, role), 0) + sign
 
     def _keeps_gang(self, lot: Lot) -> bool:
         gang = id(lot.holding)
@@ -70,6 +71,8 @@ class Allowances:
         gone = self.members_of(lot.holding)
         if lot.minimum:
             return not gone
+        if not lot.holding.spare_of_role:
+            return gone < lot.holding.spare
         role = lot.records[0].role
         return lot.holding.spares(gone + 1, role, self._roles.get((gang, role), 0) + 1)
 

@@ -6,7 +6,7 @@ that is enough is the node's offer. A gang that lies on several nodes makes an o
 """
 
 import heapq
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -73,25 +73,22 @@ class LotTable:
     def __post_init__(self) -> None:
         gangs: dict[int, int] = {}
         queues: dict[str, int] = {}
-        rows, places = [], []
-        for lot in self.lots:
-            first = lot.records[0]
-            gang, queue = gangs.setdefault(id(lot.holding), len(gangs)), queues.setdefault(lot.queue, len(queues))
-            shape = first.form.shape.index if len(lot.records) == 1 else -1
-            rows.append((lot.minimum, lot.priority, gang, queue, shape, first.slot))
-            places.append((lot.created, *first.order))
-        count = len(rows)
-        self.numbers = {id(lot): number for number, lot in enumerate(self.lots)}
+        lots, count = self.lots, len(self.lots)
+        firsts = [lot.records[0] for lot in lots]
+        self.gang = _column(gangs.setdefault(id(lot.holding), len(gangs)) for lot in lots)
+        self.queue = _column(queues.setdefault(first.group.queue, len(queues)) for first in firsts)
+        self.numbers = {id(lot): number for number, lot in enumerate(lots)}
         self.queues = list(queues)
         self.gone = np.zeros(count, np.bool_)
-        minimum, self.priority, self.gang, self.queue, self.shape, slots = (
-            np.array(rows, np.int64).reshape(-1, 6).T.copy()
-        )
-        self.minimum = minimum.astype(np.bool_)
+        self.minimum = np.array([lot.minimum for lot in lots], np.bool_)
+        self.priority = _column(lot.priority for lot in lots)
+        singles = np.array([len(lot.records) == 1 for lot in lots], np.bool_)
+        self.shape = np.where(singles, _column(first.form.shape.index for first in firsts), -1)
+        places = [(lot.created, first.order) for lot, first in zip(lots, firsts, strict=True)]
         self.age = np.zeros(count, np.int64)
         self.age[sorted(range(count), key=places.__getitem__, reverse=True)] = np.arange(count)
-        self._single = np.flatnonzero(self.shape >= 0)
-        self._slots = slots[self._single]
+        self._single = np.flatnonzero(singles)
+        self._slots = _column(first.slot for first in firsts)[self._single]
         self._lay_out()
 
     def _lay_out(self) -> None:
@@ -234,6 +231,10 @@ class LotTable:
 def differ(values: npt.NDArray[np.generic]) -> bool:
     """Whether not all are the same."""
     return bool((values != values[:1]).any())
+
+
+def _column(numbers: Iterable[int]) -> Ints:
+    return np.fromiter(numbers, np.int64)
 
 
 def _prefix(parts: Ints, start_of: Ints) -> Ints:

@@ -1,6 +1,6 @@
 """Who may be evicted at all, and in which parts: single members that a gang can spare, or a gang as a whole."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 
@@ -90,7 +90,7 @@ def holding_of(groups: list[Group], cluster: Cluster) -> Holding:
     holding, cooldowns, now = Holding(groups), cluster.cooldowns, cluster.room.ledger.now
     for group in groups:
         staying = [r for r in group.members.values() if r.standing in _PLACED and not r.evicting]
-        movable = [r for r in staying if r.slot >= 0 and not is_spared(r) and not cooldowns.spares(r, now)]
+        movable = [r for r in _evictable(group, staying) if r.slot >= 0 and not cooldowns.spares(r, now)]
         holding.movable += movable
         holding.whole = holding.whole and len(movable) == len(staying)
     if len(groups) == 1 and groups[0].terms is not None and not groups[0].terms.sub_groups:
@@ -110,29 +110,36 @@ def _count_spare(holding: Holding, group: Group) -> None:
             holding.spare_of_role[role] = max(0, sum(r.role == role for r in live) - least)
 
 
-def is_spared(record: PodRecord) -> bool:
-    """Whether a pod is never evicted, whoever asks."""
-    if not record.ours or record.assumed or record.evicting:
-        return True
+def _evictable(group: Group, records: Sequence[PodRecord]) -> list[PodRecord]:
+    """Those of a gang that are not spared whoever asks."""
     # What is charged to the part of an elastic quota that is not taken back says so itself.
-    if record.group.queue.endswith(FIXED):
+    if group.queue.endswith(FIXED):
+        return []
+    of_gang = _stated(group.pod_group) if group.pod_group is not None else None
+    return [record for record in records if not _is_spared(record, of_gang)]
+
+
+def _is_spared(record: PodRecord, of_gang: str | None) -> bool:
+    """Whether a pod is never evicted; ``of_gang`` is what its gang says about that, where it says nothing itself."""
+    if not record.ours or record.assumed or record.evicting:
         return True
     if record.key.namespace == SYSTEM_NAMESPACE or record.form.priority >= SYSTEM_PRIORITY:
         return True
-    if str(record.pod.spec.get("priorityClassName") or "").startswith(SYSTEM_CLASS):
+    named = record.pod.spec.get("priorityClassName")
+    if named and str(named).startswith(SYSTEM_CLASS):
         return True
     stated = _stated(record.pod)
-    if stated is None and record.group.pod_group is not None:
-        stated = _stated(record.group.pod_group)
+    if stated is None:
+        stated = of_gang
     return stated is not None and stated.lower() == "false"
 
 
 def _stated(item: Object) -> str | None:
     """What an object says about whether it may be evicted; its annotation wins over its label."""
-    for marks in (item.metadata.get("annotations"), item.metadata.get("labels")):
-        if marks and PREEMPTABLE in marks:
-            return str(marks[PREEMPTABLE])
-    return None
+    marks = item.metadata.get("annotations")
+    if not marks or PREEMPTABLE not in marks:
+        marks = item.metadata.get("labels")
+    return str(marks[PREEMPTABLE]) if marks and PREEMPTABLE in marks else None
 
 
 def victim_priority(record: PodRecord, classes: Mapping[str, int]) -> int:
@@ -148,7 +155,7 @@ def lots_of(holding: Holding, classes: Mapping[str, int], mode: GangEviction) ->
         for record in holding.movable:
             if not holding.spare_of_role or holding.spare_of_role.get(record.role, 1) > 0:
                 priority = record.form.priority if of_class is None else of_class
-                yield Lot((record,), holding, False, priority, record.pod.created)
+                yield Lot((record,), holding, False, priority, record.order[1])
     if holding.whole and mode is GangEviction.WHOLE:
         records = tuple(holding.movable)
         priority = max(victim_priority(record, classes) for record in records)

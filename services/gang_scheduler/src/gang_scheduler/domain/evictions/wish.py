@@ -1,7 +1,7 @@
 """Somebody who needs room, and how much of it there is and is not."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 
@@ -10,8 +10,7 @@ from gang_scheduler.domain.columns.vectors import Ints
 from gang_scheduler.domain.evictions.lot_table import Demand
 from gang_scheduler.domain.gangs.gang import by_scarcity
 from gang_scheduler.domain.pods.groups import Group
-from gang_scheduler.domain.pods.pod_record import PodRecord
-from gang_scheduler.domain.queues.queue_ledger import total_of
+from gang_scheduler.domain.pods.pod_record import PodRecord, requests_of
 from resources import Amounts
 
 
@@ -23,15 +22,15 @@ class Wish:
     records: list[PodRecord]
     priority: int
     attempt: Callable[[], bool]
+    ask: Amounts = field(init=False)
+    """What all its members ask for together."""
+
+    def __post_init__(self) -> None:
+        self.ask = requests_of(self.records)
 
     @property
     def queue(self) -> str:
         return self.groups[0].queue
-
-    @property
-    def ask(self) -> Amounts:
-        """What all its members ask for together."""
-        return total_of((record.shape.requests, 1) for record in self.records)
 
 
 def demands(cluster: Cluster, records: Sequence[PodRecord]) -> list[Demand]:

@@ -74,8 +74,12 @@ def place_some(trial: Trial, records: Sequence[PodRecord], enough: int) -> int:
 def by_scarcity(room: Room, records: Sequence[PodRecord]) -> list[Batch]:
     """The records in batches; the shape that fits the fewest nodes first, of such the one with the fewest places."""
     batches: dict[object, Batch] = {}
-    for record, kind in zip(records, room.classes_of(records), strict=True):
-        batches.setdefault((record.group, kind), []).append(record)
+    group, kind, batch = None, None, Batch()
+    for record, its_kind in zip(records, room.classes_of(records), strict=True):
+        if record.group is not group or its_kind != kind:
+            group, kind = record.group, its_kind
+            batch = batches.setdefault((group, kind), [])
+        batch.append(record)
     found = list(batches.values())
     if len(found) > 1:
         views = {id(batch): room.view(batch[0]) for batch in found}
