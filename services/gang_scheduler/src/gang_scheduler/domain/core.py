@@ -212,15 +212,16 @@ class SchedulerCore:
             ready = self._lineup.ready(in_flight)
             self.desk.place(self._lineup.first_of(ready))
             passed.run(ready)
-            evictor.present()  # Nobody leaves for a reservation: it takes what is free now.
-            self.desk.place()
+            if self.desk.busy:
+                evictor.present()  # Nobody leaves for a reservation: it takes what is free now.
+                self.desk.place()
         tried = passed.turns.values()
         self._planned = [turn.plan.claim for turn in tried if turn.plan]
-        waits = {turn.unit: wake_of(turn, cluster.room.classes_of(turn.blocked)) for turn in tried if turn.block}
         # Planned is not decided yet: nothing is kept for it when the books come back.
         for claim in self._planned:
             self.claims.end(claim)
         evictor.forget()
+        waits = {turn.unit: wake_of(turn, cluster.room.classes_of(turn.blocked)) for turn in tried if turn.block}
         trial.rollback(0)
         return passed.turns, waits
 

@@ -21,11 +21,11 @@ class Departures:
 
     def take(self, records: Sequence[PodRecord]) -> None:
         """Off the books with them; those that are not on them stay as they are."""
-        for batch in _alike((record, record.slot, record.charged) for record in records if record.slot >= 0):
-            for place in batch:
-                self._gone[id(place[0])] = place
-            self.room.vacate([record for record, _, _ in batch])
-            self.room.claim_book.leave(record.pod for record, _, _ in batch if record.claim_keys)
+        places = [(record, record.slot, record.charged) for record in records if record.slot >= 0]
+        self._gone.update((id(place[0]), place) for place in places)
+        batches = [[record for record, _, _ in batch] for batch in _alike(places)]
+        self.room.vacate_all(batches)
+        self.room.claim_book.leave(record.pod for batch in batches for record in batch if record.claim_keys)
 
     def slot_of(self, record: PodRecord) -> int:
         """The node where one that was taken off was."""
@@ -34,10 +34,9 @@ class Departures:
     def put_back(self, records: Sequence[PodRecord]) -> None:
         """Back to where they were."""
         places = [self._gone.pop(id(record)) for record in records if id(record) in self._gone]
-        for batch in _alike(places):
-            _, slot, queue = batch[0]
-            self.room.claim_book.come_back(record.pod for record, _, _ in batch if record.claim_keys)
-            self.room.occupy([record for record, _, _ in batch], slot, queue)
+        batches = [([record for record, _, _ in batch], *batch[0][1:]) for batch in _alike(places)]
+        self.room.claim_book.come_back(record.pod for batch, _, _ in batches for record in batch if record.claim_keys)
+        self.room.occupy_all(batches)
 
     def adopt(self, others: "Departures") -> None:
         """Those whom ``others`` took are gone for these departures from now on."""
@@ -92,11 +91,10 @@ class Future:
 
     def leave(self) -> None:
         """Back to the present."""
-        for batch in _alike((record, record.slot, record.charged) for record in reversed(self._come)):
-            records = [record for record, _, _ in batch]
-            self.room.vacate(records)
-            for record in records:
-                record.reservation = ""
+        batches = _alike((record, record.slot, record.charged) for record in reversed(self._come))
+        self.room.vacate_all([[record for record, _, _ in batch] for batch in batches])
+        for record in self._come:
+            record.reservation = ""
         self._come.clear()
         self.leaving.undo()
         self.claims.restore(claim.unit for claim in self.claims.all() if claim.unit not in self._others)

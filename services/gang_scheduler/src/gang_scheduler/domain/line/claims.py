@@ -95,6 +95,8 @@ class Claims:
             del index[claim.unit]
             self._forget(claim)
             self.renew(self._nodes_of(claim))
+            if claim.unit not in self.promises and claim.unit not in self.reservations:
+                self._lifted.discard(claim.unit)
 
     def lift(self, units: Sequence[Unit]) -> None:
         """For a moment keep nothing for these units: one of them takes its room, or somebody may pass them."""
@@ -174,8 +176,10 @@ class Claims:
         counts: dict[PodShape, int] = {}
         until = 0
         for key, claim in self._by_node.get(node, {}).items():
+            if claim.unit in self._lifted:
+                continue
             record = self.books.pods.get(key)
-            if claim.unit in self._lifted or record is None or record.slot >= 0:
+            if record is None or record.slot >= 0:
                 continue
             if record.pod.uid == claim.places[key][0]:
                 until = max(until, claim.earliest or 0)

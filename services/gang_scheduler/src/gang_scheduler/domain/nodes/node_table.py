@@ -103,11 +103,11 @@ class NodeTable:
             self.used[self.resources.row("cpu"), slot] += surcharge * count
         self.room.add(slot)
 
-    def give_back(self, slot: int, amounts: Mapping[int, int]) -> None:
-        """So much (by row) of the node is used no more."""
+    def use(self, slot: int, amounts: Mapping[int, int]) -> None:
+        """So much more (by row, all of which exist) of the node is used; of negative amounts less."""
         used = self.used.data
         for row, amount in amounts.items():
-            used[row, slot] -= amount
+            used[row, slot] += amount
         self.room.add(slot)
 
     def hold(self, slot: int, amounts: Mapping[int, int]) -> None:

@@ -29,6 +29,20 @@ reservations."""
 
 
 @dataclass(slots=True)
+class _Sums:
+    """What many pods take or leave, together: by slot and row, and by queue and shape."""
+
+    amounts: dict[int, dict[int, int]] = field(default_factory=dict)
+    counts: dict[tuple[str | None, PodShape], int] = field(default_factory=dict)
+
+    def add(self, shape: PodShape, slot: int, queue: str | None, count: int) -> None:
+        here = self.amounts.setdefault(slot, {})
+        for row, need in zip(shape.rows, shape.needs, strict=True):
+            here[row] = here.get(row, 0) + need * count
+        self.counts[queue, shape] = self.counts.get((queue, shape), 0) + count
+
+
+@dataclass(slots=True)
 class Room:
     """The books of a cluster. A pod counts in all of them or in none."""
 
@@ -99,32 +113,47 @@ class Room:
         if queue is not None:
             self.ledger.charge(queue, shape.requests, -len(records))
 
-    def vacate_all(self, batches: Sequence[Sequence[PodRecord]]) -> None:
-        """The same for many batches at once. Those of which only amounts are in the books are added up before."""
-        amounts: dict[int, dict[int, int]] = {}
-        counts: dict[tuple[str | None, PodShape], int] = {}
+    def occupy_all(self, batches: Iterable[tuple[Sequence[PodRecord], int, str | None]]) -> None:
+        """``occupy`` for many batches at once. Those of which only amounts are in the books are added up before."""
+        sums = _Sums()
+        devices = self.table.devices
+        for records, slot, queue in batches:
+            shape = records[0].form.shape
+            if self._intricate(shape, slot) or any([record.reservation for record in records]):
+                self.occupy(records, slot, queue)
+                continue
+            if devices.concern(shape.devices):
+                devices.take(slot, [record.tenant() for record in records])
+            sums.add(shape, slot, queue, len(records))
+            for record in records:
+                record.slot, record.charged = slot, queue
+        self._book(sums)
+
+    def vacate_all(self, batches: Iterable[Sequence[PodRecord]]) -> None:
+        """``vacate`` for many batches at once, in the same way."""
+        sums = _Sums()
         tenants: dict[int, list[Key]] = {}
         for records in batches:
             slot, shape, queue = records[0].slot, records[0].form.shape, records[0].charged
-            if self._intricate(shape, slot) or records[0].reservation:
+            if self._intricate(shape, slot) or any([record.reservation for record in records]):
                 self.vacate(records)
                 continue
             if slot in self.table.devices.nodes:
                 tenants.setdefault(slot, []).extend([record.key for record in records])
-            here = amounts.setdefault(slot, {})
-            for row, need in zip(shape.rows, shape.needs, strict=True):
-                here[row] = here.get(row, 0) + need * len(records)
-            counts[queue, shape] = counts.get((queue, shape), 0) + len(records)
+            sums.add(shape, slot, queue, -len(records))
             for record in records:
                 record.slot, record.charged = -1, None
         for slot, keys in tenants.items():
             self.table.devices.give(slot, keys)
-        for slot, given in amounts.items():
-            self.table.give_back(slot, given)
-        for (queue, shape), count in counts.items():
-            self.foresight.census.add(shape, -count)
+        self._book(sums)
+
+    def _book(self, sums: "_Sums") -> None:
+        for slot, amounts in sums.amounts.items():
+            self.table.use(slot, amounts)
+        for (queue, shape), count in sums.counts.items():
+            self.foresight.census.add(shape, count)
             if queue is not None:
-                self.ledger.charge(queue, shape.requests, -count)
+                self.ledger.charge(queue, shape.requests, count)
 
     def _intricate(self, shape: PodShape, slot: int) -> bool:
         """Whether more than amounts and devices is in the books of pods of a shape at a place."""
