@@ -77,14 +77,16 @@ class CardRoom:
         """Take away what a pod has of its cards (``sign`` -1), or give it back (1)."""
         for index in indexes:
             at = self._card_at.get(index)
-            if at is not None:
-                card = self.cards[at]
-                self.moved.add(at)
-                self.whole -= self.core[at] == 100 and self.memory[at] == card.memory
-                self.core[at] += sign * need.core
-                self.memory[at] += sign * memory_of(card, need)
-                self.slots[at] += sign if need.virtual else 0
-                self.whole += self.core[at] == 100 and self.memory[at] == card.memory
+            if at is None:
+                continue
+            card, core, memory = self.cards[at], self.core[at], self.memory[at]
+            self.moved.add(at)
+            self.whole -= core == 100 and memory == card.memory
+            self.core[at] = core = core + sign * need.core
+            self.memory[at] = memory = memory + sign * memory_of(card, need)
+            self.whole += core == 100 and memory == card.memory
+            if need.virtual:
+                self.slots[at] += sign
 
     def choose_cards(self, need: CardNeed | None, among: Iterable[int], forced: bool) -> tuple[int, ...] | None:
         """The indexes of the cards for a pod; None when they are too few."""

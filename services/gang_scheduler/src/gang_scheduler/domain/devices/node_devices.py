@@ -51,13 +51,14 @@ class NodeDevices:
 
     def give(self, key: Key) -> None:
         """A pod goes; nothing happens when it had nothing."""
-        if key not in self.held:
+        entry = self.held.pop(key, None)
+        if entry is None:
             return
-        bound = self.held[key][0].bound
-        self._drop(key)
-        self._floating.pop(key, None)
-        if bound:
-            self._settle()
+        self.room.charge(entry[0].need, entry[1], 1)
+        if self._floating:
+            self._floating.pop(key, None)
+            if entry[0].bound:
+                self._settle()
 
     def _settle(self) -> None:
         """Let those that nobody gave anything to take it anew."""

@@ -117,12 +117,13 @@ class Picker:
                 self._close_like(numbers[done])
                 self.allowances.dismiss(lots[:done])
                 return False
+        free = self.free.data  # which is faster, number by number
         for number, lot in zip(numbers, lots, strict=True):
             self.open[number] = False
             for record in lot.records:
                 shape, slot = record.shape, record.slot
                 for row, need in zip(shape.rows, shape.needs, strict=True):
-                    self.free[row, slot] += need
+                    free[row, slot] += need
                 if record.charged is not None:
                     self._gone[record.charged, shape] += 1
                     self._note_freed(record.charged, shape.requests)

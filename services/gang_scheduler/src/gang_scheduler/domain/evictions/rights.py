@@ -109,8 +109,15 @@ class Floors:
         levels = self.levels.get(queue)
         if levels is None:
             return True
-        amounts = [(name, freed.get(name, 0)) for name in self.short if freed.get(name, 0) > 0]
-        return bool(amounts) and all(self.left[level][name] >= amount for level in levels for name, amount in amounts)
+        gives = False
+        for name in self.short:
+            amount = freed.get(name, 0)
+            if amount > 0:
+                gives = True
+                for level in levels:
+                    if self.left[level][name] < amount:
+                        return False
+        return gives
 
     def take(self, queue: str, freed: Mapping[str, int], sign: int = 1) -> None:
         """The queue loses ``freed``."""

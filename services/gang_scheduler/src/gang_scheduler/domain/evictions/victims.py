@@ -158,5 +158,9 @@ def lots_of(holding: Holding, classes: Mapping[str, int], mode: GangEviction) ->
                 yield Lot((record,), holding, False, priority, record.order[1])
     if holding.whole and mode is GangEviction.WHOLE:
         records = tuple(holding.movable)
-        priority = max(victim_priority(record, classes) for record in records)
+        of_classes = {id(group): group.class_priority(classes) for group in holding.groups}
+        priority = max(
+            record.form.priority if (of_class := of_classes[id(record.group)]) is None else of_class
+            for record in records
+        )
         yield Lot(records, holding, True, priority, holding.groups[0].created)

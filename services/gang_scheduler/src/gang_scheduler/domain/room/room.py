@@ -119,7 +119,7 @@ class Room:
         devices = self.table.devices
         for records, slot, queue in batches:
             shape = records[0].form.shape
-            if self._intricate(shape, slot) or any([record.reservation for record in records]):
+            if self._intricate(shape, slot) or any(record.reservation for record in records):
                 self.occupy(records, slot, queue)
                 continue
             if devices.concern(shape.devices):
@@ -135,7 +135,7 @@ class Room:
         tenants: dict[int, list[Key]] = {}
         for records in batches:
             slot, shape, queue = records[0].slot, records[0].form.shape, records[0].charged
-            if self._intricate(shape, slot) or any([record.reservation for record in records]):
+            if self._intricate(shape, slot) or any(record.reservation for record in records):
                 self.vacate(records)
                 continue
             if slot in self.table.devices.nodes:
