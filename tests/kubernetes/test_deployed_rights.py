@@ -136,10 +136,11 @@ def _explained(plane: ControlPlane) -> set[Right]:
         for resource in plane.request("GET", f"/apis/{version['groupVersion']}")["resources"]
     }
     unserved = {
-        (verb, info.group, info.plural)
+        (verb, info.group, resource)
         for info in KINDS.values()
         if info.group and (info.group, info.plural) not in served
-        for verb in ("list", "watch")
+        for resource in (info.plural, f"{info.plural}/status")
+        for verb in ("get", "list", "watch", "patch")
     }
     return unserved | LOST_ANSWERS | GUARDED_OWNERS | SELDOM
 

@@ -140,6 +140,32 @@ def test_nodes_are_selected_by_one_name_at_a_time(gate: Any, changes: dict[str, 
     assert list(wrong) == [f"spec.affinity.nodeAffinity.{required}.nodeSelectorTerms[0].matchFields[0].{field}"]
 
 
+@pytest.mark.parametrize(
+    ("limits", "wrong"),
+    [
+        ({"nvidia.com/gpu": 1, "koordinator.sh/gpu-core": 50}, "koordinator.sh/gpu-core"),
+        ({"volcano.sh/vgpu-memory": 1024}, "volcano.sh/vgpu-memory"),
+        ({"volcano.sh/vgpu-number": 1, "volcano.sh/vgpu-memory": 1024}, None),
+        (
+            {"koordinator.sh/gpu.shared": 2, "koordinator.sh/gpu-core": 100, "koordinator.sh/gpu-memory-ratio": 100},
+            None,
+        ),
+        ({"nvidia.com/gpu": 1, "nvidia.com/mig-1g.10gb": 1}, None),
+    ],
+)
+def test_cards_are_asked_for_in_one_way(gate: Any, limits: dict[str, int], wrong: str | None) -> None:
+    fields = [] if wrong is None else [f'spec.containers[0].resources.limits["{wrong}"]']
+    assert list(gate.wrong(pod({"limits": limits}))) == fields
+
+
+def test_a_container_may_not_ask_for_cards_in_another_way_than_the_one_before(gate: Any) -> None:
+    manifest = pod({"limits": {"nvidia.com/gpu": 1}})
+    other = {**CONTAINER, "name": "d", "resources": {"limits": {"volcano.sh/vgpu-number": 1}}}
+    manifest["spec"]["containers"].append(other)
+
+    assert list(gate.wrong(manifest)) == ['spec.containers[1].resources.limits["volcano.sh/vgpu-number"]']
+
+
 def test_a_pod_as_a_whole_asks_for_what_its_containers_share(gate: Any) -> None:
     """At least what they request together, and no container may use more than the pod."""
     manifest = pod({"requests": {"cpu": 2}, "limits": {"cpu": 4}})

@@ -4,6 +4,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from admission.domain import names
+from admission.domain.card_requests import check_card_requests
 from admission.domain.containers import CONTAINER, check_containers, default_container
 from admission.domain.errors import FieldError
 from admission.domain.object_meta import TEMPLATE_METADATA
@@ -99,6 +100,7 @@ def check_pod_spec(
     yield from check_amounts(f"{path}.overhead", spec.get("overhead"))
     yield from check_pod_resources(path, spec)
     yield from check_pod_claims(path, spec)
+    yield from check_card_requests(path, spec)
     for name in ("hostname", "subdomain"):
         if spec.get(name):
             yield from names.dns_label(f"{path}.{name}", spec[name])

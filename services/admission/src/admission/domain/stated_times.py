@@ -9,8 +9,8 @@ from collections.abc import Iterable
 from admission.domain.errors import FieldError
 from admission.domain.job_policies import check_duration
 from admission.domain.world import Review
+from kube.running_estimates import ESTIMATE
 
-ESTIMATE = "tidegate.dev/running-estimate"
 PEERS = (
     "sla-waiting-time",
     "volcano.sh/sla-waiting-time",

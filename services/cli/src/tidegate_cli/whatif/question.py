@@ -4,7 +4,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
 from admission.questions import Questions
-from kube import Key, Manifest, Object, Verb, parse_duration, parse_time, rfc3339
+from kube import Key, Manifest, Object, Verb, parse_time, rfc3339
+from kube.running_estimates import stated_length
 from testing.scenarios.target import PodReport
 from tidegate import subjects
 from tidegate.codec.decisions import decode_commit
@@ -14,7 +15,6 @@ from tidegate_cli.sim.world import World
 GROUP_KIND = "PodGroup.scheduling.volcano.sh"
 RESERVATION_KIND = "Reservation.scheduling.koordinator.sh"
 GROUP = "scheduling.k8s.io/group-name"
-ESTIMATE = "tidegate.dev/running-estimate"
 STEP_MS = 60_000
 MOST_STEPS = 2_000
 
@@ -179,8 +179,7 @@ class Question:
             if pod.status.get("phase") != "Running" or pod.deleting:
                 continue
             group = store.get(Key(GROUP_KIND, pod.namespace, pod.annotations.get(GROUP, "")))
-            text = pod.annotations.get(ESTIMATE) or (group.annotations.get(ESTIMATE) if group is not None else None)
-            end = _end_of(pod, str(text or ""))
+            end = _end_of(pod, stated_length(pod.annotations, group.annotations if group is not None else {}))
             if end is not None and end > self.world.now() - STEP_MS:
                 found[key] = max(end, self.world.now() + 1)
         return found
@@ -218,8 +217,8 @@ def _bound_at(pod: Object, now: int) -> int:
         return now
 
 
-def _end_of(pod: Object, estimate: str) -> int | None:
+def _end_of(pod: Object, length: int | None) -> int | None:
     try:
-        return parse_time(str(pod.status.get("startTime") or "")) + parse_duration(estimate) if estimate else None
+        return parse_time(str(pod.status.get("startTime") or "")) + length if length is not None else None
     except ValueError:
         return None

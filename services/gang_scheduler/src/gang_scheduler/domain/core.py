@@ -314,4 +314,5 @@ class SchedulerCore:
 
 
 def _is_choice(name: str, value: object) -> bool:
-    return not name.startswith("_") and isinstance(value, str | int)
+    """Whether it says what is decided. How long words wait says only when they are told, and is forgotten with the process."""
+    return not name.startswith("_") and isinstance(value, str | bool)

@@ -9,6 +9,7 @@ from kube.elastic_quotas import ELASTIC_QUOTA, ROOT_QUOTA, quota_name
 from kube.resource_quotas import RESOURCE_QUOTA
 from queue_manager.domain.admitting.cohort_answer import cohort_answer
 from queue_manager.domain.admitting.cohorts import OBJECTS, Cohorts
+from queue_manager.domain.admitting.quota_outlook import QuotaOutlook
 from queue_manager.domain.admitting.workload_decisions import POD_ADMITTED, QUOTA_RESERVED
 from queue_manager.domain.gates.gate_answer import queue_lines
 from queue_manager.domain.gates.waiting import ADMISSION, WaitingGroups
@@ -136,13 +137,14 @@ class QueueCore:
         return min((time for time in [*times, self._cohorts.due] if time is not None), default=None)
 
     def query(self, name: str, arguments: Manifest) -> Manifest:
-        """``queue`` answers what the queue ``arguments["name"]`` asks for, has and deserves; ``explain`` why work waits."""
+        """``queue`` answers what the queue ``arguments["name"]`` asks for, has and deserves; ``explain`` why work waits, as of ``now``."""
         if name == "settings":
             return asdict(self._policy)
         if name == "explain":
             kind = str(arguments.get("kind"))
             kind = kind if kind == "Pod" or kind in ONLY_IN_COHORTS else GROUP
-            return self._explain(Key(kind, str(arguments.get("namespace") or ""), str(arguments.get("name") or "")))
+            key = Key(kind, str(arguments.get("namespace") or ""), str(arguments.get("name") or ""))
+            return self._explain(key, int(arguments.get("now") or 0))
         if name != "queue":
             raise KeyError(name)
         queue = str(arguments["name"])
@@ -154,8 +156,10 @@ class QueueCore:
             "deserved": dict(entry["deserved"]) if entry else {},
         }
 
-    def _explain(self, key: Key) -> Manifest:
-        found = cohort_answer(self._cohorts.books, key)
+    def _explain(self, key: Key, now: int) -> Manifest:
+        cohorts = self._cohorts
+        now = max(now, cohorts.books.now)
+        found = cohort_answer(QuotaOutlook(cohorts.books, cohorts.gate, cohorts.sources.items, now), key)
         if found is not None or key.kind in ONLY_IN_COHORTS:
             return found or {}
         answer = self._waiting.explain(key, self._supply.total)

@@ -7,11 +7,10 @@ from cluster_gateway.domain.controllers.made_pods import pod_manifest
 from cluster_gateway.domain.controllers.work import Work
 from kube import Manifest, Object, parse_time
 from kube.pods import is_finished
+from kube.running_estimates import ESTIMATE
 
 INDEX = "batch.kubernetes.io/job-completion-index"
 FAILURES = "batch.kubernetes.io/job-index-failure-count"
-ESTIMATE = "tidegate.dev/running-estimate"
-"""The annotation of a Job that says how long its pods run."""
 _FIRST_DELAY_MS = 10_000
 _LONGEST_DELAY_MS = 360_000
 _INDEX_VARIABLE: Manifest = {

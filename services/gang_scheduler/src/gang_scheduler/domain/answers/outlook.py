@@ -21,11 +21,10 @@ from gang_scheduler.domain.terms.revocable_pods import stated_priority
 from gang_scheduler.domain.turns.attempt import Attempts
 from gang_scheduler.domain.turns.backfill import Backfill
 from kube import Key, Manifest, rfc3339
-from kube.words import counted, verb
+from kube.running_estimates import turn_after
+from kube.words import NAMED, counted, some, verb
 
 MOST_PODS = 1_000
-NAMED = 5
-"""So many pods are named in a sentence."""
 
 _HIGHEST = 2_000_000_000
 """Above the priority of all work of users."""
@@ -64,7 +63,7 @@ class Outlook:
         return {
             "after": _names(awaited),
             "nodes": nodes,
-            "estimate": f"once {_some(awaited) or 'those who leave'} left {', '.join(nodes[:NAMED])}",
+            "estimate": f"once {some([record.key.name for record in awaited]) or 'those who leave'} left {', '.join(nodes[:NAMED])}",
         }
 
     def _after(self) -> Manifest:
@@ -81,16 +80,8 @@ class Outlook:
         answer: Manifest = {"after": _names(awaited), "nodes": nodes}
         if not awaited:
             return answer | {"estimate": "there is room for it already: as soon as those before it had their turn"}
-        ends = [k.cluster.run_times.expected_end(record, k.now) for record in awaited]
-        if claim.until is not None:
-            when = rfc3339(claim.until)
-            return answer | {
-                "estimateMs": claim.until,
-                "estimate": f"{when}, by when {_some(awaited)} should have ended",
-            }
-        silent = [record for record, end in zip(awaited, ends, strict=True) if end is None]
-        unknown = "that" if len(silent) == len(awaited) else f"that of {_some(silent)}"
-        return answer | {"estimate": f"once {_some(awaited)} ended; nobody says when {unknown} is"}
+        ends = [(record.key.name, k.cluster.run_times.expected_end(record, k.now)) for record in awaited]
+        return answer | turn_after(ends, claim.until)
 
     def _before(self, backfill: Backfill) -> list[Claim]:
         """The heads for whom room is reserved that the unit may not take."""
@@ -178,9 +169,3 @@ def up_to(record: PodRecord) -> list[PodRecord]:
 
 def _names(records: Sequence[PodRecord]) -> list[str]:
     return [f"{record.key.namespace}/{record.key.name}" for record in records]
-
-
-def _some(records: Sequence[PodRecord]) -> str:
-    names = [record.key.name for record in records]
-    more = f" and {len(names) - NAMED} more" if len(names) > NAMED else ""
-    return ", ".join(names[:NAMED]) + more

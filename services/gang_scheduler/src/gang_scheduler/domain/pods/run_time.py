@@ -5,9 +5,8 @@ from dataclasses import dataclass, field
 
 from gang_scheduler.domain.pods.pod_record import PodRecord, Standing
 from gang_scheduler.domain.pods.run_history import RunHistory
-from kube import Event, parse_duration, parse_time
-
-ESTIMATE = "tidegate.dev/running-estimate"
+from kube import Event, parse_time
+from kube.running_estimates import stated_length
 
 
 @dataclass(slots=True)
@@ -52,10 +51,4 @@ class RunTimes:
 def stated(record: PodRecord) -> int | None:
     """What the owner of the pod says about how long it runs, in milliseconds; None when that is nothing."""
     group = record.group.pod_group
-    text = record.pod.annotations.get(ESTIMATE) or (group.annotations.get(ESTIMATE) if group is not None else None)
-    if not text:
-        return None
-    try:
-        return parse_duration(str(text))
-    except ValueError:
-        return None
+    return stated_length(record.pod.annotations, group.annotations if group is not None else {})

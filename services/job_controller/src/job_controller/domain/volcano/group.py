@@ -7,10 +7,9 @@ from job_controller.domain.volcano.spec import JobSpec, Task
 from kube import Key, Manifest, Object
 from kube.last_applied import without_last_applied
 from kube.pods import pod_request
+from kube.running_estimates import ESTIMATE
 from kube.runtime_classes import completed
 from resources import Amounts, QuantityError, add, format_amounts, parse_amounts, times
-
-ESTIMATE = "tidegate.dev/running-estimate"
 
 
 def group_manifest(job: Object, spec: JobSpec, view: View) -> Manifest:

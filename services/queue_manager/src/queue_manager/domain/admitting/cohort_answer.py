@@ -1,8 +1,9 @@
-"""What people are told who ask about a workload of a ClusterQueue: why it has no quota, where it stands, who has the quota."""
+"""What people are told of a workload of a ClusterQueue: why it has no quota, where it stands, who has that, when its turn comes."""
 
 from collections.abc import Iterable
 
 from kube import Key, Manifest
+from queue_manager.domain.admitting.quota_outlook import QuotaOutlook
 from queue_manager.domain.cohorts.cohort_books import CohortBooks
 from queue_manager.domain.cohorts.cohort_tree import UNLIMITED, Node
 from queue_manager.domain.cohorts.flavor_choice import WaitReason
@@ -26,8 +27,9 @@ _WAYS = {
 }
 
 
-def cohort_answer(books: CohortBooks, key: Key) -> Manifest | None:
+def cohort_answer(outlook: QuotaOutlook, key: Key) -> Manifest | None:
     """The verdict on the workload ``key``, an empty one when it is over; None where it is in no ClusterQueue."""
+    books = outlook.books
     workload = books.workloads.get(key)
     if workload is None:
         return None
@@ -53,7 +55,8 @@ def cohort_answer(books: CohortBooks, key: Key) -> Manifest | None:
     if not name:
         ways = [f"create LocalQueue {workload.local_queue} in namespace {key.namespace}, or name one that is there"]
     answer |= {"verdict": "NotLetIn", "rule": str(reason), "message": message, "waysOut": ways}
-    return answer | _line(books, name, workload) | {"holders": _holders(books, name, workload)}
+    answer |= _line(books, name, workload) | {"holders": _holders(books, name, workload)}
+    return answer | outlook.manifest(workload)
 
 
 def _verdict(books: CohortBooks, name: str, workload: Workload) -> tuple[str, str]:

@@ -5,7 +5,7 @@ beyond that counts at its cohort, and so on upwards. All amounts are exact; limi
 """
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from queue_manager.domain.quotas.cluster_queue import ClusterQueue, Cohort, FlavorResource, Quotas, QuotaSpec
 
@@ -237,3 +237,20 @@ def _sum_up(node: Node) -> None:
             node.subtree[place] = node.subtree.get(place, 0) + amount - child.local(place)
     for place, limit in node.quota.lending.items():
         node.kept[place] = max(0, node.subtree.get(place, 0) - limit)
+
+
+def copy_tree(root: Node) -> dict[str, Node]:
+    """The ClusterQueues of a copy of the tree below ``root``, by name: something can be tried there."""
+    queues: dict[str, Node] = {}
+    _copy(root, None, queues)
+    return queues
+
+
+def _copy(node: Node, parent: Node | None, queues: dict[str, Node]) -> Node:
+    made = replace(node, parent=parent, children=[], usage=dict(node.usage), over={})
+    made.children = [_copy(child, made, queues) for child in node.children]
+    copies = dict(zip(node.children, made.children, strict=True))
+    made.over = {place: {copies[child]: None for child in over} for place, over in node.over.items()}
+    if node.is_queue:
+        queues[node.name] = made
+    return made
