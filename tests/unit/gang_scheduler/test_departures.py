@@ -55,7 +55,7 @@ def test_many_leave_and_come_back_as_if_each_did_by_itself(
     for node in ("n0", "n1"):
         toy.node(node, cpu=16, memory="64Gi", **{"nvidia.com/gpu": 8})
     if reserved:
-        toy.reservation("r", cpu=2)
+        toy.reservation("r", cpu=2, allocateOnce=False)
     toy.entitle()
     if reserved:
         toy.settle()
