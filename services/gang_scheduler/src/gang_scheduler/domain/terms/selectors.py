@@ -1,6 +1,6 @@
 """Label selectors and node selector terms: parsed once, matched against one object's labels or against all nodes at once."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -50,11 +50,17 @@ class Requirement(NamedTuple):
             case "DoesNotExist":
                 return np.equal(column, 0)
             case "In":
-                return np.isin(column, labels.ids_of(self.key, self.values))
+                return self._among(labels, self.values)[column]
             case "NotIn":
-                return ~np.isin(column, labels.ids_of(self.key, self.values))
+                return ~self._among(labels, self.values)[column]
         fitting = [value for value in labels.values_of(self.key) if _compares(value, self.operator, self.values)]
-        return np.isin(column, labels.ids_of(self.key, tuple(fitting)))
+        return self._among(labels, fitting)[column]
+
+    def _among(self, labels: NodeLabels, values: Iterable[str]) -> Mask:
+        """By the number of a label's value whether it is one of ``values``; not having the label is none."""
+        found = np.zeros(len(labels.values_of(self.key)) + 1, np.bool_)
+        found[labels.ids_of(self.key, values)] = True
+        return found
 
 
 Conjunction = tuple[Requirement, ...]
