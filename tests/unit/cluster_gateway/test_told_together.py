@@ -53,3 +53,26 @@ async def test_a_decision_by_itself_and_another_commit_s_wait_for_nobody() -> No
     together.ended(carried("a"))
     together.ended(alone)
     assert told == [alone]
+
+
+async def test_what_is_seen_meanwhile_waits_for_all_of_a_commit_but_for_a_moment_only() -> None:
+    together = Together(lambda _: None)
+    together.began("queue_manager", 7, 2)
+    waiting = asyncio.create_task(together.settle())
+    together.ended(carried("a"))
+    await asyncio.sleep(0)
+    assert not waiting.done()
+    together.ended(carried("b"))
+    await asyncio.wait_for(waiting, MOMENT_SECONDS / 2)
+
+    together.began("queue_manager", 8, 2)
+    began = asyncio.get_running_loop().time()
+    await together.settle()
+    assert asyncio.get_running_loop().time() - began >= MOMENT_SECONDS / 2
+    await asyncio.wait_for(together.settle(), MOMENT_SECONDS / 2)
+
+
+async def test_for_a_decision_by_itself_nothing_waits() -> None:
+    together = Together(lambda _: None)
+    together.began("queue_manager", 7, 1)
+    await asyncio.wait_for(together.settle(), MOMENT_SECONDS / 2)

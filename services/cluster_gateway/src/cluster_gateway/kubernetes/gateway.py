@@ -182,6 +182,8 @@ class KubernetesGateway:
                 self._wake.set()
             if self._commits.carrier.busy:
                 await asyncio.sleep(GATHERING_SECONDS)
+            else:
+                await self._commits.ended.settle()
 
     async def _cycle(self) -> None:
         """One change set. What there is when the gateway begins, or when its cluster was put back, is one as a whole."""

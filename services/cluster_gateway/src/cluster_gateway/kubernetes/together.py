@@ -27,10 +27,21 @@ class Together:
 
     tell: Callable[[Carried], None]
     _open: dict[tuple[str, int], _Open] = field(default_factory=dict)
+    _fresh: dict[tuple[str, int], asyncio.Event] = field(default_factory=dict)
+    """Commits of several decisions that began within the last moment: set when they have ended."""
 
     def began(self, service: str, sequence: int, count: int) -> None:
         """So many decisions of a commit are on their way."""
-        self._open[service, sequence] = _Open(count)
+        commit = service, sequence
+        self._open[commit] = _Open(count)
+        if count > 1:
+            self._fresh[commit] = asyncio.Event()
+            asyncio.get_running_loop().call_later(MOMENT_SECONDS, self._age, commit)
+
+    async def settle(self) -> None:
+        """Wait a moment at the most for those of one commit that are on their way: watches tell of them one by one."""
+        for event in list(self._fresh.values()):
+            await event.wait()
 
     def ended(self, carried: Carried) -> None:
         """One of them came to its end."""
@@ -49,6 +60,13 @@ class Together:
             return
         if not found.left:
             del self._open[commit]
+            self._age(commit)
         told, found.ended = found.ended, []
         for carried in told:
             self.tell(carried)
+
+    def _age(self, commit: tuple[str, int]) -> None:
+        """Nobody waits for it any more."""
+        event = self._fresh.pop(commit, None)
+        if event is not None:
+            event.set()
