@@ -8,7 +8,6 @@ equal scores the first node by name wins, whoever decides. A figure is the mean 
 so far round to 100 % of those there are, and over the seeds. Seconds are CPU seconds of one core in ``decide``.
 """
 
-import gc
 import time
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -21,6 +20,7 @@ from tests.bench import openb
 from tests.bench.figures import Figure, at_least
 from tests.bench.packing_policies import POLICIES
 
+from chassis.garbage import search_all
 from gang_scheduler.domain.core import SchedulerCore
 from gang_scheduler.kernels import BackgroundKernels
 from kube import Decision, Event, Key, Object, Verb
@@ -77,9 +77,8 @@ def play(nodes: Sequence[Object], trace: openb.Trace, seed: int, policy: str) ->
             if 0.995 * capacity <= asked[number]:
                 samples.append(100 * (capacity - given) / capacity)
     whole = time.process_time() - start
-    gc.unfreeze()  # the search for garbage in steps has kept what cycles hold: the core of this play
     del core, decisions
-    gc.collect()
+    search_all()  # the search in steps has kept what cycles hold: the core of this play
     return Result(sum(samples) / len(samples), last, deciding, whole)
 
 

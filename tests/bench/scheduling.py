@@ -1,6 +1,5 @@
 """How fast gang_scheduler's core decides, by itself: placement, neighbours, reclaim, and the cost of more nodes."""
 
-import gc
 import resource
 import time
 from collections.abc import Iterator
@@ -11,7 +10,7 @@ from tests.bench.plain_scheduler import plain_rate
 from tests.bench.scheduler_core import CREATED, GROUP, NOW, cluster, gang, gangs, node, run, singles, template
 
 from chassis.allocator import keep_freed_memory
-from chassis.garbage import search_in_steps
+from chassis.garbage import search_all, search_in_steps
 from gang_scheduler.domain.core import SchedulerCore
 from kube import Decision, Event, Key, Manifest, Object, Outcome, Verb
 
@@ -146,8 +145,7 @@ def _memory() -> Figure:
     _settle_quietly(core, 10_000, 100, body[0])
     used = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024 / 1024
     del core
-    gc.unfreeze()  # the search for garbage in steps has kept it
-    gc.collect()
+    search_all()  # the search in steps has kept it
     return at_most("memory at 100,000 nodes and 1,000,000 pods", used, "GiB", 1.5)
 
 

@@ -25,7 +25,7 @@ STRATEGIC_PATCH = "application/strategic-merge-patch+json"
 
 
 def field_manager(service: str) -> str:
-    """The name under which what ``service`` decided is written."""
+    """The name under which what ``service`` decided is written: of the field manager, and of who reports an Event."""
     return "tidegate-" + service.replace("_", "-")
 
 

@@ -34,6 +34,13 @@ def _keep(phase: str, info: dict[str, Any]) -> None:
         gc.freeze()
 
 
+def search_all() -> None:
+    """Look through everything, also what was kept, and keep what is there then."""
+    gc.unfreeze()
+    gc.collect()
+    gc.freeze()
+
+
 async def search_when_quiet() -> None:
     """For ever: look through everything after many steps, when there is nothing else to do."""
     searched, used, waited = _steps(), time.process_time(), 0.0
@@ -42,9 +49,7 @@ async def search_when_quiet() -> None:
         before, used, waited = used, time.process_time(), waited + QUIET_SECONDS
         quiet = used - before < QUIET_SHARE * QUIET_SECONDS or waited >= OVERDUE_SECONDS
         if quiet and _steps() - searched >= MANY_STEPS and gc.get_freeze_count() < MOST_OBJECTS:
-            gc.unfreeze()
-            gc.collect()
-            gc.freeze()
+            search_all()
             searched, waited = _steps(), 0.0
 
 

@@ -10,12 +10,12 @@ from typing import Any
 from admission.domain.errors import FieldError
 from admission.domain.quantities import sound_amounts
 from admission.domain.shapes import entry
+from kube.card_names import CARD_MEMORY, GPU, VGPU_NUMBER, WHOLE_CARDS
 
 VGPU = "volcano.sh/vgpu-"
-WAYS = ("nvidia.com/gpu", "volcano.sh/gpu-number", "volcano.sh/gpu-memory", VGPU, "koordinator.sh/gpu")
+WHOLE_NAMES = (*WHOLE_CARDS, CARD_MEMORY)
+WAYS = (*WHOLE_NAMES, VGPU, GPU)
 """How the names begin; those with one beginning go together."""
-WHOLE_NAMES = frozenset(WAYS[:3])
-VGPU_NUMBER = "volcano.sh/vgpu-number"
 
 
 def check_card_requests(path: str, spec: Mapping[str, Any]) -> Iterable[FieldError]:

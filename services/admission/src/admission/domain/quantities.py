@@ -6,6 +6,7 @@ from typing import Any
 from admission.domain.errors import FieldError
 from admission.domain.names import qualified_name
 from admission.domain.shapes import entry
+from kube.card_names import VGPU_NUMBER
 from kube.cpu_lists import MOST_CPUS
 from resources import Amounts, QuantityError, exceeds, format_amounts, parse_amounts, parse_nano
 
@@ -13,7 +14,7 @@ _WHOLE_UNIT = 1_000_000_000
 MOST = (1 << 63) - 1
 """The most that a quantity can be in Kubernetes."""
 MOST_CARDS = 4_096
-_MOST = {"cpu": MOST_CPUS, "nvidia.com/gpu": MOST_CARDS, "volcano.sh/vgpu-number": MOST_CARDS * 10}
+_MOST = {"cpu": MOST_CPUS, "nvidia.com/gpu": MOST_CARDS, VGPU_NUMBER: MOST_CARDS * 10}
 
 
 def check_amounts(path: str, given: Mapping[str, Any] | None) -> Iterable[FieldError]:

@@ -10,7 +10,7 @@ import logging
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 
-from apiserver.api import MERGE_PATCH, Api, ApiRequest, Unreachable
+from apiserver.api import MERGE_PATCH, Api, ApiRequest, Unreachable, field_manager
 from kube import Decision, Key, Manifest, Outcome, rfc3339
 from kube.kinds import api_version_of
 
@@ -152,7 +152,7 @@ def _not_done(decision: Decision, outcome: Outcome) -> Decision:
 
 
 def _manifest(waiting: _Waiting, told: _Told | None, name: str, reporter: str) -> Manifest:
-    decision, subject, component = waiting.decision, waiting.decision.subject, waiting.service.replace("_", "-")
+    decision, subject, component = waiting.decision, waiting.decision.subject, field_manager(waiting.service)
     return {
         "apiVersion": "v1",
         "kind": "Event",
@@ -170,7 +170,7 @@ def _manifest(waiting: _Waiting, told: _Told | None, name: str, reporter: str) -
         "count": told.count if told is not None else 1,
         "firstTimestamp": told.first if told is not None else waiting.at,
         "lastTimestamp": waiting.at,
-        "source": {"component": f"tidegate-{component}", "host": reporter},
-        "reportingComponent": f"tidegate-{component}",
+        "source": {"component": component, "host": reporter},
+        "reportingComponent": component,
         "reportingInstance": reporter,
     }

@@ -10,18 +10,20 @@ from dataclasses import dataclass
 from typing import Any
 
 from kube import Manifest
+from kube.card_names import (
+    CARD_MEMORY,
+    GPU,
+    GPU_CORE,
+    GPU_MEMORY,
+    GPU_RATIO,
+    GPU_SHARED,
+    VGPU_CORES,
+    VGPU_MEMORY,
+    VGPU_NUMBER,
+    VGPU_PERCENT,
+    WHOLE_CARDS,
+)
 from resources import Amounts, QuantityError, parse_quantity
-
-WHOLE_CARDS = ("nvidia.com/gpu", "volcano.sh/gpu-number")
-CARD_MEMORY = "volcano.sh/gpu-memory"
-"""MiB of one card."""
-
-GPU_CORE, GPU_RATIO, GPU_MEMORY = (f"koordinator.sh/{name}" for name in ("gpu-core", "gpu-memory-ratio", "gpu-memory"))
-GPU, GPU_SHARED = "koordinator.sh/gpu", "koordinator.sh/gpu.shared"
-"""Asked for by pods alone: so many percent of cores and memory, and of how many cards; devices offer the parts."""
-
-VGPU_NUMBER, VGPU_MEMORY = "volcano.sh/vgpu-number", "volcano.sh/vgpu-memory"
-VGPU_CORES, VGPU_PERCENT = "volcano.sh/vgpu-cores", "volcano.sh/vgpu-memory-percentage"
 
 UNKNOWN_MEMORY = 100 << 30
 """Stands for the memory of a card that nobody tells; only shares in percent are asked of such cards."""

@@ -6,7 +6,12 @@ from enum import IntEnum
 from typing import Any, NamedTuple
 
 from gang_scheduler.domain.devices.card_wishes import WISHES, CardWish, PartitionWish, wish_of
-from gang_scheduler.domain.devices.cards import (
+from gang_scheduler.domain.devices.cpu_binding import RESOURCE_SPEC, USUAL, Binding, binding_of
+from gang_scheduler.domain.devices.mig_cards import SliceNeed, slice_needs
+from gang_scheduler.domain.devices.nics import JOINT, Joint, NicNeed, joint_of, nic_need
+from gang_scheduler.domain.terms.load_estimate import FACTORS, USUAL_LOAD, LoadTraits, own_factors
+from gang_scheduler.domain.terms.node_rules import Demands
+from kube.card_names import (
     CARD_MEMORY,
     GPU,
     GPU_CORE,
@@ -19,11 +24,6 @@ from gang_scheduler.domain.devices.cards import (
     VGPU_PERCENT,
     WHOLE_CARDS,
 )
-from gang_scheduler.domain.devices.cpu_binding import RESOURCE_SPEC, USUAL, Binding, binding_of
-from gang_scheduler.domain.devices.mig_cards import SliceNeed, slice_needs
-from gang_scheduler.domain.devices.nics import JOINT, Joint, NicNeed, joint_of, nic_need
-from gang_scheduler.domain.terms.load_estimate import FACTORS, USUAL_LOAD, LoadTraits, own_factors
-from gang_scheduler.domain.terms.node_rules import Demands
 from kube.json_text import read_json
 from resources import Amounts, QuantityError, parse_amounts
 
