@@ -46,7 +46,8 @@ def phases(plane: ControlPlane, selector: str) -> dict[str, str]:
 
 
 def test_a_tf_job_runs_to_its_end(plane: ControlPlane) -> None:
-    job = named(KUBEFLOW, "TFJob", "tf", spec={"tfReplicaSpecs": replicas("tensorflow", PS=1, Worker=2)})
+    specs = replicas("tensorflow", PS=1, Worker=2)
+    job = named(KUBEFLOW, "TFJob", "tf", spec={"successPolicy": "AllWorkers", "tfReplicaSpecs": specs})
     apply(plane, job)
 
     done = reaches(plane, f"/apis/{KUBEFLOW}/namespaces/default/tfjobs/tf", has("Succeeded"))
