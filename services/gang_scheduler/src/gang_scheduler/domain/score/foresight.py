@@ -57,7 +57,9 @@ class Foresight:
     _patience: int = 0
     """By so many pods they have to become more or fewer before it looks again."""
 
-    _written: bytes = b""
+    _written: bytes | None = None
+    """What there is to remember, once somebody has asked for it."""
+
     appraisal: Appraisal | None = None
     """The nodes at the prices of the last look; None as long as too little is known."""
 
@@ -89,7 +91,9 @@ class Foresight:
 
     def remember(self) -> bytes:
         """What the last look found, as JSON; nothing when nothing is known."""
-        return self._written if self.basis else b""
+        if self._written is None:
+            self._written = written(self.basis) if self.basis else b""
+        return self._written
 
     def restore(self, data: Any) -> None:
         """Go on with what a predecessor found. What cannot be read is dropped, and looked for anew."""
@@ -110,6 +114,7 @@ class Foresight:
         self._know(look(self.census, self.table, self._masks, self._count_cards()) if enough else None)
 
     def _know(self, prices: Prices | None) -> None:
+        self._written = None
         if prices is None:
             self.basis, self.appraisal, self.version = None, None, 0
             return
@@ -118,7 +123,6 @@ class Foresight:
         self._patience = max(1, min(LONGEST, seen // GROWTH, max(seen // OFTEN, room // GROWTH)))
         self._looks += 1
         self.version = self._looks
-        self._written = written(self.basis)
         known = self.appraisal
         self.appraisal = known.renewed(prices) if known else Appraisal(self.table, prices, self._masks)
 
