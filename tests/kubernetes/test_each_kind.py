@@ -110,8 +110,8 @@ def test_workloads_of_kueue_tell_their_conditions(plane: ControlPlane) -> None:
     """One that its user writes and one that is made for a Job, in a queue that has room for one at a time."""
     resources = [{"name": "cpu", "nominalQuota": 2}, {"name": "memory", "nominalQuota": "8Gi"}]
     group = {"coveredResources": ["cpu", "memory"], "flavors": [{"name": "any", "resources": resources}]}
-    flavor, queue = ({"apiVersion": KUEUE, "kind": kind} for kind in ("ResourceFlavor", "ClusterQueue"))
-    flavor["metadata"], queue["metadata"] = {"name": "any"}, {"name": "one-at-a-time"}
+    flavor: Any = {"apiVersion": KUEUE, "kind": "ResourceFlavor", "metadata": {"name": "any"}}
+    queue: Any = {"apiVersion": KUEUE, "kind": "ClusterQueue", "metadata": {"name": "one-at-a-time"}}
     queue["spec"] = {"namespaceSelector": {}, "resourceGroups": [group]}
     local = named(KUEUE, "LocalQueue", "team", spec={"clusterQueue": "one-at-a-time"})
     sets = [{"name": "main", "count": 2, "template": {"spec": template()["spec"]}}]
