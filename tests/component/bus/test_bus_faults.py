@@ -168,16 +168,16 @@ async def test_a_holder_that_was_away_for_too_long_has_lost_its_lease(server: Se
 async def test_a_successor_of_the_same_name_keeps_the_lease_that_was_about_to_expire(
     server: Server, bus: JetStreamBus
 ) -> None:
-    first = await bus.lease("gang_scheduler", "only", 1.0)
+    first = await bus.lease("gang_scheduler", "only", 2.0)
     await first.wait()
     assert first._renewing is not None
     first._renewing.cancel()
-    await asyncio.sleep(0.9)
-    successor = await bus.lease("gang_scheduler", "only", 1.0)
+    await asyncio.sleep(1.8)
+    successor = await bus.lease("gang_scheduler", "only", 2.0)
     async with asyncio.timeout(60):
         await successor.wait()
     with pytest.raises(TimeoutError):
-        await asyncio.wait_for(successor.lost(), 2.5)
+        await asyncio.wait_for(successor.lost(), 4.5)
     await successor.release()
 
 
