@@ -10,7 +10,7 @@ from control_plane import ControlPlane, node
 
 NAMES = "tidegate,volcano,koord-scheduler,default-scheduler"
 PODS = "/api/v1/namespaces/default/pods"
-KUBEFLOW, TRAINER = "kubeflow.org/v1", "trainer.kubeflow.org/v1alpha1"
+KUBEFLOW, TRAINER, KUEUE = "kubeflow.org/v1", "trainer.kubeflow.org/v1alpha1", "kueue.x-k8s.io/v1beta2"
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -106,6 +106,47 @@ def test_an_elastic_quota_lets_as_many_run_as_it_has_room_for(plane: ControlPlan
     end(plane, *(one["metadata"]["name"] for one in members if one["metadata"]["name"] != late))
     eventually(lambda: phases(plane, f"{label}%3Dteam")[late] == "Running")
     delete(plane, *members, quota)
+
+
+def test_workloads_of_kueue_tell_their_conditions(plane: ControlPlane) -> None:
+    """One that its user writes and one that is made for a Job, in a queue that has room for one at a time."""
+    resources = [{"name": "cpu", "nominalQuota": 2}, {"name": "memory", "nominalQuota": "8Gi"}]
+    group = {"coveredResources": ["cpu", "memory"], "flavors": [{"name": "any", "resources": resources}]}
+    flavor: Any = {"apiVersion": KUEUE, "kind": "ResourceFlavor", "metadata": {"name": "any"}}
+    queue: Any = {"apiVersion": KUEUE, "kind": "ClusterQueue", "metadata": {"name": "one-at-a-time"}}
+    queue["spec"] = {"namespaceSelector": {}, "resourceGroups": [group]}
+    local = named(KUEUE, "LocalQueue", "team", spec={"clusterQueue": "one-at-a-time"})
+    sets = [{"name": "main", "count": 2, "template": {"spec": template()["spec"]}}]
+    written = named(KUEUE, "Workload", "written", spec={"queueName": "team", "podSets": sets})
+    job = named("batch/v1", "Job", "made", spec={"suspend": True, "parallelism": 2, "completions": 2})
+    job["metadata"]["labels"] = {"kueue.x-k8s.io/queue-name": "team"}
+    job["spec"]["template"] = template(schedulerName="tidegate")
+    workloads = f"/apis/{KUEUE}/namespaces/default/workloads"
+
+    def of_job() -> Any:
+        found = [one for one in get(plane, workloads)["items"] if one["metadata"]["name"] != "written"]
+        return found[0] if found else None
+
+    apply(plane, flavor, queue, local, written)
+    held = reaches(plane, f"{workloads}/written", has("Admitted"))["status"]
+    assert has("QuotaReserved")(held)
+    assert held["admission"]["clusterQueue"] == "one-at-a-time"
+
+    apply(plane, job)
+    waits = eventually(lambda: found if (found := of_job()) and found.get("status", {}).get("conditions") else None)
+    told = {one["type"]: one for one in waits["status"]["conditions"]}
+    assert told["QuotaReserved"]["status"] == "False"
+    assert "cpu" in told["QuotaReserved"]["message"]
+    reaches(
+        plane,
+        f"/apis/{KUEUE}/clusterqueues/one-at-a-time",
+        lambda status: (status.get("pendingWorkloads"), status.get("admittedWorkloads")) == (1, 1),
+    )
+
+    delete(plane, written)
+    reaches(plane, "/apis/batch/v1/namespaces/default/jobs/made", has("Complete"))
+    eventually(lambda: has("Finished")((of_job() or {}).get("status") or {}), 45)
+    delete(plane, job, local, queue, flavor)
 
 
 def test_a_reservation_is_kept_for_its_owner(plane: ControlPlane) -> None:
