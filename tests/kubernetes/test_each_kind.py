@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from applied import apply, delete, get, has, kubectl, reaches, template
+from applied import apply, delete, end, get, has, kubectl, reaches, template
 from cluster_tools import eventually, running_system
 from control_plane import ControlPlane, node
 
@@ -86,7 +86,7 @@ def test_a_pod_group_of_koordinator_starts_whole(plane: ControlPlane) -> None:
 
     apply(plane, members[2])
 
-    eventually(lambda: set(phases(plane, f"{label}%3Dtrio").values()) == {"Succeeded"}, 45)
+    eventually(lambda: set(phases(plane, f"{label}%3Dtrio").values()) == {"Succeeded"})
     delete(plane, group, *members)
 
 
@@ -96,13 +96,15 @@ def test_an_elastic_quota_lets_as_many_run_as_it_has_room_for(plane: ControlPlan
     quota = named("scheduling.sigs.k8s.io/v1alpha1", "ElasticQuota", "team", spec={"min": amounts, "max": amounts})
     members = [pod(f"team-{number}", "koord-scheduler", {label: "team"}) for number in range(3)]
     for member in members:
-        member["metadata"]["annotations"]["lab/runs-for"] = "4s"
+        member["metadata"]["annotations"]["lab/runs-for"] = "1h"
     apply(plane, quota, *members)
 
     path = "/apis/scheduling.sigs.k8s.io/v1alpha1/namespaces/default/elasticquotas/team"
     reaches(plane, path, lambda status: (status.get("used") or {}).get("cpu") == "2")
-    assert sorted(phases(plane, f"{label}%3Dteam").values()).count("Pending") == 1
-    eventually(lambda: set(phases(plane, f"{label}%3Dteam").values()) == {"Succeeded"}, 45)
+    eventually(lambda: sorted(phases(plane, f"{label}%3Dteam").values()) == ["Pending", "Running", "Running"])
+    late = next(name for name, phase in phases(plane, f"{label}%3Dteam").items() if phase == "Pending")
+    end(plane, *(one["metadata"]["name"] for one in members if one["metadata"]["name"] != late))
+    eventually(lambda: phases(plane, f"{label}%3Dteam")[late] == "Running")
     delete(plane, *members, quota)
 
 
@@ -168,7 +170,7 @@ def test_a_reservation_is_kept_for_its_owner(plane: ControlPlane) -> None:
 
     ended = reaches(plane, path, lambda status: status.get("phase") == "Succeeded")
     assert [one["name"] for one in ended["status"]["currentOwners"]] == ["release"]
-    eventually(lambda: get(plane, f"{PODS}/other")["status"]["phase"] == "Succeeded", 45)
+    eventually(lambda: get(plane, f"{PODS}/other")["status"]["phase"] == "Succeeded")
     delete(plane, owner, other, reservation)
     plane.request("DELETE", "/api/v1/nodes/kept")
 
