@@ -379,6 +379,18 @@ SECTIONS = (
                 "CREATE NodeSLO",
                 "PATCH NodeSLO",
             ),
+            _slo(
+                "ResourcesLent",
+                "So much of a node may be lent to batch and mid work, by these terms.",
+                "STATUS subject",
+                "PATCH subject",
+            ),
+            _slo(
+                "LendingStopped",
+                "Nothing of a node is lent any more: nothing was measured for long, or nobody wants it.",
+                "STATUS subject",
+                "PATCH subject",
+            ),
             _slo("NodeSLOWithdrawn", "No strategy is configured any more.", "DELETE NodeSLO"),
         ),
     ),
