@@ -229,7 +229,8 @@ SUPPORT = (
     Support(
         "NodeMetric.slo.koordinator.sh",
         ("cluster_gateway", "gang_scheduler", "slo_controller"),
-        "made from what node agents measure, for `tidegate top`; what may be lent of a node rests on it; nodes whose fresh usage, percentiles included, is above their "
+        "made from what node agents measure, for `tidegate top`; what may be lent of a node rests on it; "
+        "nodes whose fresh usage, percentiles included, is above their "
         "threshold take no more pods; with `scoreWeight` those that use less come first",
     ),
     Support(
