@@ -57,6 +57,9 @@ def _check_field(path: str, name: str, value: Any, usual: Any) -> None:
     if isinstance(usual, dict):
         check(value, usual, path)
         return
+    if isinstance(usual, list):
+        _demand(isinstance(value, list) and all(isinstance(one, dict) for one in value), path, value, "a list of mappings")
+        return
     if name in WORDS and isinstance(value, str) and value not in WORDS[name]:
         raise ValueError(f"{path} is {value!r}; it has to be one of {', '.join(WORDS[name])}")
     if isinstance(usual, bool):
