@@ -150,6 +150,16 @@ STEPS = st.lists(
 )
 
 
+def _world(make_toy):
+    """Nodes that have lent something for a while."""
+    toy = make_toy({"enable": True})
+    for name in ("n0", "n1", "n2"):
+        toy.node(name)
+        toy.use(name, system=("30", "1M"))
+    toy.advance(3 * MINUTE)
+    return toy
+
+
 def _step(toy, word: str, at: int, amount: int) -> None:
     name, pod = f"n{at}", Key("Pod", "default", f"p{amount % 4}")
     if word == "node":
@@ -174,7 +184,7 @@ def _step(toy, word: str, at: int, amount: int) -> None:
 @given(STEPS, st.integers(0, 24))
 def test_a_service_that_starts_anew_decides_what_its_predecessor_would_have(make_toy, steps, restarted_at) -> None:
     """Two worlds with the same history, in one of which the service starts anew once; and after each step a successor is at rest."""
-    kept, anew = make_toy({"enable": True}), make_toy({"enable": True})
+    kept, anew = _world(make_toy), _world(make_toy)
     for number, (word, at, amount) in enumerate(steps):
         for toy in (kept, anew):
             _step(toy, word, at, amount)
@@ -210,12 +220,7 @@ def test_facts_of_one_moment_may_come_in_any_order(make_toy, steps, chance) -> N
     found = []
     listed = list(moments.values())
     for _ in range(2):
-        toy = make_toy({"enable": True})
-        for name in ("n0", "n1", "n2"):
-            toy.node(name)
-            toy.use(name)
-        toy.settle()
-        toy.advance(3 * MINUTE)
+        toy = _world(make_toy)
         for step in listed:
             _step(toy, *step)
         toy.advance(3 * MINUTE)
