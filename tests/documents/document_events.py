@@ -391,6 +391,7 @@ SECTIONS = (
                 "STATUS subject",
                 "PATCH subject",
             ),
+            _slo("NodeRatiosComputed", "How much a core counts for, and what is given out of a node.", "PATCH subject"),
             _slo("NodeSLOWithdrawn", "No strategy is configured any more.", "DELETE NodeSLO"),
         ),
     ),

@@ -13,13 +13,14 @@ from slo_controller.domain.configuration.reports import Refusals
 from slo_controller.domain.desk import LendingDesk
 from slo_controller.domain.lending.lender import lent_now
 from slo_controller.domain.memory import Memory
-from slo_controller.domain.names import METRIC, NODE, POD
+from slo_controller.domain.names import METRIC, NODE, POD, TOPOLOGY
 from slo_controller.domain.node_slos import FIELDS, NodeSLOs
 from slo_controller.domain.nodes import Nodes
 from slo_controller.domain.policy import SloPolicy
 from slo_controller.domain.prediction.workloads import REPLICA_SET
+from slo_controller.domain.ratios import Ratios
 
-_INTEREST = frozenset((NODE, POD, "ConfigMap", METRIC, NODE_SLO, REPLICA_SET))
+_INTEREST = frozenset((NODE, POD, "ConfigMap", METRIC, NODE_SLO, REPLICA_SET, TOPOLOGY))
 
 
 def concerns(kind: str, metadata: Manifest) -> bool:
@@ -43,6 +44,7 @@ class SloCore:
         self._memory = Memory(self._configuration, self._refusals)
         self._nodes = Nodes(self._store)
         self._lending = LendingDesk(self._nodes, self._memory)
+        self._ratios = Ratios(self._configuration)
         self._slos = NodeSLOs(self._configuration, self._policy.node_slo)
         self._due: dict[str, None] = {}
         self._now = 0
@@ -95,7 +97,9 @@ class SloCore:
         decisions = self._refusals.decide(self._store.get(CONFIG_MAP))
         self._memory.changed |= bool(decisions)
         decisions += self._decide_rules(names, in_flight)
-        decisions += lending.decide(names, now, in_flight)
+        ratios = self._decide_ratios(names, in_flight)
+        lent = lending.decide(names, now, {*in_flight, *(decision.subject for decision in ratios)})
+        decisions += [*ratios, *lent]
         return decisions
 
     def _decide_rules(self, names: Iterable[str], in_flight: AbstractSet[Key]) -> Iterable[Decision]:
@@ -105,6 +109,11 @@ class SloCore:
                 decision = self._slos.decide(node, self._store.get(key))
                 if decision is not None:
                     yield decision
+
+    def _decide_ratios(self, names: Iterable[str], in_flight: AbstractSet[Key]) -> list[Decision]:
+        nodes = (node for name in names if (node := self._nodes.get(name)) is not None and node.key not in in_flight)
+        found = (self._ratios.decide(node, self._nodes.topology(node.name)) for node in nodes)
+        return [decision for decision in found if decision is not None]
 
     def deadline(self) -> int | None:
         """When a node has to be looked at though nothing changes."""
@@ -139,7 +148,9 @@ class SloCore:
             return {**answer, "verdict": "LendsNothing", "rule": standing.reason, "message": standing.words}
         lines = [one.explained() for one in standing.computed.lent]
         lines += self._lending.notes(standing)
-        return {**answer, "verdict": "Lends", "message": "\n".join([*lines, *standing.computed.complaints])}
+        ratio = self._ratios.normalization(standing.node, self._nodes.topology(name))
+        lines += [*standing.computed.complaints, *([ratio] if isinstance(ratio, str) else [])]
+        return {**answer, "verdict": "Lends", "message": "\n".join(lines)}
 
     def check(self) -> list[str]:
         """The invariants that do not hold."""

@@ -28,3 +28,7 @@ LENT = (BATCH_CPU, BATCH_MEMORY, MID_CPU, MID_MEMORY)
 
 NORMALIZATION = f"{PREFIX}/cpu-normalization-ratio"
 AMPLIFICATION = f"{PREFIX}/resource-amplification-ratio"
+NORMALIZED = f"{PREFIX}/cpu-normalization-enabled"
+"""The label of a node that says whether its cores are normalised, whatever the configuration says."""
+CPU_INFO = f"{PREFIX}/cpu-basic-info"
+TOPOLOGY = "NodeResourceTopology.topology.node.k8s.io"

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from kube import Event, Key, Object, Store
 from slo_controller.domain.lending.measured import Measured, measured
 from slo_controller.domain.lending.tenants import Tenant, Tenants
-from slo_controller.domain.names import METRIC, NODE, POD
+from slo_controller.domain.names import METRIC, NODE, POD, TOPOLOGY
 from slo_controller.domain.prediction.workloads import Workload, workload_of
 
 
@@ -28,7 +28,7 @@ class Nodes:
             if event.new is None:
                 del self._measured[key.name]
             yield key.name
-        elif key.kind == NODE:
+        elif key.kind in (NODE, TOPOLOGY):
             yield key.name
 
     def names(self) -> list[str]:
@@ -39,6 +39,10 @@ class Nodes:
         """A node that is there to stay."""
         node = self.store.get(Key(NODE, "", name))
         return None if node is None or node.deleting else node
+
+    def topology(self, name: str) -> Object | None:
+        """What somebody says of the CPUs of a node."""
+        return self.store.get(Key(TOPOLOGY, "", name))
 
     def seen(self, name: str) -> Measured | None:
         """What was measured of a node last."""
