@@ -53,6 +53,7 @@ STATUS = (
     *("Node", "Pod", "Job.batch", "ResourceClaim.resource.k8s.io", *JOBS, *FLOWS),
     *(f"PodGroup.{VOLCANO}", f"Queue.{VOLCANO}", "ElasticQuota.scheduling.sigs.k8s.io"),
     *("Reservation.scheduling.koordinator.sh", "NodeMetric.slo.koordinator.sh"),
+    "Recommendation.analysis.koordinator.sh",
     *(f"{name}.{KUEUE}" for name in ("Workload", "ClusterQueue", "LocalQueue", "Cohort")),
 )
 OWNERS = (*JOBS, *FLOWS)

@@ -392,6 +392,11 @@ SECTIONS = (
                 "PATCH subject",
             ),
             _slo("NodeRatiosComputed", "How much a core counts for, and what is given out of a node.", "PATCH subject"),
+            _slo(
+                "RecommendationComputed",
+                "What the containers of a workload should ask for, by what they used.",
+                "STATUS Recommendation",
+            ),
             _slo("NodeSLOWithdrawn", "No strategy is configured any more.", "DELETE NodeSLO"),
         ),
     ),

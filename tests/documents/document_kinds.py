@@ -234,6 +234,12 @@ SUPPORT = (
         "threshold take no more pods; with `scoreWeight` those that use less come first",
     ),
     Support(
+        "Recommendation.analysis.koordinator.sh",
+        ("slo_controller", "admission"),
+        "`target`, by workload or by labels of pods: what each container should ask for, with bounds, by percentiles of past use, "
+        "daily peaks of memory and kills for want of it; `tidegate recommend` writes it into the workload",
+    ),
+    Support(
         "NodeSLO.slo.koordinator.sh",
         ("slo_controller",),
         "made for each node from the strategies of `koordinator-system/slo-controller-config`; one that a user wrote, or changed, "

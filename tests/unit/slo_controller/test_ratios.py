@@ -43,7 +43,7 @@ def test_the_ratio_is_that_of_the_model_as_it_runs(toy, more: dict[str, bool], r
     toy.use()
     toy.settle()
     assert annotation(toy, NORMALIZATION) == ratio
-    toy.advance(120_000)
+    toy.advance(300_000)
     assert toy.lent("batch-cpu") == round(60_000 * float(ratio))
 
 

@@ -21,6 +21,7 @@ _RESERVATION = "Reservation.scheduling.koordinator.sh"
 _DEVICES = "ResourceClaim.resource.k8s.io"
 _NODE = "Node"
 _SLO = "NodeSLO.slo.koordinator.sh"
+_RECOMMENDATION = "Recommendation.analysis.koordinator.sh"
 _ANY = "*"
 
 _MAY: dict[str, dict[Verb, tuple[str, ...]]] = {
@@ -46,7 +47,7 @@ _MAY: dict[str, dict[Verb, tuple[str, ...]]] = {
     "slo_controller": {
         Verb.CREATE: (_SLO,),
         Verb.PATCH: (_SLO, _NODE),
-        Verb.STATUS: (_NODE,),
+        Verb.STATUS: (_NODE, _RECOMMENDATION),
         Verb.DELETE: (_SLO,),
     },
 }
@@ -63,6 +64,7 @@ _STATUS_OF_OTHERS = frozenset(
         "Job.batch",
         "CronJob.batch",
         "NodeMetric.slo.koordinator.sh",
+        _RECOMMENDATION,
     ]
     + [f"{kind}.apps" for kind in ("Deployment", "ReplicaSet", "StatefulSet", "DaemonSet")]
 )

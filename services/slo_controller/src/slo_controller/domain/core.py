@@ -13,14 +13,15 @@ from slo_controller.domain.configuration.reports import Refusals
 from slo_controller.domain.desk import LendingDesk
 from slo_controller.domain.lending.lender import lent_now
 from slo_controller.domain.memory import Memory
-from slo_controller.domain.names import METRIC, NODE, POD, TOPOLOGY
+from slo_controller.domain.names import METRIC, NODE, POD, RECOMMENDATION, TOPOLOGY
 from slo_controller.domain.node_slos import FIELDS, NodeSLOs
 from slo_controller.domain.nodes import Nodes
 from slo_controller.domain.policy import SloPolicy
 from slo_controller.domain.prediction.workloads import REPLICA_SET
 from slo_controller.domain.ratios import Ratios
+from slo_controller.domain.recommending.advice import Advice
 
-_INTEREST = frozenset((NODE, POD, "ConfigMap", METRIC, NODE_SLO, REPLICA_SET, TOPOLOGY))
+_INTEREST = frozenset((NODE, POD, "ConfigMap", METRIC, NODE_SLO, REPLICA_SET, TOPOLOGY, RECOMMENDATION))
 
 
 def concerns(kind: str, metadata: Manifest) -> bool:
@@ -45,6 +46,7 @@ class SloCore:
         self._nodes = Nodes(self._store)
         self._lending = LendingDesk(self._nodes, self._memory)
         self._ratios = Ratios(self._configuration)
+        self._advice = Advice(self._store)
         self._slos = NodeSLOs(self._configuration, self._policy.node_slo)
         self._due: dict[str, None] = {}
         self._now = 0
@@ -52,7 +54,7 @@ class SloCore:
     def read_from(self, store: Store) -> None:
         """Look everything up in ``store``, where somebody else puts what changes; without it in a store of its own."""
         self._store, self._is_fed = store, True
-        self._nodes.store = store
+        self._nodes.store = self._advice.store = store
 
     def fold(self, events: Sequence[Event], now: int) -> None:
         """Take in what one change set changed."""
@@ -64,6 +66,7 @@ class SloCore:
                 self._store.remove(event.key)
         for event in events:
             self._due.update(dict.fromkeys(self._nodes.fold(event)))
+            self._advice.fold(event)
             if event.key == CONFIG_MAP:
                 self._fold_config(event)
             elif event.key.kind == NODE_SLO:
@@ -81,9 +84,11 @@ class SloCore:
         """Nothing to note: the subject is in flight until its outcome, and left alone as long."""
 
     def settle(self, outcome: Outcome) -> None:
-        """Look at the node again."""
+        """Look at the object again."""
         if outcome.subject.kind in (NODE, NODE_SLO):
             self._due[outcome.subject.name] = None
+        elif outcome.subject.kind == RECOMMENDATION:
+            self._advice.look_again(outcome.subject)
 
     def decide(self, now: int, in_flight: AbstractSet[Key]) -> list[Decision]:
         """All that should happen now."""
@@ -100,6 +105,10 @@ class SloCore:
         ratios = self._decide_ratios(names, in_flight)
         lent = lending.decide(names, now, {*in_flight, *(decision.subject for decision in ratios)})
         decisions += [*ratios, *lent]
+        if lending.learnt:
+            lending.learnt = False
+            self._advice.learnt()
+        decisions += self._advice.decide(self._memory.past, now, in_flight)
         return decisions
 
     def _decide_rules(self, names: Iterable[str], in_flight: AbstractSet[Key]) -> Iterable[Decision]:
@@ -117,7 +126,7 @@ class SloCore:
 
     def deadline(self) -> int | None:
         """When a node has to be looked at though nothing changes."""
-        return self._lending.due
+        return self._lending.due(self._now)
 
     def remember(self) -> bytes | None:
         """What was learnt and noted since the last call."""
