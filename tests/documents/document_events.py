@@ -384,12 +384,14 @@ SECTIONS = (
                 "So much of a node may be lent to batch and mid work, by these terms.",
                 "STATUS subject",
                 "PATCH subject",
+                "PATCH NodeResourceTopology",
             ),
             _slo(
                 "LendingStopped",
                 "Nothing of a node is lent any more: nothing was measured for long, or nobody wants it.",
                 "STATUS subject",
                 "PATCH subject",
+                "PATCH NodeResourceTopology",
             ),
             _slo("NodeRatiosComputed", "How much a core counts for, and what is given out of a node.", "PATCH subject"),
             _slo(

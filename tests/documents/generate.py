@@ -114,6 +114,7 @@ FIELDS = (
         "`cpu-normalization-ratio`, `resource-amplification-ratio`, `originExtendedAllocatable` of `node.koordinator.sh`",
         "slo_controller",
     ),
+    ("NodeResourceTopology", "batch resources of zones", "slo_controller"),
     ("Recommendation", "status", "slo_controller"),
     ("NodeSLO", "everything, unless a user made or changed it", "slo_controller"),
     (

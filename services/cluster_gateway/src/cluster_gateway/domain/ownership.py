@@ -22,6 +22,7 @@ _DEVICES = "ResourceClaim.resource.k8s.io"
 _NODE = "Node"
 _SLO = "NodeSLO.slo.koordinator.sh"
 _RECOMMENDATION = "Recommendation.analysis.koordinator.sh"
+_TOPOLOGY = "NodeResourceTopology.topology.node.k8s.io"
 _ANY = "*"
 
 _MAY: dict[str, dict[Verb, tuple[str, ...]]] = {
@@ -46,7 +47,7 @@ _MAY: dict[str, dict[Verb, tuple[str, ...]]] = {
     },
     "slo_controller": {
         Verb.CREATE: (_SLO,),
-        Verb.PATCH: (_SLO, _NODE),
+        Verb.PATCH: (_SLO, _NODE, _TOPOLOGY),
         Verb.STATUS: (_NODE, _RECOMMENDATION),
         Verb.DELETE: (_SLO,),
     },
@@ -94,6 +95,7 @@ _ONLY: dict[tuple[str, Verb, str], tuple[str, ...]] = {
         f"metadata.annotations.node.koordinator.sh/{name}"
         for name in ("cpu-normalization-ratio", "resource-amplification-ratio", "originExtendedAllocatable")
     ),
+    ("slo_controller", Verb.PATCH, _TOPOLOGY): ("zones",),
     ("gang_scheduler", Verb.STATUS, _POD): ("conditions.PodScheduled", "nominatedNodeName"),
     ("gang_scheduler", Verb.PATCH, _CLAIM): (
         "metadata.annotations.volume.kubernetes.io/selected-node",

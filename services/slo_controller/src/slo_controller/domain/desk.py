@@ -139,7 +139,7 @@ class LendingDesk:
         rule = rule_on(node, self.memory.configuration.strategies["colocation-config"])
         seen = self.nodes.seen(name)
         predicted = self._predicted(name) if rule.enabled and seen is not None and seen.reclaimable is None else NOTHING
-        return stand(node, rule, seen, self.nodes.tenants(name), predicted, now)
+        return stand(node, rule, seen, self.nodes.tenants(name), predicted, now, self.nodes.topology(name))
 
     def _predicted(self, name: str) -> Use:
         node = self.nodes.get(name)
