@@ -46,7 +46,9 @@ def live(world: World, random: Random, steps: int) -> None:
             for name in NODES
         ]
     )
-    recommendation = {"target": {"type": "podSelector", "podSelector": {"matchLabels": {"koordinator.sh/qosClass": "LS"}}}}
+    recommendation = {
+        "target": {"type": "podSelector", "podSelector": {"matchLabels": {"koordinator.sh/qosClass": "LS"}}}
+    }
     api = {"apiVersion": "analysis.koordinator.sh/v1alpha1", "kind": "Recommendation"}
     assert world.apply([{**api, "metadata": {"name": "all"}, "spec": recommendation}]) == [None]
     there: dict[str, str] = {}
@@ -89,7 +91,7 @@ def test_the_same_bytes_come_out(seed: int) -> None:
                 for one in remade.compared:
                     compared[one.made.name] += 1
                     assert one.same, (one.made, one.remade)
-        wanted = {"ResourcesLent", "NodeSLOComputed", "SloConfigRefused", "RecommendationComputed"}
-        assert wanted <= compared.keys() and compared["ResourcesLent"] > 10, compared
+        wanted = {"LendingComputed", "NodeSLOComputed", "SloConfigRefused", "RecommendationComputed"}
+        assert wanted <= compared.keys() and compared["LendingComputed"] > 10, compared
     finally:
         world.close()

@@ -17,7 +17,7 @@ from slo_controller.domain.lending.terms import Use
 from slo_controller.domain.lending.zones import are_zoned, unzoned, zoned
 from slo_controller.domain.names import LENT, ORIGINAL
 
-RESOURCES_LENT, STOPPED = "ResourcesLent", "LendingStopped"
+LENT_AMOUNTS, STOPPED = "LendingComputed", "LendingStopped"
 CONDITION = "ResourcesLent"
 """The condition of a node that says how much of it is lent, how it came to that, and when it was written."""
 NEVER = 1 << 62
@@ -123,7 +123,7 @@ def _lend(standing: Standing, computed: Computed, wanted: Amounts, now: int) -> 
     patch = {"capacity": amounts, "allocatable": amounts, "conditions": [told]}
     mutations = [Mutation(Verb.STATUS, node.key, node.uid, patch=patch)]
     mutations += [*_marks(node, computed), *_zones(standing, computed.zones, wanted)]
-    return Decision(RESOURCES_LENT, node.key, node.uid, "Computed", words, tuple(mutations))
+    return Decision(LENT_AMOUNTS, node.key, node.uid, "Computed", words, tuple(mutations))
 
 
 def _zones(standing: Standing, amounts: Mapping[int, Amounts], wanted: Amounts) -> Iterator[Mutation]:
