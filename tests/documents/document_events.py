@@ -58,6 +58,10 @@ def _place(name: str, meaning: str, *carries: str) -> Event:
     return Event(name, "gang_scheduler", meaning, carries)
 
 
+def _slo(name: str, meaning: str, *carries: str) -> Event:
+    return Event(name, "slo_controller", meaning, carries)
+
+
 SECTIONS = (
     Section(
         "Which pods a job needs: Volcano",
@@ -362,8 +366,46 @@ SECTIONS = (
             _place("GangObserved", "A gang's status follows its pods.", "STATUS PodGroup"),
         ),
     ),
+    Section(
+        "How much may be lent on each node, and under which rules",
+        (
+            _slo(
+                "SloConfigRefused",
+                "The configuration of nodes holds what makes no sense; what is in force stays so.",
+                "PATCH ConfigMap",
+            ),
+            _slo("SloConfigMended", "All of the configuration of nodes makes sense again.", "PATCH ConfigMap"),
+            _slo(
+                "NodeSLOComputed",
+                "The rules of a node follow from the strategies that select it.",
+                "CREATE NodeSLO",
+                "PATCH NodeSLO",
+            ),
+            _slo(
+                "LendingComputed",
+                "So much of a node may be lent to batch and mid work, by these terms.",
+                "STATUS subject",
+                "PATCH subject",
+                "PATCH NodeResourceTopology",
+            ),
+            _slo(
+                "LendingStopped",
+                "Nothing of a node is lent any more: nothing was measured for long, or nobody wants it.",
+                "STATUS subject",
+                "PATCH subject",
+                "PATCH NodeResourceTopology",
+            ),
+            _slo("NodeRatiosComputed", "How much a core counts for, and what is given out of a node.", "PATCH subject"),
+            _slo(
+                "RecommendationComputed",
+                "What the containers of a workload should ask for, by what they used.",
+                "STATUS Recommendation",
+            ),
+            _slo("NodeSLOWithdrawn", "No strategy is configured any more.", "DELETE NodeSLO"),
+        ),
+    ),
 )
 
 EVENTS = {event.name: event for section in SECTIONS for event in section.events}
 
-DECIDING = ("job_controller", "queue_manager", "gang_scheduler")
+DECIDING = ("job_controller", "queue_manager", "gang_scheduler", "slo_controller")

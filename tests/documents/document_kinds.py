@@ -26,7 +26,7 @@ _TRAINING = (
 SUPPORT = (
     Support(
         "Pod",
-        ("gang_scheduler", "node_agent", "cluster_gateway"),
+        ("gang_scheduler", "node_agent", "cluster_gateway", "slo_controller"),
         "requests with init containers, sidecars and overhead, `runtimeClassName`; node selector, node affinity, "
         "tolerations, pod affinity and anti-affinity, topology spread, host ports, scheduling gates, nominated nodes, volume "
         "claims, priority and `preemptionPolicy`, `volcano.sh/preemptable` and `volcano.sh/cooldown-time`, an elastic quota's "
@@ -44,7 +44,7 @@ SUPPORT = (
     ),
     Support(
         "Node",
-        ("cluster_gateway", "gang_scheduler", "queue_manager", "node_agent"),
+        ("cluster_gateway", "gang_scheduler", "queue_manager", "node_agent", "slo_controller"),
         "made by node agents and by `--sim-nodes`; labels (of a node group, of a revocable zone), "
         "taints (those that are not tolerated, or not any longer, take pods away; a node that is not ready has one), "
         "`unschedulable`, allocatable, cards, CPUs and NUMA nodes of "
@@ -58,8 +58,9 @@ SUPPORT = (
     ),
     Support(
         "ConfigMap",
-        ("node_agent", "gang_scheduler"),
-        "variables and files of pods; files follow changes; `tidegate-system/scheduling` pauses scheduling",
+        ("node_agent", "gang_scheduler", "slo_controller"),
+        "variables and files of pods; files follow changes; `tidegate-system/scheduling` pauses scheduling, "
+        "`koordinator-system/slo-controller-config` says how nodes are shared",
     ),
     Support(
         "Secret",
@@ -227,9 +228,22 @@ SUPPORT = (
     ),
     Support(
         "NodeMetric.slo.koordinator.sh",
-        ("cluster_gateway", "gang_scheduler"),
-        "made from what node agents measure, for `tidegate top`; nodes whose fresh usage, percentiles included, is above their "
+        ("cluster_gateway", "gang_scheduler", "slo_controller"),
+        "made from what node agents measure, for `tidegate top`; what may be lent of a node rests on it; "
+        "nodes whose fresh usage, percentiles included, is above their "
         "threshold take no more pods; with `scoreWeight` those that use less come first",
+    ),
+    Support(
+        "Recommendation.analysis.koordinator.sh",
+        ("slo_controller", "admission"),
+        "`target`, by workload or by labels of pods: what each container should ask for, with bounds, by percentiles of past use, "
+        "daily peaks of memory and kills for want of it; `tidegate recommend` writes it into the workload",
+    ),
+    Support(
+        "NodeSLO.slo.koordinator.sh",
+        ("slo_controller",),
+        "made for each node from the strategies of `koordinator-system/slo-controller-config`; one that a user wrote, or changed, "
+        "wins",
     ),
     Support(
         "PodGroup.scheduling.k8s.io",
@@ -298,8 +312,9 @@ SUPPORT = (
     ),
     Support(
         "NodeResourceTopology.topology.node.k8s.io",
-        ("gang_scheduler",),
-        "the annotations that describe a node's CPUs, kubelet's own CPUs and options; zones; topology policies",
+        ("gang_scheduler", "slo_controller"),
+        "the annotations that describe a node's CPUs, kubelet's own CPUs and options; zones, which are told what batch work may have "
+        "of them; topology policies",
         "costs and attributes",
     ),
     Support(

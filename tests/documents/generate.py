@@ -109,6 +109,25 @@ FIELDS = (
     ("Deployment, ReplicaSet, StatefulSet, DaemonSet, Job, CronJob, ResourceQuota", "status", "cluster_gateway"),
     ("Node", "inventory, labels and annotations of the agent", "node_agent"),
     (
+        "Node",
+        "batch and mid resources in `status.capacity` and `status.allocatable`, the condition `ResourcesLent`, the annotations "
+        "`cpu-normalization-ratio`, `resource-amplification-ratio`, `originExtendedAllocatable` of `node.koordinator.sh`",
+        "slo_controller",
+    ),
+    (
+        "Node",
+        "amplified amounts in `status.allocatable`, the annotation `raw-allocatable` of `node.koordinator.sh`",
+        "cluster_gateway, or admission's webhook in front of an API server",
+    ),
+    (
+        "ConfigMap",
+        "the annotation `tidegate.dev/refused` of `koordinator-system/slo-controller-config`",
+        "slo_controller",
+    ),
+    ("NodeResourceTopology", "batch resources of zones", "slo_controller"),
+    ("Recommendation", "status", "slo_controller"),
+    ("NodeSLO", "everything, unless a user made or changed it", "slo_controller"),
+    (
         "NodeMetric, Device",
         "everything, unless another agent made them",
         "cluster_gateway, from the reports of node_agent",
