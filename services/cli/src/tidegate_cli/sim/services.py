@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from bus import Bus
 from chassis import Clock, Decider, Measures, Role, Workplace
@@ -38,6 +38,8 @@ class Policy:
     queues: QueuePolicy
     scheduling: Manifest
     """The keywords of SchedulerCore."""
+    agents: Manifest = field(default_factory=dict)
+    """What of a NodeSLO's spec holds on every node, where its own says nothing else."""
 
     @classmethod
     def told(cls, settings: Mapping[str, Manifest]) -> "Policy":
@@ -68,7 +70,7 @@ class Policy:
             "revocable_zones": str(policy.get("revocableZones", "")),
             **{name: bool(policy.get(name, True)) for name in ("preemption", "reclaim", "backfill")},
         }
-        return cls(queues, scheduling)
+        return cls(queues, scheduling, policy.get("nodeAgent") or {})
 
 
 def core_of(service: str, policy: Policy) -> Core:

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 
 from cluster_gateway.domain.cluster import ENDED, Cluster
-from cluster_gateway.domain.node_objects import METRIC, metric_status, owner
+from cluster_gateway.domain.node_objects import EVICTIONS, METRIC, evictions_text, metric_status, owner
 from kube import Key, Manifest, Object, merge
 from resources import Amounts
 
@@ -51,6 +51,15 @@ def node_usage(
         cluster.create(key, {"ownerReferences": [owner(node)]}, {"spec": {}}, status)
     else:
         cluster.set_status(known, status)
+
+
+def node_evictions(cluster: Cluster, name: str, wishes: Sequence[Manifest]) -> None:
+    """Take which pods a node asks to be evicted: all of them, so that one who is not named any more may stay."""
+    metric = cluster.store.get(Key(METRIC, "", name))
+    if metric is None or metric.annotations.get(EVICTIONS, "[]") == (text := evictions_text(wishes)):
+        return
+    cluster.actor = f"node/{name}"
+    cluster.replace(metric, merge(metric.metadata, {"annotations": {EVICTIONS: text if wishes else None}}), metric.body)
 
 
 def node_state(cluster: Cluster, name: str, metadata: Manifest, status: Manifest) -> None:
