@@ -9,7 +9,8 @@ import os
 from pathlib import Path
 
 from node_agent.domain.limits import PERIOD_US, Limits
-from node_agent.runtime.group_use import v1_cpu_ns, v1_memory_bytes
+from node_agent.domain.local_groups import BEST_EFFORT, is_container, pod_of
+from node_agent.runtime.group_use import is_idle, v1_cpu_ns, v1_memory_bytes
 
 WANTED = ("cpu", "cpuacct", "memory", "cpuset", "pids", "freezer")
 PER_CONTAINER = ("cpu", "memory")
@@ -24,9 +25,12 @@ class CgroupV1:
         self.controllers = tuple(sorted(roots))
         self._parents = {controller: root / parent for controller, root in roots.items()}
         for controller, folder in self._parents.items():
-            folder.mkdir(exist_ok=True)
-            if controller == "cpuset":
-                _inherit_cpu_set(folder)
+            for made in (folder, folder / BEST_EFFORT):
+                made.mkdir(exist_ok=True)
+                if controller == "cpuset":
+                    _inherit_cpu_set(made)
+            if controller == "cpu" and not is_idle(folder / BEST_EFFORT):
+                (folder / BEST_EFFORT / "cpu.shares").write_text(str(Limits().shares))
 
     def make(self, group: str, limits: Limits) -> list[str]:
         """See ``cgroups.Hierarchy``."""
@@ -51,7 +55,7 @@ class CgroupV1:
 
     def entries(self, group: str) -> list[Path]:
         """See ``cgroups.Hierarchy``."""
-        pod = group.partition("/")[0]
+        pod = pod_of(group)
         # The kernel moves a thread that moves itself by ``tasks`` without stopping every fork of the machine, which it
         # does for ``cgroup.procs``: a tenth of a millisecond per controller instead of several.
         return [
@@ -75,7 +79,7 @@ class CgroupV1:
         return v1_memory_bytes(parent / group) if parent else None
 
     def _has(self, controller: str, group: str) -> bool:
-        return "/" not in group or controller in PER_CONTAINER
+        return not is_container(group) or controller in PER_CONTAINER
 
 
 def find(parent: str, mounts: Path) -> CgroupV1 | None:
