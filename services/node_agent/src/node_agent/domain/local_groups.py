@@ -5,7 +5,7 @@ besteffort/<uid>/<container>    best effort competes as one, with the least weig
 """
 
 from kube import Manifest
-from node_agent.domain.colocation.groups import Group, Tier
+from node_agent.domain.colocation.groups import Tier
 from node_agent.domain.colocation.pods import node_pod
 
 BEST_EFFORT = Tier.BEST_EFFORT.value
@@ -35,9 +35,6 @@ def is_container(folder: str) -> bool:
     return folder != pod_of(folder)
 
 
-def folder_of(group: Group, best_effort: bool) -> str | None:
-    """The folder of a group that something was decided about; None for tiers that are not kept apart here."""
-    if not group.pod:
-        return {Tier.BEST_EFFORT: BEST_EFFORT, Tier.GUARANTEED: ""}.get(group.tier)
-    pod = pod_folder(group.pod, best_effort)
-    return f"{pod}/{group.container}" if group.container else pod
+def tier_folder(tier: Tier) -> str | None:
+    """The folder of a tier; None for one that is not kept apart here."""
+    return {Tier.BEST_EFFORT: BEST_EFFORT, Tier.GUARANTEED: ""}.get(tier)

@@ -17,10 +17,11 @@ class NoGroups(Exception):
 
 @dataclass(frozen=True, slots=True)
 class PodGroup:
-    """The control group of one pod: its path in every hierarchy, and the ids of its containers, its sandbox among them."""
+    """The control group of one pod: its path in every hierarchy, and the folders of its containers by id, its sandbox's too."""
 
     path: Path
-    containers: frozenset[str]
+    containers: Mapping[str, str]
+    driver: Driver = Driver.CGROUPFS
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +35,7 @@ class PodGroups:
 
     def find(self) -> dict[str, PodGroup]:
         """The pods that have a control group, by uid."""
-        return {uid: PodGroup(path, frozenset(_containers(self.cpu / path))) for uid, path in self._pods()}
+        return {uid: PodGroup(path, _containers(self.cpu / path), driver) for uid, path, driver in self._pods()}
 
     def consumption(self, group: PodGroup) -> Consumption | None:
         """What a pod used since it began, its containers that have ended included; None when it is gone."""
@@ -43,12 +44,12 @@ class PodGroups:
         cpu, memory = read_cpu(cpu_folder), read_memory(memory_folder)
         return None if cpu is None or memory is None else Consumption(cpu, memory)
 
-    def _pods(self) -> Iterator[tuple[str, Path]]:
+    def _pods(self) -> Iterator[tuple[str, Path, Driver]]:
         for driver in Driver:
             for folder in class_folders(driver, self.root):
                 for name in _folders(self.cpu / folder):
                     if uid := pod_of(driver, name):
-                        yield uid, Path(folder, name)
+                        yield uid, Path(folder, name), driver
 
 
 def find_groups(mount: Path, root: str = "/") -> PodGroups:
@@ -71,8 +72,8 @@ def find_groups(mount: Path, root: str = "/") -> PodGroups:
     )
 
 
-def _containers(folder: Path) -> Iterator[str]:
-    return (container for name in _folders(folder) if (container := container_of(name)))
+def _containers(folder: Path) -> dict[str, str]:
+    return {container: name for name in _folders(folder) if (container := container_of(name))}
 
 
 def _folders(folder: Path) -> list[str]:

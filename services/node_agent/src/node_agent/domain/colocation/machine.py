@@ -69,9 +69,12 @@ class Machine:
 
 
 def machine_of(
-    node: Manifest, processors: tuple[Processor, ...] = (), disks: Mapping[str, str] | None = None
+    node: Manifest,
+    processors: tuple[Processor, ...] = (),
+    disks: Mapping[str, str] | None = None,
+    cache: CacheHardware | None = None,
 ) -> Machine:
-    """The machine that a Node manifest describes; ``processors`` where they were found on the machine itself."""
+    """The machine that a Node manifest describes; the rest where it was found on the machine itself."""
     status, metadata = node.get("status") or {}, node.get("metadata") or {}
     annotations = metadata.get("annotations") or {}
     allocatable = current(_amounts(status.get("allocatable")))
@@ -93,6 +96,7 @@ def machine_of(
         _cpu_set(system.get("cpuset")),
         bool(system.get("cpusetExclusive", True)),
         disks or {},
+        cache,
     )
 
 

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Mapping
 
 from node_agent.domain.colocation.groups import (
     CPU_MAX,
+    CPU_SHARES,
     CPU_WEIGHT,
     MEMORY_MAX,
     UNLIMITED,
@@ -33,6 +34,7 @@ def as_asked(limits: Limits) -> dict[str, str]:
     """What a pod's or container's own limits say, as whoever starts it sets them."""
     return {
         CPU_WEIGHT: str(limits.weight),
+        CPU_SHARES: str(limits.shares),
         CPU_MAX: cpu_max(limits.quota_us),
         MEMORY_MAX: memory_max(limits.memory_bytes),
     }

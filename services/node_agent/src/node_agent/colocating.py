@@ -1,0 +1,167 @@
+"""Keeps a node to its rules: looks, decides, writes, and remembers what the next agent has to know."""
+
+import asyncio
+import json
+import logging
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from node_agent.close_look import CloseLook
+from node_agent.domain.colocation import archive
+from node_agent.domain.colocation.core import Enforcement, Kept, enforce
+from node_agent.domain.colocation.evictions import Asked, Wish, current
+from node_agent.domain.colocation.groups import Group, Knobs
+from node_agent.domain.colocation.interference import Disturbance
+from node_agent.domain.colocation.machine import CacheHardware, Machine, Processor, machine_of
+from node_agent.domain.colocation.node_slo import NodeSlo, node_slo
+from node_agent.domain.colocation.pods import NodePod, node_pod
+from node_agent.domain.colocation.restoration import to_write
+from node_agent.domain.colocation.situation import Situation
+from node_agent.layouts import Layout
+from node_agent.ports import Assignment, Clock
+from node_agent.runtime.folders import read_json
+from node_agent.runtime.knob_writer import KnobWriter
+
+_log = logging.getLogger(__name__)
+
+ROUND_MS = 1_000
+PEEK_MS = 200
+"""How often it is looked whether online pods have begun to use more."""
+JUMP_PERCENT = 5
+"""Of the node: so much more than in the round before does not wait for the next one."""
+STALE_MS = 10_000
+LOOK_AGAIN_ROUNDS = 10
+"""After so many rounds all files are read, to see whether somebody else has written there."""
+SAVE_EVERY_MS = 10_000
+
+
+@dataclass(frozen=True, slots=True)
+class Hardware:
+    """What was found of the machine itself, once."""
+
+    processors: tuple[Processor, ...]
+    disks: Mapping[str, str]
+    cache: CacheHardware | None = None
+
+
+class Colocation:
+    """The rules of one node and what is in force of them."""
+
+    def __init__(
+        self,
+        hardware: Hardware,
+        layout: Layout,
+        look: CloseLook,
+        writer: KnobWriter,
+        file: Path,
+        clock: Clock,
+        wish: Callable[[tuple[Wish, ...]], None],
+    ) -> None:
+        """``file`` is where what outlives the agent is kept; ``wish`` hears which pods have to leave when that changes."""
+        self._hardware, self._layout, self._look, self._writer = hardware, layout, look, writer
+        self._file, self._clock, self._wish = file, clock, wish
+        self._slo, self._machine = NodeSlo(), Machine({}, {}, ())
+        self._pods: dict[str, NodePod] = {}
+        self._assigned = False
+        self._kept, self._written = self._load()
+        self._wished: tuple[Wish, ...] = ()
+        self._saved: tuple[dict[Group, set[str]], Asked] | None = None
+        self._saved_at = 0
+        self._rounds = 0
+        self._online: tuple[int, int] | None = None
+        self._told: frozenset[tuple[str, str, str]] = frozenset()
+        self.newest: Enforcement | None = None
+
+    def assign(self, assignment: Assignment) -> None:
+        """Take the pods and the rules."""
+        self._slo = node_slo(assignment.slo)
+        hardware = self._hardware
+        self._machine = machine_of(assignment.node_object, hardware.processors, hardware.disks, hardware.cache)
+        self._pods = {pod.uid: pod for manifest in assignment.pods if (pod := _read(manifest)) is not None}
+        self._assigned = True
+
+    async def run(self) -> None:
+        """Keep the node to its rules until cancelled."""
+        loop = asyncio.get_running_loop()  # whose time does not jump
+        due = loop.time()
+        while True:
+            now = loop.time()
+            if self._assigned and now >= due:
+                self.round()
+                due = now + ROUND_MS / 1000
+            elif self._jumped():
+                due = min(due, now + PEEK_MS / 1000)
+            await asyncio.sleep(max(0.0, min(PEEK_MS / 1000, due - loop.time())) if self._assigned else PEEK_MS / 1000)
+
+    def round(self) -> None:
+        """Look, decide and write, once."""
+        now = self._clock()
+        self._look.look(self._pods, self._slo, now)
+        done = enforce(Situation(now, self._slo, self._machine, self._pods, self._look.sample, STALE_MS), self._kept)
+        self._kept, self.newest = done.kept, done
+        self._written = to_write(done.knobs, self._written, self._pods, self._machine)
+        self._rounds += 1
+        self._writer.write(self._texts(self._written), look=self._rounds % LOOK_AGAIN_ROUNDS == 1)
+        self._tell(done.disturbances)
+        wished = current(done.kept.asked, now)
+        if wished != self._wished:
+            self._wished = wished
+            self._wish(wished)
+        self._save(now)
+
+    def _texts(self, knobs: Knobs) -> dict[str, dict[str, str]]:
+        found = ((self._layout.folder(group), files) for group, files in knobs.items())
+        return {folder: dict(files) for folder, files in found if folder is not None}
+
+    def _jumped(self) -> bool:
+        """Whether online pods use much more than at the round before. The next look then begins here, so that it sees it all."""
+        if not self._slo.thresholds.enabled:
+            return False
+        now, used = self._clock(), self._look.online_ns()
+        before, self._online = self._online, None if used is None else (now, used)
+        if before is None or used is None or now <= before[0] or self._look.sample is None:
+            return False
+        online = [pod for pod in self._pods.values() if pod.online]
+        known = sum(self._look.sample.of(pod.uid).cpu_milli for pod in online)
+        more = (used - before[1]) // ((now - before[0]) * 1000) - known
+        if more * 100 < self._machine.cpu_milli * JUMP_PERCENT:
+            return False
+        self._look.begin(self._pods, self._slo, now)
+        return True
+
+    def _tell(self, disturbances: tuple[Disturbance, ...]) -> None:
+        """Say who disturbs whom, once for as long as it goes on."""
+        told = frozenset((one.victim, one.culprit, one.kind) for one in disturbances)
+        for one in disturbances:
+            if (one.victim, one.culprit, one.kind) not in self._told:
+                _log.warning("pod_disturbed", extra={"what": one.described(self._pods)})
+        self._told = told
+
+    def _load(self) -> tuple[Kept, Knobs]:
+        kept = read_json(self._file)
+        try:
+            return archive.decode(kept) if isinstance(kept, dict) else (Kept(), {})
+        except (KeyError, TypeError, ValueError):
+            return Kept(), {}
+
+    def _save(self, now: int) -> None:
+        """Keep what the next agent has to know: at once which files it would have to restore, the rest now and then."""
+        marks = ({group: set(files) for group, files in self._written.items()}, self._kept.asked)
+        if marks == self._saved and 0 <= now - self._saved_at < SAVE_EVERY_MS:
+            return
+        self._saved, self._saved_at = marks, now
+        draft = self._file.with_name(f"{self._file.name}.new")
+        try:
+            draft.write_text(json.dumps(archive.encode(self._kept, self._written)))
+            draft.replace(self._file)
+        except OSError as error:
+            _log.warning("rules_not_kept", extra={"error": str(error)})
+
+
+def _read(manifest: Mapping[str, object]) -> NodePod | None:
+    """The pod of a manifest; one that cannot be read never runs here."""
+    try:
+        return node_pod(dict(manifest))
+    except (AttributeError, KeyError, TypeError, ValueError):
+        return None
