@@ -58,6 +58,10 @@ def _place(name: str, meaning: str, *carries: str) -> Event:
     return Event(name, "gang_scheduler", meaning, carries)
 
 
+def _slo(name: str, meaning: str, *carries: str) -> Event:
+    return Event(name, "slo_controller", meaning, carries)
+
+
 SECTIONS = (
     Section(
         "Which pods a job needs: Volcano",
@@ -362,8 +366,24 @@ SECTIONS = (
             _place("GangObserved", "A gang's status follows its pods.", "STATUS PodGroup"),
         ),
     ),
+    Section(
+        "How much may be lent on each node, and under which rules",
+        (
+            _slo(
+                "SloConfigRefused",
+                "The configuration of nodes holds what makes no sense; what is in force stays so.",
+            ),
+            _slo(
+                "NodeSLOComputed",
+                "The rules of a node follow from the strategies that select it.",
+                "CREATE NodeSLO",
+                "PATCH NodeSLO",
+            ),
+            _slo("NodeSLOWithdrawn", "No strategy is configured any more.", "DELETE NodeSLO"),
+        ),
+    ),
 )
 
 EVENTS = {event.name: event for section in SECTIONS for event in section.events}
 
-DECIDING = ("job_controller", "queue_manager", "gang_scheduler")
+DECIDING = ("job_controller", "queue_manager", "gang_scheduler", "slo_controller")

@@ -20,7 +20,7 @@ from tidegate_cli.sim.services import Policy
 
 CASES = ROOT / "tests" / "scenarios" / "cases"
 AREAS = ("admission", "gang", "lifecycle", "queue")
-SERVICES = ("job_controller", "queue_manager", "gang_scheduler")
+SERVICES = ("job_controller", "queue_manager", "gang_scheduler", "slo_controller")
 
 
 @pytest.mark.parametrize("area", AREAS)

@@ -13,7 +13,15 @@ from tidegate_system_gangs import clean, is_whole, ring
 
 from tidegate.client import Denied, NotFound, SyncClient, TimedOut
 
-SERVICES = ("cluster_gateway", "admission", "job_controller", "queue_manager", "gang_scheduler", "node_agent")
+SERVICES = (
+    "cluster_gateway",
+    "admission",
+    "job_controller",
+    "queue_manager",
+    "gang_scheduler",
+    "slo_controller",
+    "node_agent",
+)
 pytestmark = [pytest.mark.system, pytest.mark.timeout(120)]
 
 
@@ -51,6 +59,7 @@ FIGURES = {
     "job_controller": ('decisions_total{name="PodsWanted"}', "decide_seconds_count", "revision"),
     "queue_manager": ('decisions_total{name="GroupAdmitted"}', "commit_seconds_count", "facts_total"),
     "gang_scheduler": ('decisions_total{name="GangPlaced"}', "decide_seconds_count", "commit_seconds_count"),
+    "slo_controller": ("facts_total", "revision"),
     "node_agent": ("pods", 'calls_total{code="OK",method="Check"}'),
 }
 

@@ -14,7 +14,7 @@ from node_agent.domain.colocation.evictions import Asked, Wish, current
 from node_agent.domain.colocation.groups import Group, Knobs
 from node_agent.domain.colocation.interference import Disturbance
 from node_agent.domain.colocation.machine import CacheHardware, Machine, Processor, machine_of
-from node_agent.domain.colocation.node_slo import NodeSlo, node_slo
+from node_agent.domain.colocation.node_slo import NO_RULES, node_slo
 from node_agent.domain.colocation.pods import NodePod, node_pod
 from node_agent.domain.colocation.restoration import to_write
 from node_agent.domain.colocation.situation import Situation
@@ -61,7 +61,7 @@ class Colocation:
         """``file`` is where what outlives the agent is kept; ``wish`` hears which pods have to leave when that changes."""
         self._hardware, self._layout, self._look, self._writer = hardware, layout, look, writer
         self._file, self._clock, self._wish = file, clock, wish
-        self._slo, self._machine = NodeSlo(), Machine({}, {}, ())
+        self._slo, self._machine = NO_RULES, Machine({}, {}, ())
         self._pods: dict[str, NodePod] = {}
         self._assigned = False
         self._kept, self._written = self._load()

@@ -9,7 +9,6 @@ _KINDS = (
     "Trial.kubeflow.org",
     "Suggestion.kubeflow.org",
     "PodMigrationJob.scheduling.koordinator.sh",
-    "NodeSLO.slo.koordinator.sh",
 )
 
 UNATTENDED = frozenset(_KINDS) | {info.id for info in KINDS.values() if info.group in _GROUPS}

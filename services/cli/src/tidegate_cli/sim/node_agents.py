@@ -5,7 +5,8 @@ from collections.abc import Awaitable, Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 
 from chassis import Clock
-from kube import Event, Key, Manifest, Object, Store, merge
+from kube import Event, Key, Manifest, Object, Store
+from kube.node_slo import NODE_SLO
 from kube.pods import is_finished
 from node_agent.domain.colocation.core import Enforcement, Kept, enforce
 from node_agent.domain.colocation.evictions import Wish, current
@@ -17,7 +18,6 @@ from node_agent.domain.colocation.restoration import at_first, own_files, to_wri
 from node_agent.domain.colocation.samples import Sample, Use
 from node_agent.domain.colocation.situation import Situation
 
-NODE_SLO = "NodeSLO.slo.koordinator.sh"
 ROUND_MS = 1_000
 STALE_MS = 180_000
 """A sample of a scenario stands until the next one: it is too old when a NodeMetric would be."""
@@ -100,10 +100,10 @@ class SimulatedAgent:
 
 
 class NodeAgents:
-    """The agents of all nodes. ``base`` is the spec of a NodeSLO that holds where a node's own says nothing."""
+    """The agents of all nodes; ``ask`` is told which pods have to leave one."""
 
-    def __init__(self, base: Manifest, clock: Clock, ask: Ask) -> None:
-        self._base, self._clock, self._ask = base, clock, ask
+    def __init__(self, clock: Clock, ask: Ask) -> None:
+        self._clock, self._ask = clock, ask
         self._nodes: dict[str, SimulatedAgent] = {}
         self._specs: dict[str, Manifest] = {}
         self._pods: dict[str, dict[str, Object]] = {}
@@ -181,4 +181,4 @@ class NodeAgents:
             self._pods.setdefault(name, {})[pod.uid] = pod
 
     def _slo(self, node: str) -> NodeSlo:
-        return node_slo(merge(self._base, self._specs.get(node, {})))
+        return node_slo(self._specs.get(node, {}))

@@ -1,7 +1,7 @@
 """The deciding services as a policy sets them up: what each is made of, by name."""
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
 from bus import Bus
@@ -17,17 +17,19 @@ from queue_manager import role as queues
 from queue_manager.domain.core import QueueCore
 from queue_manager.domain.policy import QueuePolicy
 from queue_manager.domain.quotas.kueue_policy import KueuePolicy
+from slo_controller import role as slos
+from slo_controller.domain import SloCore, SloPolicy
 
 ROLES: Mapping[str, tuple[str, ...]] = {
     "scheduler": ("gang_scheduler", "queue_manager"),
-    "controllers": ("job_controller",),
+    "controllers": ("job_controller", "slo_controller"),
     "autoscaler": (),
     "agents": (),
-    "all": ("job_controller", "queue_manager", "gang_scheduler"),
+    "all": ("job_controller", "queue_manager", "gang_scheduler", "slo_controller"),
 }
 """Which services a part of the system stands for, as scenarios name the parts."""
 
-DECIDING: Mapping[str, Role] = {role.service: role for role in (jobs.ROLE, queues.ROLE, scheduling.ROLE)}
+DECIDING: Mapping[str, Role] = {role.service: role for role in (jobs.ROLE, queues.ROLE, scheduling.ROLE, slos.ROLE)}
 """What the deciding services are, by name."""
 
 
@@ -38,15 +40,15 @@ class Policy:
     queues: QueuePolicy
     scheduling: Manifest
     """The keywords of SchedulerCore."""
-    agents: Manifest = field(default_factory=dict)
-    """What of a NodeSLO's spec holds on every node, where its own says nothing else."""
+    lending: SloPolicy = field(default_factory=SloPolicy)
 
     @classmethod
     def told(cls, settings: Mapping[str, Manifest]) -> "Policy":
         """The choices that running services say were made, by service; what one does not say is as by default."""
         queues = dict(settings.get("queue_manager", {}))
         kueue = KueuePolicy(**queues.pop("kueue", {}))
-        return cls(QueuePolicy(**queues, kueue=kueue), settings.get("gang_scheduler", {}))
+        lending = SloPolicy(**settings.get("slo_controller", {}))
+        return cls(QueuePolicy(**queues, kueue=kueue), settings.get("gang_scheduler", {}), lending)
 
     @classmethod
     def of(cls, policy: Manifest) -> "Policy":
@@ -70,14 +72,18 @@ class Policy:
             "revocable_zones": str(policy.get("revocableZones", "")),
             **{name: bool(policy.get(name, True)) for name in ("preemption", "reclaim", "backfill")},
         }
-        return cls(queues, scheduling, policy.get("nodeAgent") or {})
+        return cls(queues, scheduling, SloPolicy.of(policy.get("colocation") or {}, policy.get("nodeAgent") or {}))
 
 
 def core_of(service: str, policy: Policy) -> Core:
     """A new core of a deciding service."""
-    if service == "gang_scheduler":
-        return SchedulerCore(**policy.scheduling)
-    return QueueCore(policy.queues) if service == "queue_manager" else JobCore()
+    make: dict[str, Callable[[], Core]] = {
+        "gang_scheduler": lambda: SchedulerCore(**policy.scheduling),
+        "queue_manager": lambda: QueueCore(policy.queues),
+        "slo_controller": lambda: SloCore(policy.lending),
+        "job_controller": JobCore,
+    }
+    return make[service]()
 
 
 def decider(service: str, policy: Policy, bus: Bus, clock: Clock, gate: asyncio.Event) -> Decider:

@@ -57,7 +57,7 @@ class World:
         self._gate = asyncio.Event()
         self._tasks: dict[str, asyncio.Task[None]] = {}
         self._deciders: dict[str, Decider] = {}
-        self._agents = NodeAgents(self._policy.agents, self._clock, self._ask_to_leave)
+        self._agents = NodeAgents(self._clock, self._ask_to_leave)
         try:
             self._start_everything()
         except BaseException:

@@ -5,10 +5,10 @@ from dataclasses import dataclass, field
 
 from cluster_gateway.domain.host_names import host_entries
 from kube import Event, Key, Manifest, Object, Store, runs
+from kube.node_slo import NODE_SLO
 from kube.volumes import VOLUME, claims_of
 
 PROCESSES = "process://"
-NODE_SLO = "NodeSLO.slo.koordinator.sh"
 _DESCRIBING = frozenset(
     ("node.koordinator.sh/reservation", "node.koordinator.sh/system-qos-resource", "node.koordinator.sh/cpu-topology")
 )

@@ -11,7 +11,7 @@ from enum import Enum
 
 from node_agent.domain.colocation.cpu_pools import CpuPools
 from node_agent.domain.colocation.groups import CPU_BURST, Group
-from node_agent.domain.colocation.node_slo import Burst, Qos, burst_of
+from node_agent.domain.colocation.node_slo import NO_RULES, Burst, Qos, burst_of
 from node_agent.domain.colocation.pods import CPU_BURST as CPU_BURST_WORD
 from node_agent.domain.colocation.pods import ContainerNeed, NodePod
 from node_agent.domain.colocation.situation import Situation
@@ -52,7 +52,7 @@ RaisedQuotas = Mapping[tuple[str, str], Raised]
 def burst_rules(pod: NodePod, node: Burst) -> Burst:
     """What holds for a pod: its own word before the node's; nothing where it has no limit to go beyond, or shares nothing."""
     if pod.qos is not Qos.LS or pod.pinned:
-        return Burst()
+        return NO_RULES.burst
     return burst_of(pod.word(CPU_BURST_WORD), node)
 
 

@@ -4,11 +4,12 @@ What is left out, or is nothing that can be read, is as Koordinator's defaults s
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any, TypeVar
 
 from kube import Manifest
+from kube.node_slo import DEFAULTS, completed
 
 Word = TypeVar("Word", bound=StrEnum)
 
@@ -43,37 +44,37 @@ class BurstPolicy(StrEnum):
 class Thresholds:
     """``resourceUsedThresholdWithBE``. Percents are of the node's capacity unless something else is said."""
 
-    enabled: bool = False
-    suppress_percent: int = 65
-    suppress_min_percent: int | None = None
-    policy: SuppressPolicy = SuppressPolicy.CPUSET
-    memory_percent: int = 70
-    memory_lower_percent: int | None = None
-    cpu_percent: int | None = None
-    cpu_lower_percent: int | None = None
-    willing_priority: int | None = None
+    enabled: bool
+    policy: SuppressPolicy
+    suppress_percent: int
+    suppress_min_percent: int | None
+    memory_percent: int
+    memory_lower_percent: int | None
+    cpu_percent: int | None
+    cpu_lower_percent: int | None
+    willing_priority: int | None
     """The highest priority of a pod, beside best effort, that may be evicted for what the node uses."""
-    satisfied_lower_percent: int | None = None
-    satisfied_upper_percent: int | None = None
-    busy_percent: int = 90
-    window_seconds: int = 60
-    by_allocatable: bool = False
-    allocatable_priority: int | None = None
-    cpu_allocatable_percent: int | None = None
-    cpu_allocatable_lower_percent: int = 0
-    memory_allocatable_percent: int | None = None
-    memory_allocatable_lower_percent: int = 0
+    satisfied_lower_percent: int | None
+    satisfied_upper_percent: int | None
+    busy_percent: int
+    window_seconds: int
+    by_allocatable: bool
+    allocatable_priority: int | None
+    cpu_allocatable_percent: int | None
+    cpu_allocatable_lower_percent: int
+    memory_allocatable_percent: int | None
+    memory_allocatable_lower_percent: int
 
 
 @dataclass(frozen=True, slots=True)
 class Burst:
     """``cpuBurstStrategy``. Percents of a container's limit; ``period_seconds`` -1 is without end."""
 
-    policy: BurstPolicy = BurstPolicy.NONE
-    kernel_percent: int = 1000
-    quota_percent: int = 300
-    period_seconds: int = -1
-    share_pool_percent: int = 50
+    policy: BurstPolicy
+    kernel_percent: int
+    quota_percent: int
+    period_seconds: int
+    share_pool_percent: int
 
     @property
     def by_kernel(self) -> bool:
@@ -138,9 +139,9 @@ class HostApplication:
 class NodeSlo:
     """Everything that is asked of a node."""
 
-    thresholds: Thresholds = Thresholds()
-    burst: Burst = Burst()
-    classes: Mapping[Qos, ClassRules] = field(default_factory=dict)
+    thresholds: Thresholds
+    burst: Burst
+    classes: Mapping[Qos, ClassRules]
     host_applications: tuple[HostApplication, ...] = ()
 
     def of(self, qos: Qos) -> ClassRules:
@@ -148,6 +149,11 @@ class NodeSlo:
         return self.classes.get(Qos.LSR if qos is Qos.LSE else qos, ClassRules())
 
 
+WINDOW_SECONDS = 60
+"""Over which best effort's CPU is averaged, where the rules do not say."""
+
+_THRESHOLDS, _BURST = "resourceUsedThresholdWithBE", "cpuBurstStrategy"
+_NO_BURST = Burst(BurstPolicy.NONE, 0, 100, -1, 100)
 _CLASSES = {Qos.LSR: "lsrClass", Qos.LS: "lsClass", Qos.BE: "beClass", Qos.SYSTEM: "systemClass"}
 _BASES = {
     "CgroupRoot": "",
@@ -159,10 +165,11 @@ _BASES = {
 
 def node_slo(spec: Manifest) -> NodeSlo:
     """The rules that ``spec`` tells."""
+    spec = completed(spec)
     qos = _part(spec, "resourceQOSStrategy")
     return NodeSlo(
-        _thresholds(_part(spec, "resourceUsedThresholdWithBE")),
-        burst_of(_part(spec, "cpuBurstStrategy"), Burst()),
+        _thresholds(_part(spec, _THRESHOLDS)),
+        burst_of(_part(spec, _BURST), burst_of(DEFAULTS[_BURST], _NO_BURST)),
         {name: _class(_part(qos, key)) for name, key in _CLASSES.items()},
         tuple(_host_application(one) for one in spec.get("hostApplications") or () if isinstance(one, dict)),
     )
@@ -197,21 +204,21 @@ def disks_of(part: Manifest) -> tuple[Disk, ...]:
 
 
 def _thresholds(part: Manifest) -> Thresholds:
-    known = Thresholds()
+    known = DEFAULTS[_THRESHOLDS]
     return Thresholds(
         bool(part.get("enable", False)),
-        _number(part, "cpuSuppressThresholdPercent", known.suppress_percent),
+        _word(part, "cpuSuppressPolicy", SuppressPolicy, SuppressPolicy.CPUSET),
+        _number(part, "cpuSuppressThresholdPercent", known["cpuSuppressThresholdPercent"]),
         _maybe(part, "cpuSuppressMinPercent"),
-        _word(part, "cpuSuppressPolicy", SuppressPolicy, known.policy),
-        _number(part, "memoryEvictThresholdPercent", known.memory_percent),
+        _number(part, "memoryEvictThresholdPercent", known["memoryEvictThresholdPercent"]),
         _maybe(part, "memoryEvictLowerPercent"),
         _maybe(part, "cpuEvictThresholdPercent"),
         _maybe(part, "cpuEvictLowerPercent"),
         _maybe(part, "evictEnabledPriorityThreshold"),
         _maybe(part, "cpuEvictBESatisfactionLowerPercent"),
         _maybe(part, "cpuEvictBESatisfactionUpperPercent"),
-        _number(part, "cpuEvictBEUsageThresholdPercent", known.busy_percent),
-        _number(part, "cpuEvictTimeWindowSeconds", known.window_seconds),
+        _number(part, "cpuEvictBEUsageThresholdPercent", known["cpuEvictBEUsageThresholdPercent"]),
+        _number(part, "cpuEvictTimeWindowSeconds", WINDOW_SECONDS),
         part.get("cpuEvictPolicy") == "evictByAllocatable",
         _maybe(part, "allocatableEvictPriorityThreshold"),
         _maybe(part, "cpuAllocatableEvictThresholdPercent"),
@@ -279,3 +286,7 @@ def _word(part: Manifest, name: str, kind: type[Word], otherwise: Word) -> Word:
         return kind(part[name])
     except (KeyError, ValueError):
         return otherwise
+
+
+NO_RULES = node_slo({})
+"""What holds on a node that has no NodeSLO."""
