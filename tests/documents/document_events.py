@@ -379,6 +379,7 @@ SECTIONS = (
                 "CREATE NodeSLO",
                 "PATCH NodeSLO",
             ),
+            _slo("PodEvictedForNode", "A node is short of something, so a pod that it names leaves it.", "EVICT Pod"),
             _slo("NodeSLOWithdrawn", "No strategy is configured any more.", "DELETE NodeSLO"),
         ),
     ),

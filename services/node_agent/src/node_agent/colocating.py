@@ -7,10 +7,11 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from kube.node_evictions import Wish
 from node_agent.close_look import CloseLook
 from node_agent.domain.colocation import archive
 from node_agent.domain.colocation.core import Enforcement, Kept, enforce
-from node_agent.domain.colocation.evictions import Asked, Wish, current
+from node_agent.domain.colocation.evictions import Asked, current
 from node_agent.domain.colocation.groups import Group, Knobs
 from node_agent.domain.colocation.interference import Disturbance
 from node_agent.domain.colocation.machine import CacheHardware, Machine, Processor, machine_of

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from typing import Protocol
 
 from kube import Manifest
-from node_agent.domain.colocation.evictions import Wish
+from kube.node_evictions import Wish
 from node_agent.domain.usage import UsageSample
 from node_agent.inventory.machine import Devices, Inventory
 

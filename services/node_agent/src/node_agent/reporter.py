@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 from kube import Manifest
-from node_agent.domain.colocation.evictions import Wish
+from kube.node_evictions import Wish
 from node_agent.domain.usage import UsageSample
 from node_agent.inventory.machine import Devices, Inventory
 from node_agent.ports import PodReport, Report, Upstream

@@ -6,10 +6,11 @@ from dataclasses import dataclass, field, replace
 
 from chassis import Clock
 from kube import Event, Key, Manifest, Object, Store
+from kube.node_evictions import Wish
 from kube.node_slo import NODE_SLO
 from kube.pods import is_finished
 from node_agent.domain.colocation.core import Enforcement, Kept, enforce
-from node_agent.domain.colocation.evictions import Wish, current
+from node_agent.domain.colocation.evictions import current
 from node_agent.domain.colocation.groups import CPU_MAX, Group, Knobs, Tier
 from node_agent.domain.colocation.machine import Machine, machine_of
 from node_agent.domain.colocation.node_slo import NodeSlo, node_slo

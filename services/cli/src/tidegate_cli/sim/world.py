@@ -19,7 +19,7 @@ from cluster_gateway.secrets import MemorySecrets
 from cluster_gateway.settings import GatewaySettings
 from gang_scheduler.domain.core import SERVED
 from kube import Event, Key, Manifest, Object, Store, from_manifest, merge, parse_duration
-from node_agent.domain.colocation.evictions import Wish
+from kube.node_evictions import Wish
 from node_agent.domain.colocation.samples import Sample, Use
 from resources import Amounts, subtract
 from testing.scenarios.target import MetricSample, NodeUsage, PodReport

@@ -1,6 +1,5 @@
 """The objects that describe a node beside the Node itself, from what its agent reports."""
 
-import json
 from collections.abc import Mapping, Sequence
 
 from kube import Key, Manifest, Object, rfc3339
@@ -10,10 +9,6 @@ METRIC = "NodeMetric.slo.koordinator.sh"
 DEVICE = "Device.scheduling.koordinator.sh"
 INVENTORY = "tidegate.dev/inventory"
 """The annotation with NUMA nodes, GPUs and their connections; a Device has no place for the last."""
-
-EVICTIONS = "tidegate.dev/evictions"
-"""The annotation of a NodeMetric that names the pods that have to leave its node: a list of ``{uid, namespace, name, reason,
-message, at}``."""
 
 MANAGED_BY, TIDEGATE = "app.kubernetes.io/managed-by", "tidegate"
 _UNKNOWN = -1
@@ -39,11 +34,6 @@ def metric_status(
     if system is not None:
         metric["systemUsage"] = {"resources": format_amounts({"cpu": 0, "memory": 0, **system})}
     return {"updateTime": rfc3339(int(whole["at"])), "nodeMetric": metric, "podsMetric": of_pods}
-
-
-def evictions_text(wishes: Sequence[Manifest]) -> str:
-    """What the annotation says."""
-    return json.dumps(wishes, separators=(",", ":"), sort_keys=True)
 
 
 def device_spec(inventory: Manifest) -> Manifest:

@@ -44,6 +44,7 @@ _MAY: dict[str, dict[Verb, tuple[str, ...]]] = {
         Verb.DELETE: (_RESERVATION,),
     },
     "slo_controller": {
+        Verb.EVICT: (_POD,),
         Verb.CREATE: (_SLO,),
         Verb.PATCH: (_SLO, _NODE),
         Verb.STATUS: (_NODE,),

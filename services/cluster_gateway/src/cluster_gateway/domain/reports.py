@@ -3,8 +3,9 @@
 from collections.abc import Mapping, Sequence
 
 from cluster_gateway.domain.cluster import ENDED, Cluster
-from cluster_gateway.domain.node_objects import EVICTIONS, METRIC, evictions_text, metric_status, owner
+from cluster_gateway.domain.node_objects import METRIC, metric_status, owner
 from kube import Key, Manifest, Object, merge
+from kube.node_evictions import EVICTIONS, written
 from resources import Amounts
 
 ORDER = {"": 0, "Pending": 0, "Running": 1, "Succeeded": 2, "Failed": 2}
@@ -56,10 +57,11 @@ def node_usage(
 def node_evictions(cluster: Cluster, name: str, wishes: Sequence[Manifest]) -> None:
     """Take which pods a node asks to be evicted: all of them, so that one who is not named any more may stay."""
     metric = cluster.store.get(Key(METRIC, "", name))
-    if metric is None or metric.annotations.get(EVICTIONS, "[]") == (text := evictions_text(wishes)):
+    if metric is None or (not wishes and EVICTIONS not in metric.annotations):
         return
     cluster.actor = f"node/{name}"
-    cluster.replace(metric, merge(metric.metadata, {"annotations": {EVICTIONS: text if wishes else None}}), metric.body)
+    text = written(cluster.now, wishes) if wishes else None
+    cluster.replace(metric, merge(metric.metadata, {"annotations": {EVICTIONS: text}}), metric.body)
 
 
 def node_state(cluster: Cluster, name: str, metadata: Manifest, status: Manifest) -> None:

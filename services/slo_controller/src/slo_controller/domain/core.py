@@ -10,7 +10,8 @@ from kube.node_slo import NODE_SLO
 from slo_controller.domain.configuration.config_map import CONFIG_MAP, Configuration
 from slo_controller.domain.configuration.parts import HOST_APPLICATIONS, PARTS
 from slo_controller.domain.configuration.reports import Refusals
-from slo_controller.domain.names import METRIC, NODE
+from slo_controller.domain.evictions import Evictions
+from slo_controller.domain.names import METRIC, NODE, POD
 from slo_controller.domain.node_slos import FIELDS, NodeSLOs
 from slo_controller.domain.policy import SloPolicy
 
@@ -36,6 +37,7 @@ class SloCore:
         self._refusals = Refusals(self._configuration)
         self._slos = NodeSLOs(self._configuration, self._policy.node_slo)
         self._due: dict[str, None] = {}
+        self._evictions, self._asking = Evictions(), dict[str, None]()
         self._remembered: bytes | None = None
 
     def read_from(self, store: Store) -> None:
@@ -59,6 +61,10 @@ class SloCore:
                 self._due.update(dict.fromkeys(self._node_names()))
         elif key.kind in (NODE, NODE_SLO):
             self._due[key.name] = None
+        elif key.kind == METRIC:
+            self._asking[key.name] = None
+        elif key.kind == POD and event.new is None and event.old is not None:
+            self._evictions.forget([event.old.uid])
 
     def hear(self, service: str, decision: Decision) -> None:
         """This service listens to facts only."""
@@ -79,7 +85,8 @@ class SloCore:
             node = self._store.get(Key(NODE, "", name))
             if node is not None and not node.deleting:
                 decisions += self._decide_node(node, in_flight)
-        return decisions
+        asking, self._asking = self._asking, {}
+        return decisions + self._evictions.decide(asking, self._store, now, in_flight)
 
     def _decide_node(self, node: Object, in_flight: AbstractSet[Key]) -> Iterable[Decision]:
         key = Key(NODE_SLO, "", node.name)
@@ -94,7 +101,11 @@ class SloCore:
 
     def remember(self) -> bytes | None:
         """The contents of the ConfigMap that are in force, and of which refusals were told."""
-        state = {"accepted": self._configuration.accepted, "told": self._refusals.told}
+        state = {
+            "accepted": self._configuration.accepted,
+            "told": self._refusals.told,
+            "evicted": self._evictions.answered,
+        }
         content = json.dumps(state, sort_keys=True).encode()
         if content == self._remembered or (self._remembered is None and not any(state.values())):
             return None
@@ -107,6 +118,7 @@ class SloCore:
         self._remembered = content
         self._configuration.restore(state["accepted"])
         self._refusals.told = dict(state["told"])
+        self._evictions = Evictions(state["evicted"])
 
     def query(self, name: str, arguments: Manifest) -> Manifest:
         """``settings``: what the service was told at its start; ``explain``: what holds on the node ``arguments["name"]``."""

@@ -4,10 +4,11 @@ written."""
 from dataclasses import asdict
 from typing import Any
 
+from kube.node_evictions import Wish
 from node_agent.domain.colocation.bursts import Raised
 from node_agent.domain.colocation.core import Kept
 from node_agent.domain.colocation.eviction_goals import Kind
-from node_agent.domain.colocation.evictions import Asked, Wish
+from node_agent.domain.colocation.evictions import Asked
 from node_agent.domain.colocation.groups import Group, Knobs, Tier
 from node_agent.domain.colocation.suppression import Held
 

@@ -13,6 +13,7 @@ Nothing is evicted for what was measured too long ago, and nothing for what was 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 
+from kube.node_evictions import Wish
 from node_agent.domain.colocation.eviction_goals import Goal, Kind, goals
 from node_agent.domain.colocation.history import History
 from node_agent.domain.colocation.pods import NEVER, NodePod
@@ -26,18 +27,6 @@ PAUSE_MS = {Kind.CPU: 20_000, Kind.MEMORY: 4_000}
 """After an eviction nobody else goes for the same resource for so long."""
 MOST_PRIORITY = 7_999
 """Pods above it serve: none is ever evicted here."""
-
-
-@dataclass(frozen=True, slots=True)
-class Wish:
-    """One pod that has to leave, why, and with which numbers."""
-
-    uid: str
-    namespace: str
-    name: str
-    reason: str
-    message: str
-    at: int
 
 
 @dataclass(frozen=True, slots=True)
