@@ -380,6 +380,18 @@ SECTIONS = (
                 "PATCH NodeSLO",
             ),
             _slo("PodEvictedForNode", "A node is short of something, so a pod that it names leaves it.", "EVICT Pod"),
+            _slo(
+                "ResourcesLent",
+                "So much of a node may be lent to batch and mid work, by these terms.",
+                "STATUS subject",
+                "PATCH subject",
+            ),
+            _slo(
+                "LendingStopped",
+                "Nothing of a node is lent any more: nothing was measured for long, or nobody wants it.",
+                "STATUS subject",
+                "PATCH subject",
+            ),
             _slo("NodeSLOWithdrawn", "No strategy is configured any more.", "DELETE NodeSLO"),
         ),
     ),

@@ -122,6 +122,9 @@ Trial kubeflow.org/v1beta1 trials
 Suggestion kubeflow.org/v1beta1 suggestions
 """
 
+STATED = frozenset(["NodeMetric.slo.koordinator.sh"])
+"""Kinds of which the status is all that they say: who writes such an object says its status, too, each time."""
+
 
 def _read(table: str) -> dict[str, KindInfo]:
     kinds: dict[str, KindInfo] = {}

@@ -4,7 +4,6 @@ import asyncio
 import json
 import logging
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 
 from kube.node_evictions import Wish
@@ -14,11 +13,12 @@ from node_agent.domain.colocation.core import Enforcement, Kept, enforce
 from node_agent.domain.colocation.evictions import Asked, current
 from node_agent.domain.colocation.groups import Group, Knobs
 from node_agent.domain.colocation.interference import Disturbance
-from node_agent.domain.colocation.machine import CacheHardware, Machine, Processor, machine_of
+from node_agent.domain.colocation.machine import Machine, machine_of
 from node_agent.domain.colocation.node_slo import NO_RULES, node_slo
 from node_agent.domain.colocation.pods import NodePod, node_pod
 from node_agent.domain.colocation.restoration import to_write
 from node_agent.domain.colocation.situation import Situation
+from node_agent.inventory.hardware import Hardware
 from node_agent.layouts import Layout
 from node_agent.ports import Assignment, Clock
 from node_agent.runtime.folders import read_json
@@ -35,15 +35,6 @@ STALE_MS = 10_000
 LOOK_AGAIN_ROUNDS = 10
 """After so many rounds all files are read, to see whether somebody else has written there."""
 SAVE_EVERY_MS = 10_000
-
-
-@dataclass(frozen=True, slots=True)
-class Hardware:
-    """What was found of the machine itself, once."""
-
-    processors: tuple[Processor, ...]
-    disks: Mapping[str, str]
-    cache: CacheHardware | None = None
 
 
 class Colocation:
@@ -64,7 +55,9 @@ class Colocation:
         self._file, self._clock, self._wish = file, clock, wish
         self._slo, self._machine = NO_RULES, Machine({}, {}, ())
         self._pods: dict[str, NodePod] = {}
-        self._assigned = False
+        self._fresh = True
+        """Whether the newest decision is about what was assigned last."""
+        self._news = asyncio.Event()
         self._kept, self._written = self._load()
         self._wished: tuple[Wish, ...] = ()
         self._saved: tuple[dict[Group, set[str]], Asked] | None = None
@@ -74,42 +67,75 @@ class Colocation:
         self._told: frozenset[tuple[str, str, str]] = frozenset()
         self.newest: Enforcement | None = None
 
+    @property
+    def busy(self) -> bool:
+        """Whether something has to be looked at as time passes, and not only when something changes."""
+        return self._slo.thresholds.enabled or self._slo.burst.by_quota
+
     def assign(self, assignment: Assignment) -> None:
         """Take the pods and the rules."""
         self._slo = node_slo(assignment.slo)
         hardware = self._hardware
         self._machine = machine_of(assignment.node_object, hardware.processors, hardware.disks, hardware.cache)
         self._pods = {pod.uid: pod for manifest in assignment.pods if (pod := _read(manifest)) is not None}
-        self._assigned = True
+        self._fresh = False
+        self._news.set()
+
+    def put_in_force(self, uid: str) -> None:
+        """A pod's groups were just made, and nothing runs in them: what is decided about them holds from the start."""
+        if not self._fresh:
+            self._decide()
+        groups = {group: files for group, files in self._written.items() if group.pod == uid}
+        for folder, files in self._texts(groups).items():
+            self._writer.put(folder, files)
 
     async def run(self) -> None:
         """Keep the node to its rules until cancelled."""
         loop = asyncio.get_running_loop()  # whose time does not jump
-        due = loop.time()
+        due = 0.0
         while True:
+            await self._wait(due - loop.time())
             now = loop.time()
-            if self._assigned and now >= due:
+            if now >= due or not self._fresh:
                 self.round()
                 due = now + ROUND_MS / 1000
             elif self._jumped():
                 due = min(due, now + PEEK_MS / 1000)
-            await asyncio.sleep(max(0.0, min(PEEK_MS / 1000, due - loop.time())) if self._assigned else PEEK_MS / 1000)
+
+    async def _wait(self, seconds: float) -> None:
+        """Until there is news, or the next look is due. What nobody but us decides is looked at now and then only."""
+        if self.busy:
+            seconds = min(seconds, PEEK_MS / 1000)
+        elif self._written:
+            seconds += LOOK_AGAIN_ROUNDS * ROUND_MS / 1000
+        try:
+            async with asyncio.timeout(max(0.0, seconds) if self.busy or self._written else None):
+                await self._news.wait()
+        except TimeoutError:
+            pass
+        self._news.clear()
 
     def round(self) -> None:
         """Look, decide and write, once."""
         now = self._clock()
-        self._look.look(self._pods, self._slo, now)
-        done = enforce(Situation(now, self._slo, self._machine, self._pods, self._look.sample, STALE_MS), self._kept)
-        self._kept, self.newest = done.kept, done
-        self._written = to_write(done.knobs, self._written, self._pods, self._machine)
+        if self.busy:
+            self._look.look(self._pods, self._slo, now)
+        done = self._decide()
         self._rounds += 1
-        self._writer.write(self._texts(self._written), look=self._rounds % LOOK_AGAIN_ROUNDS == 1)
+        self._writer.write(self._texts(self._written), look=not self.busy or self._rounds % LOOK_AGAIN_ROUNDS == 1)
         self._tell(done.disturbances)
         wished = current(done.kept.asked, now)
         if wished != self._wished:
             self._wished = wished
             self._wish(wished)
         self._save(now)
+
+    def _decide(self) -> Enforcement:
+        situation = Situation(self._clock(), self._slo, self._machine, self._pods, self._look.sample, STALE_MS)
+        done = enforce(situation, self._kept)
+        self._kept, self.newest, self._fresh = done.kept, done, True
+        self._written = to_write(done.knobs, self._written, self._pods, self._machine)
+        return done
 
     def _texts(self, knobs: Knobs) -> dict[str, dict[str, str]]:
         found = ((self._layout.folder(group), files) for group, files in knobs.items())

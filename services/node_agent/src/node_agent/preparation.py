@@ -226,6 +226,7 @@ class PodPreparation:
         try:
             refused = cgroups.make(self.group, self._pod_limits(main))
             refused += cgroups.make(self.group_of(container.name), own)
+            self.node.put_in_force(self.pod.uid)
         except OSError as error:
             refused = [str(error)]
             request["cgroups"] = []

@@ -15,7 +15,7 @@ from node_agent.domain.colocation.groups import CPU_MAX, Group, Knobs, Tier
 from node_agent.domain.colocation.machine import Machine, machine_of
 from node_agent.domain.colocation.node_slo import NodeSlo, node_slo
 from node_agent.domain.colocation.pods import NodePod, node_pod
-from node_agent.domain.colocation.restoration import at_first, own_files, to_write
+from node_agent.domain.colocation.restoration import at_first, has_file, own_files, to_write
 from node_agent.domain.colocation.samples import Sample, Use
 from node_agent.domain.colocation.situation import Situation
 
@@ -71,7 +71,7 @@ class SimulatedAgent:
         found = files.get(group, {}).get(name)
         if found is not None:
             return found
-        return at_first(group, name, "", pods, machine) if name in own_files(group, pods) else None
+        return at_first(group, name, "", pods, machine) if has_file(group, name, pods) else None
 
     def _decide(self, now: int, pods: Mapping[str, NodePod], machine: Machine) -> Enforcement:
         return enforce(Situation(now, self.slo, machine, pods, self._sample(pods), STALE_MS), self.kept)

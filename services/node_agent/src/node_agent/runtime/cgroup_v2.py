@@ -5,8 +5,10 @@ from pathlib import Path
 from node_agent.domain.limits import PERIOD_US, Limits
 from node_agent.domain.local_groups import BEST_EFFORT, is_container
 from node_agent.runtime.group_use import is_idle, v2_cpu_ns, v2_memory_bytes
+from node_agent.runtime.knob_files import KnobFiles, KnobFilesV2
+from node_agent.runtime.use_files import UsePaths
 
-WANTED = ("cpu", "memory", "cpuset", "pids")
+WANTED = ("cpu", "memory", "cpuset", "pids", "io")
 
 
 class CgroupV2:
@@ -61,6 +63,14 @@ class CgroupV2:
     def memory_bytes(self, group: str) -> int | None:
         """See ``cgroups.Hierarchy``."""
         return v2_memory_bytes(self._parent / group)
+
+    def knobs(self) -> KnobFiles:
+        """See ``cgroups.Hierarchy``."""
+        return KnobFilesV2(self._parent)
+
+    def use_paths(self) -> UsePaths | None:
+        """See ``cgroups.Hierarchy``."""
+        return UsePaths(2, self._parent, self._parent, self._parent)
 
     def _hand_down(self, folder: Path) -> None:
         if self.controllers:

@@ -14,6 +14,8 @@ from node_agent.domain.limits import Limits
 from node_agent.domain.local_groups import BEST_EFFORT
 from node_agent.domain.usage import Consumption
 from node_agent.runtime import cgroup_v1, cgroup_v2
+from node_agent.runtime.knob_files import KnobFiles
+from node_agent.runtime.use_files import UsePaths
 
 
 class Hierarchy(Protocol):
@@ -39,6 +41,12 @@ class Hierarchy(Protocol):
 
     def memory_bytes(self, group: str) -> int | None:
         """Memory that ``group`` has in use; None when it is not measured."""
+
+    def knobs(self) -> KnobFiles:
+        """The files by which rules are put in force, below the node's group."""
+
+    def use_paths(self) -> UsePaths | None:
+        """Where the use of groups is told; None when some of it is not."""
 
 
 @dataclass(frozen=True, slots=True)

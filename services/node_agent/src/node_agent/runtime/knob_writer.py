@@ -48,6 +48,11 @@ class KnobWriter:
         self._note(refused)
         return count
 
+    def put(self, folder: str, files: Mapping[str, str]) -> None:
+        """Write the files of one new group; what is refused is tried again with the others."""
+        for name, text in files.items():
+            self._try((folder, name, text))
+
     def _stands(self, folder: str, name: str, text: str) -> bool:
         try:
             found = self._files.read(folder, name)

@@ -4,7 +4,7 @@ Not on stale words: what was heard too long ago is not meant any more. The clust
 forbids; the agent asks for another pod then.
 """
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from collections.abc import Set as AbstractSet
 
 from kube import Decision, Key, Mutation, Object, Store, Verb
@@ -17,19 +17,14 @@ STALE_MS = 60_000
 
 
 class Evictions:
-    """Which wishes were answered: by the uid of the pod, when its node had asked."""
+    """Decides. ``answered`` tells which wishes were: by the uid of the pod, when its node had asked; what is decided is added."""
 
-    def __init__(self, answered: Mapping[str, int] | None = None) -> None:
-        self.answered = dict(answered or {})
+    def __init__(self, answered: dict[str, int]) -> None:
+        self._answered = answered
 
     def decide(self, nodes: Iterable[str], store: Store, now: int, in_flight: AbstractSet[Key]) -> list[Decision]:
         """The evictions that ``nodes`` ask for and that were not decided yet."""
         return [decision for node in sorted(nodes) for decision in self._of(node, store, now, in_flight)]
-
-    def forget(self, uids: Iterable[str]) -> None:
-        """These pods are gone."""
-        for uid in uids:
-            self.answered.pop(uid, None)
 
     def _of(self, node: str, store: Store, now: int, in_flight: AbstractSet[Key]) -> Iterator[Decision]:
         wishes = asked(store.get(Key(METRIC, "", node)))
@@ -37,9 +32,9 @@ class Evictions:
             return
         for wish in wishes.pods:
             pod = _pod_of(wish, node, store)
-            if pod is None or pod.key in in_flight or self.answered.get(wish.uid) == wish.at:
+            if pod is None or pod.key in in_flight or self._answered.get(wish.uid) == wish.at:
                 continue
-            self.answered[wish.uid] = wish.at
+            self._answered[wish.uid] = wish.at
             message = f"node {node}: {wish.message}"
             mutation = Mutation(Verb.EVICT, pod.key, pod.uid)
             yield Decision(EVICTED, pod.key, pod.uid, wish.reason, message, (mutation,))

@@ -60,7 +60,7 @@ def enforce(situation: Situation, kept: Kept) -> Enforcement:
     raised = raised_quotas(situation, pools, kept.raised)
     knobs = joined(
         (
-            tier_files(held, pools),
+            tier_files(held, pools, machine),
             limits_of(slo, machine, pods.values(), quotas_by_group(pods, raised)),
             pinnings(machine, pods.values(), pools),
             kernel_bursts(pods.values(), slo.burst),

@@ -36,11 +36,11 @@ def cpu_pools(machine: Machine, pods: Iterable[NodePod]) -> CpuPools:
 
 
 def pinnings(machine: Machine, pods: Iterable[NodePod], pools: CpuPools) -> Mapping[Group, Mapping[str, str]]:
-    """The CPU set of every online pod and of its containers; best effort has that of its tier."""
+    """The CPU sets of online pods and of their containers, as far as they are not all; best effort has that of its tier."""
     found: dict[Group, dict[str, str]] = {}
     for pod in pods:
         cpus = _cpus_of(pod, machine, pools)
-        if not cpus:
+        if not cpus or cpus == machine.cpus:
             continue
         files = {CPU_SET: format_cpus(cpus)}
         found[pod.group] = files

@@ -64,6 +64,13 @@ def at_first(group: Group, name: str, text: str, pods: Mapping[str, NodePod], ma
     return _DEFAULTS.get(name, text)
 
 
+def has_file(group: Group, name: str, pods: Mapping[str, NodePod]) -> bool:
+    """Whether a group has a file that somebody could decide about."""
+    return (not group.pod or group.pod in pods) and (
+        name in own_files(group, pods) or name in _DEFAULTS or name == CPU_SET
+    )
+
+
 def own_files(group: Group, pods: Mapping[str, NodePod]) -> dict[str, str]:
     """What a pod's or container's own limits say; nothing for tiers."""
     pod = pods.get(group.pod)

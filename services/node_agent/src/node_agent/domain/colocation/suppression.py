@@ -6,13 +6,13 @@ It shrinks at once and grows slowly. Where nothing fresh was measured, online po
 nothing grows.
 """
 
-from collections.abc import Iterable
 from dataclasses import dataclass
 
 from kube.cpu_lists import format_cpus
 from node_agent.domain.colocation.cpu_choice import choose_cpus
 from node_agent.domain.colocation.cpu_pools import CpuPools
 from node_agent.domain.colocation.groups import CPU_MAX, CPU_SET, Group, Tier
+from node_agent.domain.colocation.machine import Machine
 from node_agent.domain.colocation.node_slo import Qos, SuppressPolicy
 from node_agent.domain.colocation.pods import NodePod
 from node_agent.domain.colocation.quotas import cpu_max
@@ -95,14 +95,15 @@ def suppressed(situation: Situation, allowed_milli: int, pools: CpuPools, held: 
     return Held(cpus=_cpus(situation, allowed_milli, pools, held.cpus, may_grow))
 
 
-def tier_files(held: Held, pools: CpuPools) -> dict[Group, dict[str, str]]:
-    """The files of best effort's tier."""
-    quota_us = None if held.quota_milli is None else max(LEAST_QUOTA_US, held.quota_milli * PERIOD_US // 1000)
-    cpus: Iterable[int] = held.cpus or pools.best_effort
-    files = {CPU_MAX: cpu_max(quota_us)}
-    if cpus:
+def tier_files(held: Held, pools: CpuPools, machine: Machine) -> dict[Group, dict[str, str]]:
+    """The files of best effort's tier, as far as it is held to less than all."""
+    files: dict[str, str] = {}
+    if held.quota_milli is not None:
+        files[CPU_MAX] = cpu_max(max(LEAST_QUOTA_US, held.quota_milli * PERIOD_US // 1000))
+    cpus = frozenset(held.cpus) or pools.best_effort
+    if cpus and cpus != machine.cpus:
         files[CPU_SET] = format_cpus(cpus)
-    return {BEST_EFFORT: files}
+    return {BEST_EFFORT: files} if files else {}
 
 
 def _quota(all_milli: int, allowed_milli: int, before: int | None, may_grow: bool) -> int:
