@@ -95,9 +95,12 @@ class Bench:
             await asyncio.gather(self._task, return_exceptions=True)
             self._task = None
 
-    def assign(self, *pods: Manifest, config_maps: Any = None, hosts: Any = None) -> None:
+    def assign(
+        self, *pods: Manifest, config_maps: Any = None, hosts: Any = None, slo: Any = None, node: Any = None
+    ) -> None:
         self.revision += 1
-        self.running.assign(Assignment("node-a", self.revision, pods, config_maps or {}, hosts or {}))
+        others = (config_maps or {}, hosts or {}, slo or {}, node or {})
+        self.running.assign(Assignment("node-a", self.revision, pods, *others))
 
     async def run(self, pod: Manifest, phase: str, **others: Any) -> Manifest:
         """Assign one pod and wait for a phase of it."""
