@@ -15,6 +15,7 @@ from node_agent.inventory.machine import Devices, Inventory
 from node_agent.ports import Assignment, HostNames, Report
 from node_agent.runtime.log_pieces import LogReader
 from node_agent.runtime.logs import previous_of
+from node_agent.settings import AgentSettings
 from tidegate import subjects
 from tidegate.node.v1 import node_pb2
 
@@ -68,7 +69,16 @@ class BusUpstream:
         return dict(reply.data)
 
 
-async def follow_assignments(bus: Bus, agent: Agent) -> None:
+class Assigned(Protocol):
+    """What of an agent an assignment is for."""
+
+    @property
+    def settings(self) -> AgentSettings: ...
+
+    def assign(self, assignment: Assignment) -> None: ...
+
+
+async def follow_assignments(bus: Bus, agent: Assigned) -> None:
     """Give the agent every new assignment of its node, for ever."""
     node = agent.settings.node
     async for payload in bus.values(subjects.assignment(node)):

@@ -1,12 +1,13 @@
 """Where the groups of decisions are on this machine: those of pods that the agent runs, and those of a kubelet's."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Protocol
 
+from kube import Manifest
 from node_agent.domain.colocation.groups import Group, Tier
 from node_agent.domain.local_groups import tier_folder
 from node_agent.domain.pod_cgroups import Driver, class_folders
-from node_agent.kubelet.pod_groups import PodGroup
+from node_agent.kubelet.pod_groups import PodGroup, PodGroups
 
 
 class Layout(Protocol):
@@ -38,26 +39,43 @@ class LocalLayout:
 
 
 class KubeletLayout:
-    """Below the mounts of the machine; ``groups`` are the pods' by uid, ``containers`` the ids of containers by uid and name."""
+    """Below the mounts of the machine, where a kubelet puts them. ``assign`` tells which containers have which names.
 
-    def __init__(
-        self,
-        root: str,
-        groups: Callable[[], Mapping[str, PodGroup]],
-        containers: Callable[[], Mapping[tuple[str, str], str]],
-    ) -> None:
-        self._root, self._groups, self._containers = root, groups, containers
+    The folders are looked for anew when a container is new, and now and then: looking costs as much as all else of a round.
+    """
+
+    def __init__(self, groups: PodGroups) -> None:
+        self._groups = groups
+        self._found: dict[str, PodGroup] = {}
+        self._containers: dict[tuple[str, str], str] = {}
+        self._new = True
+
+    def assign(self, pods: Iterable[Manifest]) -> None:
+        """The pods of the node; where one is new, or a container of one, its folder is looked for."""
+        before = self._containers
+        self._containers = {
+            (str(pod["metadata"]["uid"]), str(one["name"])): str(one["containerID"]).rpartition("//")[2]
+            for pod in pods
+            for listed in ("initContainerStatuses", "containerStatuses")
+            for one in (pod.get("status") or {}).get(listed) or ()
+        }
+        self._new = self._new or before != self._containers
+
+    def refresh(self) -> None:
+        """Look for all folders."""
+        self._found, self._new = self._groups.find(), False
 
     def folder(self, group: Group) -> str | None:
         """See ``Layout``."""
-        pods = self._groups()
+        if self._new:
+            self.refresh()
         if not group.pod:
-            driver = next((one.driver for one in pods.values()), Driver.CGROUPFS)
-            return str(class_folders(driver, self._root)[list(Tier).index(group.tier)])
-        pod = pods.get(group.pod)
+            driver = next((one.driver for one in self._found.values()), Driver.CGROUPFS)
+            return str(class_folders(driver, self._groups.root)[list(Tier).index(group.tier)])
+        pod = self._found.get(group.pod)
         if pod is None or not group.container:
             return None if pod is None else str(pod.path)
-        found = pod.containers.get(self._containers().get((group.pod, group.container), ""))
+        found = pod.containers.get(self._containers.get((group.pod, group.container), ""))
         return None if found is None else f"{pod.path}/{found}"
 
     def program(self, group: str) -> str:

@@ -1,4 +1,4 @@
-"""The control groups that a kubelet made for its pods: found, and read; nothing is written there."""
+"""The control groups that a kubelet made for its pods: found, and read."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -7,6 +7,8 @@ from pathlib import Path
 from node_agent.domain.pod_cgroups import Driver, class_folders, container_of, pod_of
 from node_agent.domain.usage import Consumption
 from node_agent.runtime.group_use import v1_cpu_ns, v1_memory_bytes, v2_cpu_ns, v2_memory_bytes
+from node_agent.runtime.knob_files import KnobFiles, KnobFilesV1, KnobFilesV2
+from node_agent.runtime.use_files import UsePaths
 
 CONTROLLERS = {"cpu", "memory"}
 
@@ -32,6 +34,22 @@ class PodGroups:
     cpu: Path
     memory: Path
     root: str = "/"
+
+    @property
+    def mount(self) -> Path:
+        """Where the hierarchies are mounted."""
+        return self.cpu if self.version == 2 else self.cpu.parent
+
+    def knobs(self) -> KnobFiles:
+        """The files by which rules are put in force."""
+        if self.version == 2:
+            return KnobFilesV2(self.mount)
+        controllers = ("cpu", "cpuset", "memory", "blkio")
+        return KnobFilesV1({name: self.mount / name for name in controllers if (self.mount / name).is_dir()})
+
+    def use_paths(self) -> UsePaths:
+        """Where the use of groups is told."""
+        return UsePaths(self.version, self.cpu, self.cpu if self.version == 2 else self.mount / "cpu", self.memory)
 
     def find(self) -> dict[str, PodGroup]:
         """The pods that have a control group, by uid."""
