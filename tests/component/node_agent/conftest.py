@@ -2,6 +2,7 @@
 
 import asyncio
 import os
+import signal
 import tempfile
 import time
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping
@@ -187,6 +188,17 @@ async def bench_in(folder: Path, **changes: Any) -> AsyncIterator[Bench]:
                 folders = isolation.cgroups.hierarchy.folders("")
                 assert [folder for folder in folders if folder.exists()] == [], "a control group is left"
         assert leftovers(folder) == [], "a process is left"
+
+
+@pytest.fixture
+def waits() -> Callable[[int], bool]:
+    """Whether a process has come so far as to catch SIGUSR1, which would end it before."""
+
+    def catches(pid: int) -> bool:
+        lines = dict(line.split(":", 1) for line in Path(f"/proc/{pid}/status").read_text().splitlines())
+        return bool(int(lines["SigCgt"], 16) >> (signal.SIGUSR1 - 1) & 1)
+
+    return catches
 
 
 def leftovers(folder: Path) -> list[str]:

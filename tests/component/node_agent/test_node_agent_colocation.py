@@ -14,8 +14,8 @@ from node_agent.runtime.knob_files import KnobFiles
 CPUS = len(os.sched_getaffinity(0))
 SPIN = """
 import signal
-signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGUSR1})
-signal.sigwait({signal.SIGUSR1})
+signal.signal(signal.SIGUSR1, lambda *_: None)
+signal.pause()
 while True: pass
 """
 HOGS = f"import os\nfor _ in range({CPUS - 1}): os.fork() or 0\nwhile True: pass"
@@ -70,8 +70,11 @@ async def test_a_batch_pod_is_held_to_what_it_asked_for_below_best_effort(bench:
     assert files.read("besteffort", "cpu.shares") in (None, "2")
 
 
-async def test_a_step_of_the_online_load_is_answered_within_a_second(bench: Any) -> None:
+async def test_a_step_of_the_online_load_is_answered_within_a_second(bench: Any, waits: Any) -> None:
     files = knobs(bench)
+    # The pods get the machine, whatever else runs on it.
+    files.write("", "cpu.shares", "200000")
+    files.write("", "cpu.weight", "10000")
     web = bench.pod("web", "python", "-c", SPIN, container={"resources": {"requests": {"cpu": "1"}}})
     hog = bench.pod("hog", "python", "-c", HOGS, metadata=BEST_EFFORT)
     # Other programs of the machine are there too: with so high a threshold they do not decide the outcome.
@@ -80,10 +83,18 @@ async def test_a_step_of_the_online_load_is_answered_within_a_second(bench: Any)
     await bench.upstream.phase("uid-web", "Running")
     await bench.upstream.phase("uid-hog", "Running")
     await until(lambda: bench.running.colocation.newest.allowance.measured)
-    await asyncio.sleep(1.5)
-    before = quota_us(files, "besteffort")
-    os.kill(bench.running._workers["uid-web"].record.containers["main"].process.pid, signal.SIGUSR1)
-    took = await until(lambda: quota_us(files, "besteffort") <= before - 40_000, 5)
+    serving = bench.running._workers["uid-web"].record.containers["main"].process.pid
+    await until(lambda: waits(serving), 20)
+    await asyncio.sleep(2)
+    assert bench.running.colocation.newest.allowance.online < 100
+    os.kill(serving, signal.SIGUSR1)
+
+    def answered() -> bool:
+        # What other programs of the machine use changes too, so the limit itself may not fall by as much.
+        newest = bench.running.colocation.newest
+        return newest.allowance.online >= 300 and quota_us(files, "besteffort") == newest.kept.held.quota_milli * 100
+
+    took = await until(answered, 5)
     assert took <= 1.0, f"the load of one CPU was answered after {took:.2f} s"
 
 
