@@ -21,14 +21,16 @@ def choose_cpus(processors: Sequence[Processor], pools: CpuPools, count: int) ->
 
 def _of_pool(pool: Sequence[Processor], count: int) -> list[int]:
     """Whole cores one by one from each NUMA node in turn, the largest node first; then single CPUs in the same way."""
+    nodes = _cores_by_node(pool)
     chosen: list[int] = []
-    for one in _round_robin(_cores_by_node(pool)):
-        if len(one) > 1 and len(chosen) + len(one) <= count:
-            chosen += one
+    for core in _round_robin([[core for core in node if len(core) > 1] for node in nodes]):
+        if len(chosen) + len(core) <= count:
+            chosen += core
     taken = set(chosen)
-    for one in _round_robin([[[cpu] for core in node for cpu in core] for node in _cores_by_node(pool)]):
-        if len(chosen) < count and one[0] not in taken:
-            chosen += one
+    singles = [[[cpu] for core in node for cpu in core if cpu not in taken] for node in nodes]
+    for single in _round_robin(singles):
+        if len(chosen) < count:
+            chosen += single
     return chosen
 
 
