@@ -57,12 +57,12 @@ def burst_rules(pod: NodePod, node: Burst) -> Burst:
 
 
 def kernel_bursts(pods: Iterable[NodePod], node: Burst) -> dict[Group, dict[str, str]]:
-    """``cpu.max.burst`` of every LS pod and container; 0 where there is no limit, or the policy names none."""
+    """``cpu.max.burst`` of LS pods and containers where the policy wants it; 0 where there is no limit to save up below."""
     found: dict[Group, dict[str, str]] = {}
     for pod in pods:
-        if pod.qos is not Qos.LS:
-            continue
         rules = burst_rules(pod, node)
+        if not rules.by_kernel:
+            continue
         amounts = {one.name: _saved_us(one, rules) for one in pod.containers}
         whole = sum(amounts.values()) if pod.limits.quota_us is not None else 0
         found[pod.group] = {CPU_BURST: str(min(whole, pod.limits.quota_us or 0))}
@@ -100,7 +100,7 @@ def quotas_by_group(pods: Mapping[str, NodePod], raised: RaisedQuotas) -> dict[G
 
 def _saved_us(container: ContainerNeed, rules: Burst) -> int:
     limit, quota = container.limits.cpu_milli, container.limits.quota_us
-    if limit is None or quota is None or not rules.by_kernel:
+    if limit is None or quota is None:
         return 0
     return max(0, min(quota, limit * rules.kernel_percent // 100 * PERIOD_US // 1000))
 
