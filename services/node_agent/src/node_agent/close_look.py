@@ -48,7 +48,8 @@ class CloseLook:
             return None
         after, memory = self._see(pods, slo, now, seen.cpu_ns)
         self._before, self._looks = after, self._looks + 1
-        self._files.forget_others()
+        if self._looks % MEMORY_EVERY == 0:  # all that is read was read since
+            self._files.forget_others()
         if not before.at or passed <= 0:  # the first look, or the clock went back
             return None
         self.sample = _sample(before, after, seen, memory, set(pods))

@@ -53,7 +53,8 @@ def burst_rules(pod: NodePod, node: Burst) -> Burst:
     """What holds for a pod: its own word before the node's; nothing where it has no limit to go beyond, or shares nothing."""
     if pod.qos is not Qos.LS or pod.pinned:
         return NO_RULES.burst
-    return burst_of(pod.word(CPU_BURST_WORD), node)
+    word = pod.word(CPU_BURST_WORD)
+    return burst_of(word, node) if word else node
 
 
 def kernel_bursts(pods: Iterable[NodePod], node: Burst) -> dict[Group, dict[str, str]]:
@@ -73,11 +74,12 @@ def kernel_bursts(pods: Iterable[NodePod], node: Burst) -> dict[Group, dict[str,
 def raised_quotas(situation: Situation, pools: CpuPools, before: RaisedQuotas) -> RaisedQuotas:
     """The quotas of containers that may go beyond their limit, from what they were ``before``."""
     found: dict[tuple[str, str], Raised] = {}
+    used = _shared_use(situation)
     for pod in situation.pods.values():
         rules = burst_rules(pod, situation.slo.burst)
         if not rules.by_quota:
             continue
-        room = _room(situation, pools, rules)
+        room = _room(used, pools, rules)
         for one in pod.containers:
             base = one.limits.quota_us
             if base is not None:
@@ -105,13 +107,20 @@ def _saved_us(container: ContainerNeed, rules: Burst) -> int:
     return max(0, min(quota, limit * rules.kernel_percent // 100 * PERIOD_US // 1000))
 
 
-def _room(situation: Situation, pools: CpuPools, rules: Burst) -> Room:
+def _shared_use(situation: Situation) -> int | None:
+    """What of the node is used by others than best effort and pinned pods; None where nothing fresh was measured."""
     sample = situation.fresh
-    milli = (len(pools.shared)) * 1000
-    if sample is None or milli <= 0:
-        return Room.UNKNOWN
+    if sample is None:
+        return None
     others = [pod for pod in situation.pods.values() if not pod.online or pod.pinned]
-    used, limit = sample.node.cpu_milli - situation.used(others), milli * rules.share_pool_percent // 100
+    return sample.node.cpu_milli - situation.used(others)
+
+
+def _room(used: int | None, pools: CpuPools, rules: Burst) -> Room:
+    milli = len(pools.shared) * 1000
+    if used is None or milli <= 0:
+        return Room.UNKNOWN
+    limit = milli * rules.share_pool_percent // 100
     if used >= limit:
         return Room.OVERLOADED
     return Room.COOLING if used * COOLING[1] >= limit * COOLING[0] else Room.IDLE

@@ -41,6 +41,8 @@ def protections(slo: NodeSlo, machine: Machine, pods: Iterable[NodePod]) -> dict
 def _rules(slo: NodeSlo, pod: NodePod) -> MemoryQos:
     """The rules of the pod's class, or its own: policy ``none`` is none, ``auto`` protects all that it asks for."""
     rules, word = slo.of(pod.qos).memory, pod.word(MEMORY_QOS)
+    if not word:
+        return rules
     policy = word.get("policy", "default")
     if policy == "none":
         return MemoryQos()

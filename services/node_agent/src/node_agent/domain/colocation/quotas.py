@@ -5,6 +5,7 @@ and best effort that is held back as a whole by a quota needs none of each pod b
 """
 
 from collections.abc import Iterable, Mapping
+from functools import lru_cache
 
 from node_agent.domain.colocation.groups import (
     CPU_MAX,
@@ -30,7 +31,8 @@ def memory_max(limit_bytes: int | None) -> str:
     return UNLIMITED if limit_bytes is None else str(limit_bytes)
 
 
-def as_asked(limits: Limits) -> dict[str, str]:
+@lru_cache(4096)
+def as_asked(limits: Limits) -> Mapping[str, str]:
     """What a pod's or container's own limits say, as whoever starts it sets them."""
     return {
         CPU_WEIGHT: str(limits.weight),
@@ -46,16 +48,20 @@ def limits_of(
     """What is decided about weights, quotas and memory limits. ``scaled`` are quotas (µs) that bursts have raised."""
     free = slo.thresholds.enabled and slo.thresholds.policy is SuppressPolicy.QUOTA
     found: dict[Group, dict[str, str]] = {}
+    bursting = {group.pod for group in scaled}
     for pod in pods:
+        free_of_quota = pod.pinned or (free and not pod.online)
+        if not (pod.lent or free_of_quota or pod.uid in bursting or pod.qos is Qos.SYSTEM):
+            continue
         members = [
             (pod.group, pod.limits, pod.lent),
             *((pod.group.of(one.name), one.limits, one.lent) for one in pod.containers),
         ]
         for group, limits, lent in members:
-            files = as_asked(limits) if lent else {}
+            files = dict(as_asked(limits)) if lent else {}
             if group in scaled:
                 files[CPU_MAX] = cpu_max(scaled[group])
-            elif pod.pinned or (free and not pod.online):
+            elif free_of_quota:
                 files[CPU_MAX] = cpu_max(None)
             elif pod.qos is Qos.SYSTEM and not group.container:
                 files |= _system_quota(pod.limits, machine)

@@ -71,7 +71,7 @@ def has_file(group: Group, name: str, pods: Mapping[str, NodePod]) -> bool:
     )
 
 
-def own_files(group: Group, pods: Mapping[str, NodePod]) -> dict[str, str]:
+def own_files(group: Group, pods: Mapping[str, NodePod]) -> Mapping[str, str]:
     """What a pod's or container's own limits say; nothing for tiers."""
     pod = pods.get(group.pod)
     if pod is None:

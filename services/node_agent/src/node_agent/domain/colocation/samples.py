@@ -12,6 +12,9 @@ class Use(NamedTuple):
     memory_bytes: int = 0
 
 
+NO_USE = Use()
+
+
 class Stall(NamedTuple):
     """The part of the time, in thousandths, in which some task of a pod waited for what others had."""
 
@@ -34,4 +37,4 @@ class Sample:
 
     def of(self, uid: str) -> Use:
         """What a pod used; nothing where it was not measured."""
-        return self.pods.get(uid, Use())
+        return self.pods.get(uid, NO_USE)

@@ -28,7 +28,10 @@ class Situation:
 
     def used(self, pods: Iterable[NodePod]) -> int:
         """The CPU that ``pods`` used, in milli-cores."""
-        return sum(self.sample.of(pod.uid).cpu_milli for pod in pods) if self.sample else 0
+        if self.sample is None:
+            return 0
+        known = self.sample.pods
+        return sum(known[pod.uid].cpu_milli for pod in pods if pod.uid in known)
 
     @property
     def best_effort(self) -> list[NodePod]:
