@@ -44,6 +44,7 @@ WRITES: dict[str, tuple[str, ...]] = {
     "Device.scheduling.koordinator.sh": ("create", "patch"),
     "NodeSLO.slo.koordinator.sh": ("create", "get", "patch", "delete"),
     "Node": ("get", "patch"),
+    "NodeResourceTopology.topology.node.k8s.io": ("get", "patch"),
     **dict.fromkeys(TRAINING, ("get", "delete")),
 }
 """What services make, change and delete, and are told of again when an answer was lost."""
@@ -53,6 +54,7 @@ STATUS = (
     *("Node", "Pod", "Job.batch", "ResourceClaim.resource.k8s.io", *JOBS, *FLOWS),
     *(f"PodGroup.{VOLCANO}", f"Queue.{VOLCANO}", "ElasticQuota.scheduling.sigs.k8s.io"),
     *("Reservation.scheduling.koordinator.sh", "NodeMetric.slo.koordinator.sh"),
+    "Recommendation.analysis.koordinator.sh",
     *(f"{name}.{KUEUE}" for name in ("Workload", "ClusterQueue", "LocalQueue", "Cohort")),
 )
 OWNERS = (*JOBS, *FLOWS)

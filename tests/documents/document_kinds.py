@@ -235,6 +235,12 @@ SUPPORT = (
         "threshold take no more pods; with `scoreWeight` those that use less come first",
     ),
     Support(
+        "Recommendation.analysis.koordinator.sh",
+        ("slo_controller", "admission"),
+        "`target`, by workload or by labels of pods: what each container should ask for, with bounds, by percentiles of past use, "
+        "daily peaks of memory and kills for want of it; `tidegate recommend` writes it into the workload",
+    ),
+    Support(
         "NodeSLO.slo.koordinator.sh",
         ("slo_controller", "node_agent"),
         "made for each node from the strategies of `koordinator-system/slo-controller-config`; one that a user wrote, or changed, "
@@ -308,8 +314,9 @@ SUPPORT = (
     ),
     Support(
         "NodeResourceTopology.topology.node.k8s.io",
-        ("gang_scheduler",),
-        "the annotations that describe a node's CPUs, kubelet's own CPUs and options; zones; topology policies",
+        ("gang_scheduler", "slo_controller"),
+        "the annotations that describe a node's CPUs, kubelet's own CPUs and options; zones, which are told what batch work may have "
+        "of them; topology policies",
         "costs and attributes",
     ),
     Support(

@@ -114,6 +114,13 @@ FIELDS = (
         "`cpu-normalization-ratio`, `resource-amplification-ratio`, `originExtendedAllocatable` of `node.koordinator.sh`",
         "slo_controller",
     ),
+    (
+        "Node",
+        "amplified amounts in `status.allocatable`, the annotation `raw-allocatable` of `node.koordinator.sh`",
+        "cluster_gateway, or admission's webhook in front of an API server",
+    ),
+    ("NodeResourceTopology", "batch resources of zones", "slo_controller"),
+    ("Recommendation", "status", "slo_controller"),
     ("NodeSLO", "everything, unless a user made or changed it", "slo_controller"),
     (
         "NodeMetric, Device",

@@ -102,6 +102,7 @@ PodMigrationJob scheduling.koordinator.sh/v1alpha1 podmigrationjobs - -
 ClusterColocationProfile config.koordinator.sh/v1alpha1 clustercolocationprofiles - -
 NodeMetric slo.koordinator.sh/v1alpha1 nodemetrics - -
 NodeSLO slo.koordinator.sh/v1alpha1 nodeslos - -
+Recommendation analysis.koordinator.sh/v1alpha1 recommendations
 ClusterQueue kueue.x-k8s.io/v1beta2 clusterqueues cq -
 LocalQueue kueue.x-k8s.io/v1beta2 localqueues lq
 Cohort kueue.x-k8s.io/v1beta2 cohorts - -

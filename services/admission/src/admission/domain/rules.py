@@ -26,6 +26,7 @@ from admission.domain import (
     queue_hierarchy,
     queue_tree,
     quota_annotations,
+    recommendation,
     reservation,
     resource_claim,
     resource_quota,
@@ -251,6 +252,9 @@ QUOTAS = {
             quota_annotations.check_quota_annotations,
         ),
         deletes=(elastic_quota.check_quota_delete,),
+    ),
+    "Recommendation.analysis.koordinator.sh": Rules(
+        _top(recommendation.RECOMMENDATION_SPEC), checks=(recommendation.check_recommendation,)
     ),
     "Reservation.scheduling.koordinator.sh": Rules(
         _top(reservation.RESERVATION_SPEC),

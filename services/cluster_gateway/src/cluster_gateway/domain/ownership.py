@@ -21,6 +21,8 @@ _RESERVATION = "Reservation.scheduling.koordinator.sh"
 _DEVICES = "ResourceClaim.resource.k8s.io"
 _NODE = "Node"
 _SLO = "NodeSLO.slo.koordinator.sh"
+_RECOMMENDATION = "Recommendation.analysis.koordinator.sh"
+_TOPOLOGY = "NodeResourceTopology.topology.node.k8s.io"
 _ANY = "*"
 
 _MAY: dict[str, dict[Verb, tuple[str, ...]]] = {
@@ -46,8 +48,8 @@ _MAY: dict[str, dict[Verb, tuple[str, ...]]] = {
     "slo_controller": {
         Verb.EVICT: (_POD,),
         Verb.CREATE: (_SLO,),
-        Verb.PATCH: (_SLO, _NODE),
-        Verb.STATUS: (_NODE,),
+        Verb.PATCH: (_SLO, _NODE, _TOPOLOGY),
+        Verb.STATUS: (_NODE, _RECOMMENDATION),
         Verb.DELETE: (_SLO,),
     },
 }
@@ -64,6 +66,7 @@ _STATUS_OF_OTHERS = frozenset(
         "Job.batch",
         "CronJob.batch",
         "NodeMetric.slo.koordinator.sh",
+        _RECOMMENDATION,
     ]
     + [f"{kind}.apps" for kind in ("Deployment", "ReplicaSet", "StatefulSet", "DaemonSet")]
 )
@@ -93,6 +96,7 @@ _ONLY: dict[tuple[str, Verb, str], tuple[str, ...]] = {
         f"metadata.annotations.node.koordinator.sh/{name}"
         for name in ("cpu-normalization-ratio", "resource-amplification-ratio", "originExtendedAllocatable")
     ),
+    ("slo_controller", Verb.PATCH, _TOPOLOGY): ("zones",),
     ("gang_scheduler", Verb.STATUS, _POD): ("conditions.PodScheduled", "nominatedNodeName"),
     ("gang_scheduler", Verb.PATCH, _CLAIM): (
         "metadata.annotations.volume.kubernetes.io/selected-node",

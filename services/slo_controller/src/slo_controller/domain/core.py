@@ -14,13 +14,15 @@ from slo_controller.domain.desk import LendingDesk
 from slo_controller.domain.evictions import Evictions
 from slo_controller.domain.lending.lender import lent_now
 from slo_controller.domain.memory import Memory
-from slo_controller.domain.names import METRIC, NODE, POD
+from slo_controller.domain.names import METRIC, NODE, POD, RECOMMENDATION, TOPOLOGY
 from slo_controller.domain.node_slos import FIELDS, NodeSLOs
 from slo_controller.domain.nodes import Nodes
 from slo_controller.domain.policy import SloPolicy
 from slo_controller.domain.prediction.workloads import REPLICA_SET
+from slo_controller.domain.ratios import Ratios
+from slo_controller.domain.recommending.advice import Advice
 
-_INTEREST = frozenset((NODE, POD, "ConfigMap", METRIC, NODE_SLO, REPLICA_SET))
+_INTEREST = frozenset((NODE, POD, "ConfigMap", METRIC, NODE_SLO, REPLICA_SET, TOPOLOGY, RECOMMENDATION))
 
 
 def concerns(kind: str, metadata: Manifest) -> bool:
@@ -44,6 +46,8 @@ class SloCore:
         self._memory = Memory(self._configuration, self._refusals)
         self._nodes = Nodes(self._store)
         self._lending = LendingDesk(self._nodes, self._memory)
+        self._ratios = Ratios(self._configuration)
+        self._advice = Advice(self._store)
         self._slos = NodeSLOs(self._configuration, self._policy.node_slo)
         self._due: dict[str, None] = {}
         self._evictions, self._asking = Evictions(self._memory.evicted), dict[str, None]()
@@ -52,7 +56,7 @@ class SloCore:
     def read_from(self, store: Store) -> None:
         """Look everything up in ``store``, where somebody else puts what changes; without it in a store of its own."""
         self._store, self._is_fed = store, True
-        self._nodes.store = store
+        self._nodes.store = self._advice.store = store
 
     def fold(self, events: Sequence[Event], now: int) -> None:
         """Take in what one change set changed."""
@@ -64,6 +68,7 @@ class SloCore:
                 self._store.remove(event.key)
         for event in events:
             self._due.update(dict.fromkeys(self._nodes.fold(event)))
+            self._advice.fold(event)
             if event.key == CONFIG_MAP:
                 self._fold_config(event)
             elif event.key.kind == NODE_SLO:
@@ -85,9 +90,11 @@ class SloCore:
         """Nothing to note: the subject is in flight until its outcome, and left alone as long."""
 
     def settle(self, outcome: Outcome) -> None:
-        """Look at the node again."""
+        """Look at the object again."""
         if outcome.subject.kind in (NODE, NODE_SLO):
             self._due[outcome.subject.name] = None
+        elif outcome.subject.kind == RECOMMENDATION:
+            self._advice.look_again(outcome.subject)
 
     def decide(self, now: int, in_flight: AbstractSet[Key]) -> list[Decision]:
         """All that should happen now."""
@@ -101,7 +108,13 @@ class SloCore:
         decisions = self._refusals.decide(self._store.get(CONFIG_MAP))
         self._memory.changed |= bool(decisions)
         decisions += self._decide_rules(names, in_flight)
-        decisions += lending.decide(names, now, in_flight)
+        ratios = self._decide_ratios(names, in_flight)
+        lent = lending.decide(names, now, {*in_flight, *(decision.subject for decision in ratios)})
+        decisions += [*ratios, *lent]
+        if lending.learnt:
+            lending.learnt = False
+            self._advice.learnt()
+        decisions += self._advice.decide(self._memory.past, now, in_flight)
         return decisions + self._decide_evictions(now, in_flight)
 
     def _decide_evictions(self, now: int, in_flight: AbstractSet[Key]) -> list[Decision]:
@@ -118,9 +131,14 @@ class SloCore:
                 if decision is not None:
                     yield decision
 
+    def _decide_ratios(self, names: Iterable[str], in_flight: AbstractSet[Key]) -> list[Decision]:
+        nodes = (node for name in names if (node := self._nodes.get(name)) is not None and node.key not in in_flight)
+        found = (self._ratios.decide(node, self._nodes.topology(node.name)) for node in nodes)
+        return [decision for decision in found if decision is not None]
+
     def deadline(self) -> int | None:
         """When a node has to be looked at though nothing changes."""
-        return self._lending.due
+        return self._lending.due(self._now)
 
     def remember(self) -> bytes | None:
         """What was learnt and noted since the last call."""
@@ -151,7 +169,9 @@ class SloCore:
             return {**answer, "verdict": "LendsNothing", "rule": standing.reason, "message": standing.words}
         lines = [one.explained() for one in standing.computed.lent]
         lines += self._lending.notes(standing)
-        return {**answer, "verdict": "Lends", "message": "\n".join([*lines, *standing.computed.complaints])}
+        ratio = self._ratios.normalization(standing.node, self._nodes.topology(name))
+        lines += [*standing.computed.complaints, *([ratio] if isinstance(ratio, str) else [])]
+        return {**answer, "verdict": "Lends", "message": "\n".join(lines)}
 
     def check(self) -> list[str]:
         """The invariants that do not hold."""

@@ -16,6 +16,8 @@ from slo_controller.domain.lending.terms import NOTHING, Use
 from slo_controller.domain.memory import Memory
 from slo_controller.domain.names import NODE, RECOMMENDATION
 from slo_controller.domain.nodes import Nodes
+from slo_controller.domain.prediction.kills import Kill
+from slo_controller.domain.prediction.workloads import Workload, workload_of
 
 
 @dataclass(slots=True)
@@ -28,6 +30,8 @@ class LendingDesk:
     nodes: Nodes
     memory: Memory
     restless: set[str] = field(default_factory=set)
+    learnt: bool = False
+    """Whether something was learnt that nobody has taken note of yet."""
     _alarms: Alarms = field(default_factory=Alarms)
     _standings: dict[str, Standing] = field(default_factory=dict)
     """Of the nodes that were looked at in this round."""
@@ -36,10 +40,10 @@ class LendingDesk:
         """The nodes whose time has come."""
         return [key.name for key in self._alarms.take(now)]
 
-    @property
-    def due(self) -> int | None:
+    def due(self, now: int) -> int | None:
         """When something has to be done though nothing changes."""
-        times = [self._alarms.next, (self.memory.minute + 1) * MINUTE_MS if self.restless else None]
+        matters = self.restless or any(self._new_kills(now))
+        times = [self._alarms.next, (self.memory.minute + 1) * MINUTE_MS if matters else None]
         return min((time for time in times if time is not None), default=None)
 
     def sift(self, names: Iterable[str], now: int) -> None:
@@ -67,19 +71,34 @@ class LendingDesk:
     def count(self, now: int) -> list[str]:
         """A full minute is over where one is: learn what was seen. The nodes that have to be looked at because of that."""
         minute = now // MINUTE_MS
-        if not self.restless or minute <= self.memory.minute:
+        kills = list(self._new_kills(now))
+        if not (self.restless or kills) or minute <= self.memory.minute:
             return []
         memory, learnt = self.memory, False
         memory.minute, memory.changed = minute, True
         seen = ((found.at, name) for name in self.restless if (found := self.nodes.seen(name)))
         for _, name in sorted(seen):
             learnt |= self._learn(name, now)
+        for workload, kill in kills:
+            self.memory.past.learn_kill(workload, kill)
+        self.learnt |= learnt or bool(kills)
         names = self.nodes.names()
         memory.past.forget(now, names)
         for name in memory.lows.by_node.keys() - set(names):
             memory.lows.forget(name)
         # What was learnt on one node is known of the workloads on all others.
         return names if learnt else sorted(self.restless)
+
+    def _new_kills(self, now: int) -> Iterator[tuple[Workload, Kill]]:
+        """Those that nobody has learnt from, where it matters."""
+        if not self._learns_everywhere:
+            return
+        for key, kills in sorted(self.nodes.kills.items()):
+            pod = self.nodes.store.get(key)
+            workload = workload_of(pod, self.nodes.store) if pod is not None else None
+            yield from (
+                (workload, kill) for kill in kills if workload and self.memory.past.is_new_kill(workload, kill, now)
+            )
 
     def _learn(self, name: str, now: int) -> bool:
         memory, seen = self.memory, self.nodes.seen(name)
@@ -120,7 +139,7 @@ class LendingDesk:
         rule = rule_on(node, self.memory.configuration.strategies["colocation-config"])
         seen = self.nodes.seen(name)
         predicted = self._predicted(name) if rule.enabled and seen is not None and seen.reclaimable is None else NOTHING
-        return stand(node, rule, seen, self.nodes.tenants(name), predicted, now)
+        return stand(node, rule, seen, self.nodes.tenants(name), predicted, now, self.nodes.topology(name))
 
     def _predicted(self, name: str) -> Use:
         node = self.nodes.get(name)

@@ -6,7 +6,8 @@ from dataclasses import dataclass, field
 from kube import Event, Key, Object, Store
 from slo_controller.domain.lending.measured import Measured, measured
 from slo_controller.domain.lending.tenants import Tenant, Tenants
-from slo_controller.domain.names import METRIC, NODE, POD
+from slo_controller.domain.names import METRIC, NODE, POD, TOPOLOGY
+from slo_controller.domain.prediction.kills import Kill, kills_of
 from slo_controller.domain.prediction.workloads import Workload, workload_of
 
 
@@ -17,18 +18,24 @@ class Nodes:
     store: Store
     _tenants: Tenants = field(default_factory=Tenants.none)
     _measured: dict[str, Measured | None] = field(default_factory=dict)
+    kills: dict[Key, tuple[Kill, ...]] = field(default_factory=dict)
+    """By pod, of those whose containers were killed for want of memory."""
 
     def fold(self, event: Event) -> Iterable[str]:
         """Take in what changed; the nodes of which something changed by that."""
         key = event.key
         if key.kind == POD:
             yield from self._tenants.fold(event.old, event.new)
+            found = kills_of(event.new) if event.new is not None else ()
+            self.kills.pop(key, None)
+            if found:
+                self.kills[key] = found
         elif key.kind == METRIC:
             self._measured[key.name] = measured(event.new)
             if event.new is None:
                 del self._measured[key.name]
             yield key.name
-        elif key.kind == NODE:
+        elif key.kind in (NODE, TOPOLOGY):
             yield key.name
 
     def names(self) -> list[str]:
@@ -39,6 +46,10 @@ class Nodes:
         """A node that is there to stay."""
         node = self.store.get(Key(NODE, "", name))
         return None if node is None or node.deleting else node
+
+    def topology(self, name: str) -> Object | None:
+        """What somebody says of the CPUs of a node."""
+        return self.store.get(Key(TOPOLOGY, "", name))
 
     def seen(self, name: str) -> Measured | None:
         """What was measured of a node last."""

@@ -8,7 +8,7 @@ moment may come in any order, and what is forgotten is the same however often so
 """
 
 from bisect import bisect_right
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 
@@ -113,6 +113,20 @@ class Histogram:
         lighter = {bucket: weight >> halvings for bucket, weight in self.weights.items()}
         self.weights = {bucket: weight for bucket, weight in lighter.items() if weight}
         self.reference += halvings * self.scale.half_life_ms
+
+
+def merged(parts: Iterable[Histogram]) -> Histogram:
+    """All samples of histograms of one scale in one, as of the newest reference among them."""
+    known = [part for part in parts if part.weights]
+    if len(known) < 2:
+        return known[0] if known else Histogram(CPU)
+    scale, reference = known[0].scale, max(part.reference for part in known)
+    total = Histogram(scale, reference)
+    for part in known:
+        halvings = (reference - part.reference) // scale.half_life_ms
+        for bucket, weight in part.weights.items():
+            total.weights[bucket] = total.weights.get(bucket, 0) + (weight >> halvings)
+    return total
 
 
 @lru_cache(maxsize=4096)

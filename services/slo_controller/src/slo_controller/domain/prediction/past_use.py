@@ -10,6 +10,7 @@ from slo_controller.domain.lending.measured import Measured
 from slo_controller.domain.lending.tenants import PROD, Tenant
 from slo_controller.domain.lending.terms import COUNTED, NOTHING, Use
 from slo_controller.domain.prediction.container_use import DAY_MS, ContainerUse
+from slo_controller.domain.prediction.kills import Kill
 from slo_controller.domain.prediction.node_use import NodeUse
 from slo_controller.domain.prediction.workloads import Workload
 
@@ -43,6 +44,20 @@ class PastUse:
     def of(self, workload: Workload, container: str, at: int) -> ContainerUse:
         """What is known of a container, from ``at`` on where nothing is."""
         return self.containers.setdefault(workload, {}).setdefault(container, ContainerUse(at, at))
+
+    def is_new_kill(self, workload: Workload, kill: Kill, now: int) -> bool:
+        """Whether nothing was learnt from ``kill`` yet, and is worth learning still."""
+        if now - kill.at > FORGOTTEN_MS:
+            return False
+        known = self.containers.get(workload, {}).get(kill.container)
+        return known is None or kill.at > known.killed_at
+
+    def learn_kill(self, workload: Workload, kill: Kill) -> None:
+        """A container was killed for want of memory: it wanted more than anybody saw it use."""
+        known = self.of(workload, kill.container, kill.at)
+        if kill.at > known.killed_at:
+            known.killed_at, known.last = kill.at, max(known.last, kill.at)
+            known.peak(kill.wanted(known.day_peak), kill.at)
 
     def forget(self, now: int, nodes: Iterable[str]) -> None:
         """Let go of workloads that have been gone for long, and of all nodes but those that are there."""
