@@ -293,3 +293,12 @@ async def test_the_pods_that_have_to_leave_stand_beside_the_use_until_nobody_has
     server.tells()
     assert await server.report(evictions=b"[]") == ""
     assert server.objects[f"{METRICS}/n1"]["metadata"]["annotations"][EVICTIONS] is None
+
+
+async def test_percentiles_and_programs_of_the_node_stand_beside_its_newest_use(server: Server) -> None:
+    usages = [{"duration": "5m", "usage": {"p95": {"resources": {"cpu": "1"}}}}]
+    more = {"nodeMetric": {"aggregatedNodeUsages": usages}, "hostApplicationMetric": [{"name": "db"}]}
+    assert await server.report("", more_usage=orjson.dumps(more)) == ""
+    status = server.objects[f"{METRICS}/n1"]["status"]
+    assert status["nodeMetric"]["aggregatedNodeUsages"] == usages and "nodeUsage" in status["nodeMetric"]
+    assert status["hostApplicationMetric"] == [{"name": "db"}]

@@ -133,7 +133,8 @@ class LocalCluster:
         node_state(self.cluster, message.node, metadata, status)
 
     def _report_usage(self, message: node_pb2.Report) -> None:
-        node_usage(self.cluster, message.node, orjson.loads(message.usage), self._uids)
+        more = orjson.loads(message.more_usage) if message.more_usage else None
+        node_usage(self.cluster, message.node, orjson.loads(message.usage), self._uids, more=more)
 
     def _report_pod(self, node: str, pod: node_pb2.PodReport) -> None:
         pod_status(self.cluster, node, Key("Pod", pod.namespace, pod.name), pod.uid, orjson.loads(pod.status))

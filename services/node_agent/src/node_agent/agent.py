@@ -23,6 +23,7 @@ from node_agent.inventory.processors import find_cpus
 from node_agent.layouts import LocalLayout
 from node_agent.measuring import UsageMeter
 from node_agent.node import Node
+from node_agent.node_watch import NodeWatch, more_usage
 from node_agent.pod_worker import PodWorker
 from node_agent.ports import Assignment, Clock, PodReport, Report, Upstream
 from node_agent.reporter import Reporter
@@ -167,7 +168,8 @@ class Agent:
         self._find_pods(self._node)
         self._found.set()
         tasks.create_task(self._reporter.run())
-        tasks.create_task(self._keep_house(UsageMeter(isolation.cgroups)))
+        whole = NodeWatch(lambda: isolation.cgroups.consumption(""))
+        tasks.create_task(self._keep_house(UsageMeter(isolation.cgroups), whole))
         if self.colocation is not None:
             tasks.create_task(self.colocation.run())
         if self._assignment is not None:
@@ -213,7 +215,7 @@ class Agent:
         labels = {"kubernetes.io/hostname": settings.node, **found.labels, **settings.labels}
         return replace(found, labels=labels, annotations={**found.annotations, **isolation.annotations()})
 
-    async def _keep_house(self, meter: UsageMeter) -> None:
+    async def _keep_house(self, meter: UsageMeter, whole: NodeWatch) -> None:
         """Now and then: measure, and cut logs that have grown too long."""
         meter.measure((), self._clock())
         measured_at = self._clock()
@@ -224,10 +226,12 @@ class Agent:
                 for container in worker.record.containers:
                     rotate(worker.preparation.log_file(container), self.settings.log_bytes, self.settings.log_files)
             now = self._clock()
-            if now - measured_at >= self.settings.usage_interval_ms:
+            whole.look(now)
+            if not 0 <= now - measured_at < self.settings.usage_interval_ms:
                 measured_at = now
                 self._usage = meter.measure(running, now)
-                self._reporter.measured(self._usage)
+                programs = self.colocation.programs() if self.colocation else []
+                self._reporter.measured(self._usage, more_usage(whole.told(now), programs))
 
     def _pod_changed(self, uid: str) -> None:
         self._reporter.pod_changed(uid)

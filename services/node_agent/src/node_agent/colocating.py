@@ -6,6 +6,7 @@ import logging
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
+from kube import Manifest
 from kube.node_evictions import Wish
 from node_agent.close_look import CloseLook
 from node_agent.domain.colocation import archive
@@ -23,6 +24,7 @@ from node_agent.layouts import Layout
 from node_agent.ports import Assignment, Clock
 from node_agent.runtime.folders import read_json
 from node_agent.runtime.knob_writer import KnobWriter
+from resources import format_amounts
 
 _log = logging.getLogger(__name__)
 
@@ -70,7 +72,21 @@ class Colocation:
     @property
     def busy(self) -> bool:
         """Whether something has to be looked at as time passes, and not only when something changes."""
-        return self._slo.thresholds.enabled or self._slo.burst.by_quota
+        return self._slo.thresholds.enabled or self._slo.burst.by_quota or bool(self._slo.host_applications)
+
+    def programs(self) -> list[Manifest]:
+        """What programs of the node that are no pods used last, as a NodeMetric tells it."""
+        sample = self._look.sample
+        return [
+            {
+                "name": one.name,
+                "qos": one.qos.value,
+                "priority": one.priority,
+                "usage": {"resources": format_amounts({"cpu": use.cpu_milli, "memory": use.memory_bytes})},
+            }
+            for one in self._slo.host_applications
+            if sample is not None and (use := sample.host_applications.get(one.name)) is not None
+        ]
 
     def assign(self, assignment: Assignment) -> None:
         """Take the pods and the rules."""

@@ -36,14 +36,19 @@ def pod_gone(cluster: Cluster, node: str, pod: Object) -> None:
 
 
 def node_usage(
-    cluster: Cluster, name: str, samples: Sequence[Manifest], pods: Mapping[str, Key], system: Amounts | None = None
+    cluster: Cluster,
+    name: str,
+    samples: Sequence[Manifest],
+    pods: Mapping[str, Key],
+    system: Amounts | None = None,
+    more: Manifest | None = None,
 ) -> None:
     """Take one usage summary of a node and its pods: a fact that decisions may rest on, and that people look at.
 
-    ``samples`` and ``system`` are as in ``node_objects.metric_status``.
+    ``samples``, ``system`` and ``more`` are as in ``node_objects.metric_status``.
     """
     node = cluster.store.get(Key("Node", "", name))
-    status = metric_status(samples, pods, system)
+    status = metric_status(samples, pods, system, more)
     if node is None or status is None:
         return
     cluster.actor = f"node/{name}"

@@ -65,7 +65,8 @@ class NodeReports:
         self._busy.add(name)
         try:
             if message.usage:
-                await self._take_usage(node, orjson.loads(message.usage))
+                more = orjson.loads(message.more_usage) if message.more_usage else None
+                await self._take_usage(node, orjson.loads(message.usage), more)
             if message.evictions:
                 await self._take_evictions(node, orjson.loads(message.evictions), now)
             if message.devices:
@@ -78,9 +79,9 @@ class NodeReports:
             self._busy.discard(name)
         return ""
 
-    async def _take_usage(self, node: Object, samples: list[Manifest]) -> None:
+    async def _take_usage(self, node: Object, samples: list[Manifest], more: Manifest | None) -> None:
         own = {uid: key for sample in samples if (key := self._own_pod(node, uid := str(sample["uid"]))) is not None}
-        status = metric_status(samples, own)
+        status = metric_status(samples, own, more=more)
         key = Key(METRIC, "", node.name)
         if status is None or self._is_of_another(key):
             return

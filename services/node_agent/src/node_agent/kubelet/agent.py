@@ -12,6 +12,7 @@ from node_agent.inventory.processors import online_cpus
 from node_agent.kubelet.kept_look import KeptLook
 from node_agent.kubelet.pod_groups import PodGroup, PodGroups, consumptions
 from node_agent.layouts import KubeletLayout
+from node_agent.node_watch import WATCH_MS, NodeWatch, more_usage
 from node_agent.ports import Assignment, Clock, Upstream
 from node_agent.reporter import Reporter
 from node_agent.runtime.knob_writer import KnobWriter
@@ -41,6 +42,7 @@ class KubeletAgent:
         self._settings, self._groups, self._devices, self._kept, self._clock = settings, groups, devices, kept, clock
         self._reporter = Reporter(settings, upstream, lambda _: (None, False), lambda _: None)
         self._layout = KubeletLayout(groups)
+        self._watch = NodeWatch(groups.whole)
         self.colocation = self._find_colocation() if settings.enforce else None
 
     @property
@@ -57,6 +59,7 @@ class KubeletAgent:
         """Measure and report until cancelled; the first report comes an interval after the last look of a predecessor."""
         async with asyncio.TaskGroup() as tasks:
             tasks.create_task(self._reporter.run())
+            tasks.create_task(self._look_at_node())
             if self.colocation is not None:
                 tasks.create_task(self.colocation.run())
             self._reporter.inventory_changed(self._devices)
@@ -65,6 +68,11 @@ class KubeletAgent:
                 due = min(before.at, self._clock()) + self._settings.usage_interval_ms
                 await asyncio.sleep(max(0, due - self._clock()) / 1000)
                 before = self._look(before)
+
+    async def _look_at_node(self) -> None:
+        while True:
+            self._watch.look(self._clock())
+            await asyncio.sleep(WATCH_MS / 1000)
 
     def _find_colocation(self) -> Colocation:
         self._settings.data_dir.mkdir(parents=True, exist_ok=True)
@@ -96,6 +104,7 @@ class KubeletAgent:
         self._kept.save(seen)
         if usage:
             self._reporter.inventory_changed(self._devices)
-            self._reporter.measured(usage)
+            programs = self.colocation.programs() if self.colocation else []
+            self._reporter.measured(usage, more_usage(self._watch.told(now), programs))
         _log.debug("looked", extra={"pods": len(self.pods), "at": now})
         return seen

@@ -62,6 +62,14 @@ class PodGroups:
         cpu, memory = read_cpu(cpu_folder), read_memory(memory_folder)
         return None if cpu is None or memory is None else Consumption(cpu, memory)
 
+    def whole(self) -> Consumption | None:
+        """What all pods together used since their kubelet began."""
+        for driver in Driver:
+            folder = class_folders(driver, self.root)[0]
+            if (self.cpu / folder).is_dir():
+                return self.consumption(PodGroup(Path(folder), {}))
+        return None
+
     def _pods(self) -> Iterator[tuple[str, Path, Driver]]:
         for driver in Driver:
             for folder in class_folders(driver, self.root):

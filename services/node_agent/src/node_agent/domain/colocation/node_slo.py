@@ -133,6 +133,8 @@ class HostApplication:
     name: str
     qos: Qos
     group: str
+    priority: str = ""
+    """Its band: ``koord-prod``, ``koord-batch``."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -261,7 +263,9 @@ def _host_application(one: Manifest) -> HostApplication:
     path = _part(one, "cgroupPath")
     parts = (_BASES.get(str(path.get("base") or "CgroupRoot"), ""), path.get("parentDir"), path.get("relativePath"))
     group = "/".join(str(part).strip("/") for part in parts if part)
-    return HostApplication(str(one.get("name") or ""), _word(one, "qos", Qos, Qos.LS), group)
+    return HostApplication(
+        str(one.get("name") or ""), _word(one, "qos", Qos, Qos.LS), group, str(one.get("priority") or "")
+    )
 
 
 def _part(manifest: Manifest, name: str) -> dict[str, Any]:
