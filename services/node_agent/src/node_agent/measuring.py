@@ -30,7 +30,7 @@ class UsageMeter:
     def _pods_use(self, workers: list[PodWorker]) -> dict[str, Consumption]:
         used: dict[str, Consumption] = {}
         for worker in workers:
-            found = self._cgroups.consumption(worker.uid)
+            found = self._cgroups.consumption(worker.preparation.group)
             if found is not None:
                 used[worker.uid] = found
         rest = [worker for worker in workers if worker.uid not in used]
