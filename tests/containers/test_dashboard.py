@@ -9,7 +9,15 @@ from pathlib import Path
 from chassis.measures import Measures
 
 ROOT = Path(__file__).parents[2]
-SERVICES = ("admission", "cluster_gateway", "gang_scheduler", "job_controller", "node_agent", "queue_manager")
+SERVICES = (
+    "admission",
+    "cluster_gateway",
+    "descheduler",
+    "gang_scheduler",
+    "job_controller",
+    "node_agent",
+    "queue_manager",
+)
 DASHBOARD = json.loads((ROOT / "deploy" / "dashboards" / "tidegate.json").read_text())
 PANELS = [panel for panel in DASHBOARD["panels"] if panel["type"] != "row"]
 OF_EVERY_PROCESS = {"process_cpu_seconds_total", "process_resident_memory_bytes"}

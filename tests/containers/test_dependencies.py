@@ -10,7 +10,15 @@ from typing import Any
 import pytest
 
 ROOT = Path(__file__).parents[2]
-SERVICES = ("admission", "cluster_gateway", "gang_scheduler", "job_controller", "node_agent", "queue_manager")
+SERVICES = (
+    "admission",
+    "cluster_gateway",
+    "descheduler",
+    "gang_scheduler",
+    "job_controller",
+    "node_agent",
+    "queue_manager",
+)
 
 
 def needs(service: str) -> tuple[list[str], list[str]]:

@@ -14,7 +14,15 @@ from chassis.settings import ServiceSettings
 
 Schema = dict[str, Any]
 
-SERVICES = ("admission", "job_controller", "queue_manager", "gang_scheduler", "node_agent", "cluster_gateway")
+SERVICES = (
+    "admission",
+    "job_controller",
+    "queue_manager",
+    "gang_scheduler",
+    "descheduler",
+    "node_agent",
+    "cluster_gateway",
+)
 SET_BY_CHART = {field.name for field in dataclasses.fields(ServiceSettings)} - {"trace"}
 OWN: dict[str, set[str]] = {
     "admission": {

@@ -18,7 +18,15 @@ from lab_image import Image, Layer, add_libraries, layer, python_layer, root_own
 from packaging.requirements import Requirement
 
 ROOT = Path(__file__).resolve().parents[2]
-SERVICES = ("admission", "cluster_gateway", "gang_scheduler", "job_controller", "node_agent", "queue_manager")
+SERVICES = (
+    "admission",
+    "cluster_gateway",
+    "descheduler",
+    "gang_scheduler",
+    "job_controller",
+    "node_agent",
+    "queue_manager",
+)
 USER = 65532
 _HOME = "opt/tidegate"
 _ENVIRONMENT = {

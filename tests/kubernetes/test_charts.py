@@ -11,7 +11,15 @@ import yaml
 from helm_tools import CHARTS, NAMESPACE, Helm, Manifest, deep, named, of_kind
 from lab_programs import NoLab, programs
 
-SERVICES = ("admission", "cluster-gateway", "gang-scheduler", "job-controller", "node-agent", "queue-manager")
+SERVICES = (
+    "admission",
+    "cluster-gateway",
+    "descheduler",
+    "gang-scheduler",
+    "job-controller",
+    "node-agent",
+    "queue-manager",
+)
 ALONE = {"nats": {"url": "nats://bus.example:4222", "credentialsSecret": "login"}}
 THREE = {"nats": {"replicas": 3}, "global": {"nats": {"streamReplicas": 3}}}
 BUS = {"url": "nats://bus.example:4333"}

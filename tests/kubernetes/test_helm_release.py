@@ -17,7 +17,15 @@ pytestmark = [pytest.mark.timeout(400), pytest.mark.xdist_group("helm release")]
 LOGINS = tuple(
     f"tidegate-nats-{name}" for name in ("admission", "cluster-gateway", "gang-scheduler", "routes", "config")
 )
-SERVICES = ("admission", "cluster-gateway", "gang-scheduler", "job-controller", "node-agent", "queue-manager")
+SERVICES = (
+    "admission",
+    "cluster-gateway",
+    "descheduler",
+    "gang-scheduler",
+    "job-controller",
+    "node-agent",
+    "queue-manager",
+)
 JOBS = "/apis/batch.volcano.sh/v1alpha1/namespaces/default/jobs"
 
 

@@ -39,7 +39,15 @@ def _beside(name: str) -> ModuleType:
 
 log_audit, gangs, processes = (_beside(name) for name in ("log_audit", "gangs", "processes"))
 T = TypeVar("T")
-SERVICES = ("cluster_gateway", "admission", "job_controller", "queue_manager", "gang_scheduler", "node_agent")
+SERVICES = (
+    "cluster_gateway",
+    "admission",
+    "job_controller",
+    "queue_manager",
+    "gang_scheduler",
+    "descheduler",
+    "node_agent",
+)
 START_SECONDS = 40.0
 STOP_SECONDS = 60.0
 

@@ -13,7 +13,15 @@ from tidegate_system_gangs import clean, is_whole, ring
 
 from tidegate.client import Denied, NotFound, SyncClient, TimedOut
 
-SERVICES = ("cluster_gateway", "admission", "job_controller", "queue_manager", "gang_scheduler", "node_agent")
+SERVICES = (
+    "cluster_gateway",
+    "admission",
+    "job_controller",
+    "queue_manager",
+    "gang_scheduler",
+    "descheduler",
+    "node_agent",
+)
 pytestmark = [pytest.mark.system, pytest.mark.timeout(120)]
 
 

@@ -18,7 +18,16 @@ from tidegate.client import ClientError, SyncClient
 pytestmark = [pytest.mark.system, pytest.mark.timeout(240)]
 
 LONG = bool(os.environ.get("TIDEGATE_LONG"))
-PARTS = ("nats", "cluster_gateway", "admission", "job_controller", "queue_manager", "gang_scheduler", "node_agent")
+PARTS = (
+    "nats",
+    "cluster_gateway",
+    "admission",
+    "job_controller",
+    "queue_manager",
+    "gang_scheduler",
+    "descheduler",
+    "node_agent",
+)
 
 
 def pod(name: str, run: str) -> Manifest:

@@ -115,7 +115,8 @@ def test_a_snapshot_holds_what_is_there_and_what_the_services_were_told(desk: An
     names = [change.name for part in taken.facts.parts for change in part.changes]
     assert "c" in names
     told = {log.service: log.settings for log in taken.logs}
-    assert told == {"job_controller": b"", "queue_manager": b"", "gang_scheduler": b'{"placement":"spread"}'}
+    silent = {"descheduler": b"", "job_controller": b"", "queue_manager": b""}
+    assert told == {**silent, "gang_scheduler": b'{"placement":"spread"}'}
 
 
 @pytest.mark.parametrize("decision", ["toaster/1/1", "gang_scheduler/1/1"])

@@ -1,7 +1,17 @@
 """Who changes what is a fact: users by their names, and the system's own parts by theirs."""
 
 PARTS = frozenset(
-    ("admission", "job_controller", "queue_manager", "gang_scheduler", "cluster_gateway", "node_agent", "cluster", "")
+    (
+        "admission",
+        "job_controller",
+        "queue_manager",
+        "gang_scheduler",
+        "descheduler",
+        "cluster_gateway",
+        "node_agent",
+        "cluster",
+        "",
+    )
 )
 _OF_NODES = "node/"
 

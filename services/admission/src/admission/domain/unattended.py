@@ -8,7 +8,6 @@ _KINDS = (
     "Experiment.kubeflow.org",
     "Trial.kubeflow.org",
     "Suggestion.kubeflow.org",
-    "PodMigrationJob.scheduling.koordinator.sh",
     "NodeSLO.slo.koordinator.sh",
 )
 

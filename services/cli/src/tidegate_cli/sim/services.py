@@ -2,11 +2,14 @@
 
 import asyncio
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from bus import Bus
 from chassis import Clock, Decider, Measures, Role, Workplace
 from chassis.core import Core
+from descheduler import role as moving
+from descheduler.domain.core import DeschedulerCore
+from descheduler.domain.policy.policy import DeschedulerPolicy
 from gang_scheduler import role as scheduling
 from gang_scheduler.domain.core import SchedulerCore
 from gang_scheduler.domain.terms.load_policy import LoadPolicy
@@ -20,14 +23,14 @@ from queue_manager.domain.quotas.kueue_policy import KueuePolicy
 
 ROLES: Mapping[str, tuple[str, ...]] = {
     "scheduler": ("gang_scheduler", "queue_manager"),
-    "controllers": ("job_controller",),
+    "controllers": ("job_controller", "descheduler"),
     "autoscaler": (),
     "agents": (),
-    "all": ("job_controller", "queue_manager", "gang_scheduler"),
+    "all": ("job_controller", "queue_manager", "gang_scheduler", "descheduler"),
 }
 """Which services a part of the system stands for, as scenarios name the parts."""
 
-DECIDING: Mapping[str, Role] = {role.service: role for role in (jobs.ROLE, queues.ROLE, scheduling.ROLE)}
+DECIDING: Mapping[str, Role] = {role.service: role for role in (jobs.ROLE, queues.ROLE, scheduling.ROLE, moving.ROLE)}
 """What the deciding services are, by name."""
 
 
@@ -39,12 +42,15 @@ class Policy:
     scheduling: Manifest
     """The keywords of SchedulerCore."""
 
+    moving: DeschedulerPolicy = field(default_factory=DeschedulerPolicy)
+
     @classmethod
     def told(cls, settings: Mapping[str, Manifest]) -> "Policy":
         """The choices that running services say were made, by service; what one does not say is as by default."""
         queues = dict(settings.get("queue_manager", {}))
         kueue = KueuePolicy(**queues.pop("kueue", {}))
-        return cls(QueuePolicy(**queues, kueue=kueue), settings.get("gang_scheduler", {}))
+        moving = DeschedulerPolicy.of(settings.get("descheduler", {}))
+        return cls(QueuePolicy(**queues, kueue=kueue), settings.get("gang_scheduler", {}), moving)
 
     @classmethod
     def of(cls, policy: Manifest) -> "Policy":
@@ -68,13 +74,15 @@ class Policy:
             "revocable_zones": str(policy.get("revocableZones", "")),
             **{name: bool(policy.get(name, True)) for name in ("preemption", "reclaim", "backfill")},
         }
-        return cls(queues, scheduling)
+        return cls(queues, scheduling, DeschedulerPolicy.of(policy.get("descheduler") or {}))
 
 
 def core_of(service: str, policy: Policy) -> Core:
     """A new core of a deciding service."""
     if service == "gang_scheduler":
         return SchedulerCore(**policy.scheduling)
+    if service == "descheduler":
+        return DeschedulerCore(policy.moving)
     return QueueCore(policy.queues) if service == "queue_manager" else JobCore()
 
 

@@ -6,7 +6,15 @@ from typing import Any, NamedTuple
 
 import click
 
-SERVICES = ("admission", "cluster_gateway", "gang_scheduler", "job_controller", "node_agent", "queue_manager")
+SERVICES = (
+    "admission",
+    "cluster_gateway",
+    "descheduler",
+    "gang_scheduler",
+    "job_controller",
+    "node_agent",
+    "queue_manager",
+)
 
 
 class ServiceSetting(NamedTuple):

@@ -1,0 +1,45 @@
+"""Which pods are meant: by namespace, by label, by priority."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+from descheduler.domain.policy.arguments import known
+from kube import Manifest, Object
+from kube.selectors import matches
+
+
+@dataclass(frozen=True, slots=True)
+class Scope:
+    """``include`` empty is every namespace but those of ``exclude``. A pod is meant if any of ``selectors`` takes it."""
+
+    include: tuple[str, ...] = ()
+    exclude: tuple[str, ...] = ()
+    selectors: tuple[Manifest, ...] = ()
+    below_priority: int | None = None
+
+    @classmethod
+    def of(cls, namespaces: Any, selectors: Iterable[Any] = (), threshold: Any = None) -> "Scope":
+        """Raises ValueError for keys that there are not."""
+        given = namespaces or {}
+        known(given, ("include", "exclude"), "a choice of namespaces")
+        return cls(
+            tuple(given.get("include") or ()),
+            tuple(given.get("exclude") or ()),
+            tuple(selector for selector in selectors if selector is not None),
+            None if threshold is None else int(threshold["value"] if isinstance(threshold, dict) else threshold),
+        )
+
+    def obstacle(self, pod: Object) -> str:
+        """Why the pod is not meant; empty when it is."""
+        if (self.include and pod.namespace not in self.include) or pod.namespace in self.exclude:
+            return f"namespace {pod.namespace} is not among those that are looked at"
+        if self.selectors and not any(matches(selector, pod.labels) for selector in self.selectors):
+            return "no selector takes its labels"
+        priority = pod.spec.get("priority") or 0
+        if self.below_priority is not None and priority >= self.below_priority:
+            return f"its priority {priority} is not below {self.below_priority}"
+        return ""
+
+
+EVERYTHING = Scope()
