@@ -19,6 +19,7 @@ SERVICES = (
     "job_controller",
     "node_agent",
     "queue_manager",
+    "slo_controller",
 )
 DEBIAN = "tidegate/base:bookworm"
 PROMETHEUS = "tidegate/prometheus:bookworm"

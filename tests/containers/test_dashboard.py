@@ -17,6 +17,7 @@ SERVICES = (
     "job_controller",
     "node_agent",
     "queue_manager",
+    "slo_controller",
 )
 DASHBOARD = json.loads((ROOT / "deploy" / "dashboards" / "tidegate.json").read_text())
 PANELS = [panel for panel in DASHBOARD["panels"] if panel["type"] != "row"]

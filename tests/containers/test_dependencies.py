@@ -18,6 +18,7 @@ SERVICES = (
     "job_controller",
     "node_agent",
     "queue_manager",
+    "slo_controller",
 )
 
 

@@ -43,13 +43,15 @@ WRITES: dict[str, tuple[str, ...]] = {
     "Reservation.scheduling.koordinator.sh": ("create", "get", "delete"),
     "NodeMetric.slo.koordinator.sh": ("create",),
     "Device.scheduling.koordinator.sh": ("create", "patch"),
+    "NodeSLO.slo.koordinator.sh": ("create", "get", "patch", "delete"),
+    "Node": ("get", "patch"),
     **dict.fromkeys(TRAINING, ("get", "delete")),
 }
 """What services make, change and delete, and are told of again when an answer was lost."""
 
 STATUS = (
     "PodGroup.scheduling.k8s.io",
-    *("Pod", "Job.batch", "ResourceClaim.resource.k8s.io", *JOBS, *FLOWS),
+    *("Node", "Pod", "Job.batch", "ResourceClaim.resource.k8s.io", *JOBS, *FLOWS),
     *(f"PodGroup.{VOLCANO}", f"Queue.{VOLCANO}", "ElasticQuota.scheduling.sigs.k8s.io"),
     *("PodMigrationJob.scheduling.koordinator.sh", "Reservation.scheduling.koordinator.sh"),
     "NodeMetric.slo.koordinator.sh",

@@ -20,6 +20,7 @@ SERVICES = (
     "queue_manager",
     "gang_scheduler",
     "descheduler",
+    "slo_controller",
     "node_agent",
     "cluster_gateway",
 )

@@ -62,6 +62,10 @@ def _move(name: str, meaning: str, *carries: str) -> Event:
     return Event(name, "descheduler", meaning, carries)
 
 
+def _slo(name: str, meaning: str, *carries: str) -> Event:
+    return Event(name, "slo_controller", meaning, carries)
+
+
 SECTIONS = (
     Section(
         "Which pods a job needs: Volcano",
@@ -399,8 +403,24 @@ SECTIONS = (
             _move("MigrationCleared", "A migration that has been over for an hour goes.", "DELETE subject"),
         ),
     ),
+    Section(
+        "How much may be lent on each node, and under which rules",
+        (
+            _slo(
+                "SloConfigRefused",
+                "The configuration of nodes holds what makes no sense; what is in force stays so.",
+            ),
+            _slo(
+                "NodeSLOComputed",
+                "The rules of a node follow from the strategies that select it.",
+                "CREATE NodeSLO",
+                "PATCH NodeSLO",
+            ),
+            _slo("NodeSLOWithdrawn", "No strategy is configured any more.", "DELETE NodeSLO"),
+        ),
+    ),
 )
 
 EVENTS = {event.name: event for section in SECTIONS for event in section.events}
 
-DECIDING = ("job_controller", "queue_manager", "gang_scheduler", "descheduler")
+DECIDING = ("job_controller", "queue_manager", "gang_scheduler", "descheduler", "slo_controller")

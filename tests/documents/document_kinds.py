@@ -58,8 +58,9 @@ SUPPORT = (
     ),
     Support(
         "ConfigMap",
-        ("node_agent", "gang_scheduler"),
-        "variables and files of pods; files follow changes; `tidegate-system/scheduling` pauses scheduling",
+        ("node_agent", "gang_scheduler", "slo_controller"),
+        "variables and files of pods; files follow changes; `tidegate-system/scheduling` pauses scheduling, "
+        "`koordinator-system/slo-controller-config` says how nodes are shared",
     ),
     Support(
         "Secret",
@@ -239,6 +240,12 @@ SUPPORT = (
         ("cluster_gateway", "descheduler", "gang_scheduler"),
         "made from what node agents measure, for `tidegate top`; nodes whose fresh usage, percentiles included, is above their "
         "threshold take no more pods; with `scoreWeight` those that use less come first",
+    ),
+    Support(
+        "NodeSLO.slo.koordinator.sh",
+        ("slo_controller",),
+        "made for each node from the strategies of `koordinator-system/slo-controller-config`; one that a user wrote, or changed, "
+        "wins",
     ),
     Support(
         "PodGroup.scheduling.k8s.io",

@@ -115,6 +115,13 @@ FIELDS = (
     ("Reservation", "existence of those that a migration makes", "descheduler"),
     ("Node", "inventory, labels and annotations of the agent", "node_agent"),
     (
+        "Node",
+        "batch and mid resources in `status.capacity` and `status.allocatable`, the condition `ResourcesLent`, the annotations "
+        "`cpu-normalization-ratio`, `resource-amplification-ratio`, `originExtendedAllocatable` of `node.koordinator.sh`",
+        "slo_controller",
+    ),
+    ("NodeSLO", "everything, unless a user made or changed it", "slo_controller"),
+    (
         "NodeMetric, Device",
         "everything, unless another agent made them",
         "cluster_gateway, from the reports of node_agent",

@@ -20,7 +20,7 @@ from tidegate_cli.sim.services import Policy
 
 CASES = ROOT / "tests" / "scenarios" / "cases"
 AREAS = ("admission", "descheduling", "gang", "lifecycle", "queue")
-SERVICES = ("job_controller", "queue_manager", "gang_scheduler", "descheduler")
+SERVICES = ("job_controller", "queue_manager", "gang_scheduler", "descheduler", "slo_controller")
 
 
 @pytest.mark.parametrize("area", AREAS)

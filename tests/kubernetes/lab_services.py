@@ -26,6 +26,7 @@ SERVICES = (
     "job_controller",
     "node_agent",
     "queue_manager",
+    "slo_controller",
 )
 USER = 65532
 _HOME = "opt/tidegate"

@@ -19,6 +19,7 @@ SERVICES = (
     "job-controller",
     "node-agent",
     "queue-manager",
+    "slo-controller",
 )
 ALONE = {"nats": {"url": "nats://bus.example:4222", "credentialsSecret": "login"}}
 THREE = {"nats": {"replicas": 3}, "global": {"nats": {"streamReplicas": 3}}}

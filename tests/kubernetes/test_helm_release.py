@@ -25,6 +25,7 @@ SERVICES = (
     "job-controller",
     "node-agent",
     "queue-manager",
+    "slo-controller",
 )
 JOBS = "/apis/batch.volcano.sh/v1alpha1/namespaces/default/jobs"
 

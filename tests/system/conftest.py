@@ -46,6 +46,7 @@ SERVICES = (
     "queue_manager",
     "gang_scheduler",
     "descheduler",
+    "slo_controller",
     "node_agent",
 )
 START_SECONDS = 40.0

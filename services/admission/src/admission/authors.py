@@ -7,6 +7,7 @@ PARTS = frozenset(
         "queue_manager",
         "gang_scheduler",
         "descheduler",
+        "slo_controller",
         "cluster_gateway",
         "node_agent",
         "cluster",

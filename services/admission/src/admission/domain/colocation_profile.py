@@ -7,12 +7,13 @@ from admission.domain import names
 from admission.domain.batch_resources import translate, uses_lent_resources
 from admission.domain.errors import FieldError
 from admission.domain.priority import check_priority_class_name, find_class
-from admission.domain.qos_class import CLASSES, PRIORITY_LABEL, QOS_LABEL, band_of
+from admission.domain.qos_class import PRIORITY_LABEL
 from admission.domain.selectors import SELECTOR, check_selector, matches
 from admission.domain.shapes import ANYTHING, EITHER, TEXT, TEXT_MAP, WHOLE, closed, one_of
 from admission.domain.strategic_merge import merged
 from admission.domain.world import Review
 from kube import Key, Manifest, Object
+from kube.colocation import QOS_CLASSES, QOS_LABEL, band_of
 
 PROFILE_SPEC = closed(
     namespaceSelector=SELECTOR,
@@ -138,7 +139,7 @@ def check_profile(review: Review) -> Iterable[FieldError]:
     spec = review.spec
     yield from check_selector("spec.namespaceSelector", spec.get("namespaceSelector"))
     yield from check_selector("spec.selector", spec.get("selector"))
-    yield from one_of("spec.qosClass", spec.get("qosClass") or None, CLASSES)
+    yield from one_of("spec.qosClass", spec.get("qosClass") or None, QOS_CLASSES)
     yield from names.labels("spec.labels", spec.get("labels") or {})
     for mapping in ("labelKeysMapping", "annotationKeysMapping"):
         for target in (spec.get(mapping) or {}).values():

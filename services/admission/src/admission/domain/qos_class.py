@@ -1,6 +1,6 @@
 """QoS classes and priority bands of Koordinator, and which of them go together."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from typing import Any
 
 from admission.domain.errors import FieldError
@@ -8,14 +8,10 @@ from admission.domain.quantities import is_whole, sound_amounts
 from admission.domain.shapes import one_of
 from admission.domain.world import Review
 from kube import Manifest
+from kube.colocation import BANDS, NO_BAND, QOS_CLASSES, QOS_LABEL, band_of
 
-QOS_LABEL = "koordinator.sh/qosClass"
-CLASS_LABEL = "koordinator.sh/priority-class"
 PRIORITY_LABEL = "koordinator.sh/priority"
 
-CLASSES = ("LSE", "LSR", "LS", "BE", "SYSTEM")
-BANDS = {"prod": (9000, 9999), "mid": (7000, 7999), "batch": (5000, 5999), "free": (3000, 3999)}
-NO_BAND = "none"
 PINNED = ("LSE", "LSR")
 # Band → the QoS classes that make no sense in it.
 FORBIDDEN = {
@@ -30,22 +26,10 @@ BATCH_RESOURCES = (
 )  # fmt: skip
 
 
-def band_of(labels: Mapping[str, str], spec: Mapping[str, Any]) -> str:
-    """The priority band of a pod: what its label says, else where its number lies, else ``none``."""
-    named = labels.get(CLASS_LABEL, "").removeprefix("koord-")
-    if named in BANDS:
-        return named
-    number = spec.get("priority") or 0
-    for band, (low, high) in BANDS.items():
-        if low <= number <= high:
-            return band
-    return NO_BAND
-
-
 def check_qos(review: Review) -> Iterable[FieldError]:
     """QoS class and band go together, pinned pods ask for whole CPUs, and batch resources are for BE."""
     where, qos = f'metadata.labels["{QOS_LABEL}"]', review.labels.get(QOS_LABEL, "")
-    yield from one_of(where, qos or None, CLASSES)
+    yield from one_of(where, qos or None, QOS_CLASSES)
     band = band_of(review.labels, review.spec)
     if qos in FORBIDDEN.get(band, ()):
         rule = f"{qos} and priority band {band} do not go together; {_bands_for(qos)}"

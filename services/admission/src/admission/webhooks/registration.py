@@ -12,11 +12,12 @@ from dataclasses import dataclass
 from admission.domain.definitions import DEFINED
 from admission.domain.pod import DISRUPTION_KEYS
 from admission.domain.pod_review import UNCHOSEN, SchedulerRule
-from admission.domain.qos_class import BATCH_RESOURCES, CLASS_LABEL, PRIORITY_LABEL, QOS_LABEL
+from admission.domain.qos_class import BATCH_RESOURCES, PRIORITY_LABEL
 from admission.domain.rules import RULES, Rules
 from admission.domain.topology import PODSET_ANNOTATIONS
 from admission.webhooks.match_conditions import IN_CLUSTER_NAME, chosen_by_nobody, marked, selected, written_by_others
 from kube import KINDS, Manifest
+from kube.colocation import CLASS_LABEL, QOS_LABEL
 
 MUTATING, VALIDATING = "mutatingwebhookconfigurations", "validatingwebhookconfigurations"
 CONFIGURATION = "tidegate-admission"

@@ -1,7 +1,7 @@
 """The deciding services as a policy sets them up: what each is made of, by name."""
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
 from bus import Bus
@@ -20,17 +20,21 @@ from queue_manager import role as queues
 from queue_manager.domain.core import QueueCore
 from queue_manager.domain.policy import QueuePolicy
 from queue_manager.domain.quotas.kueue_policy import KueuePolicy
+from slo_controller import role as slos
+from slo_controller.domain import SloCore, SloPolicy
 
 ROLES: Mapping[str, tuple[str, ...]] = {
     "scheduler": ("gang_scheduler", "queue_manager"),
-    "controllers": ("job_controller", "descheduler"),
+    "controllers": ("job_controller", "descheduler", "slo_controller"),
     "autoscaler": (),
     "agents": (),
-    "all": ("job_controller", "queue_manager", "gang_scheduler", "descheduler"),
+    "all": ("job_controller", "queue_manager", "gang_scheduler", "descheduler", "slo_controller"),
 }
 """Which services a part of the system stands for, as scenarios name the parts."""
 
-DECIDING: Mapping[str, Role] = {role.service: role for role in (jobs.ROLE, queues.ROLE, scheduling.ROLE, moving.ROLE)}
+DECIDING: Mapping[str, Role] = {
+    role.service: role for role in (jobs.ROLE, queues.ROLE, scheduling.ROLE, moving.ROLE, slos.ROLE)
+}
 """What the deciding services are, by name."""
 
 
@@ -42,6 +46,7 @@ class Policy:
     scheduling: Manifest
     """The keywords of SchedulerCore."""
 
+    lending: SloPolicy = field(default_factory=SloPolicy)
     moving: DeschedulerPolicy = field(default_factory=DeschedulerPolicy)
 
     @classmethod
@@ -50,7 +55,8 @@ class Policy:
         queues = dict(settings.get("queue_manager", {}))
         kueue = KueuePolicy(**queues.pop("kueue", {}))
         moving = DeschedulerPolicy.of(settings.get("descheduler", {}))
-        return cls(QueuePolicy(**queues, kueue=kueue), settings.get("gang_scheduler", {}), moving)
+        lending = SloPolicy(**settings.get("slo_controller", {}))
+        return cls(QueuePolicy(**queues, kueue=kueue), settings.get("gang_scheduler", {}), lending, moving)
 
     @classmethod
     def of(cls, policy: Manifest) -> "Policy":
@@ -74,16 +80,20 @@ class Policy:
             "revocable_zones": str(policy.get("revocableZones", "")),
             **{name: bool(policy.get(name, True)) for name in ("preemption", "reclaim", "backfill")},
         }
-        return cls(queues, scheduling, DeschedulerPolicy.of(policy.get("descheduler") or {}))
+        lending = SloPolicy.of(policy.get("colocation") or {}, policy.get("nodeAgent") or {})
+        return cls(queues, scheduling, lending, DeschedulerPolicy.of(policy.get("descheduler") or {}))
 
 
 def core_of(service: str, policy: Policy) -> Core:
     """A new core of a deciding service."""
-    if service == "gang_scheduler":
-        return SchedulerCore(**policy.scheduling)
-    if service == "descheduler":
-        return DeschedulerCore(policy.moving)
-    return QueueCore(policy.queues) if service == "queue_manager" else JobCore()
+    make: dict[str, Callable[[], Core]] = {
+        "gang_scheduler": lambda: SchedulerCore(**policy.scheduling),
+        "queue_manager": lambda: QueueCore(policy.queues),
+        "descheduler": lambda: DeschedulerCore(policy.moving),
+        "slo_controller": lambda: SloCore(policy.lending),
+        "job_controller": JobCore,
+    }
+    return make[service]()
 
 
 def decider(service: str, policy: Policy, bus: Bus, clock: Clock, gate: asyncio.Event) -> Decider:

@@ -14,6 +14,7 @@ SERVICES = (
     "job_controller",
     "node_agent",
     "queue_manager",
+    "slo_controller",
 )
 
 

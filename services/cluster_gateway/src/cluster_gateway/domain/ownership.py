@@ -20,6 +20,8 @@ _CLAIM = "PersistentVolumeClaim"
 _RESERVATION = "Reservation.scheduling.koordinator.sh"
 _DEVICES = "ResourceClaim.resource.k8s.io"
 _MIGRATION = "PodMigrationJob.scheduling.koordinator.sh"
+_NODE = "Node"
+_SLO = "NodeSLO.slo.koordinator.sh"
 _ANY = "*"
 
 _MAY: dict[str, dict[Verb, tuple[str, ...]]] = {
@@ -49,9 +51,15 @@ _MAY: dict[str, dict[Verb, tuple[str, ...]]] = {
         Verb.DELETE: (_MIGRATION, _RESERVATION, _POD),
         Verb.EVICT: (_POD,),
     },
+    "slo_controller": {
+        Verb.CREATE: (_SLO,),
+        Verb.PATCH: (_SLO, _NODE),
+        Verb.STATUS: (_NODE,),
+        Verb.DELETE: (_SLO,),
+    },
 }
 
-_NEVER_BY_JOBS = ("Node", _QUEUE)
+_NEVER_BY_JOBS = (_NODE, _QUEUE, _SLO)
 _STATUS_OF_OTHERS = frozenset(
     [
         _POD,
@@ -73,6 +81,13 @@ _QUOTA_MARKS = tuple(
 )
 _COUNTS = ("running", "succeeded", "failed")
 _CONDITION, _PHASE = "conditions.", "phase."
+_AMOUNTS = ("capacity", "allocatable")
+_LENT = tuple(
+    f"{part}.kubernetes.io/{band}-{name}"
+    for part in _AMOUNTS
+    for band in ("batch", "mid")
+    for name in ("cpu", "memory")
+)
 
 _ONLY: dict[tuple[str, Verb, str], tuple[str, ...]] = {
     ("queue_manager", Verb.PATCH, _POD): _QUOTA_MARKS,
@@ -80,6 +95,11 @@ _ONLY: dict[tuple[str, Verb, str], tuple[str, ...]] = {
     ("queue_manager", Verb.PATCH, _QUEUE): ("metadata.annotations.volcano.sh/closed-by-parent",),
     ("queue_manager", Verb.STATUS, _POD): ("conditions.QuotaReserved", "conditions.Admitted"),
     ("queue_manager", Verb.STATUS, _GROUP): ("phase.Pending", "phase.Inqueue", "conditions.Admitted"),
+    ("slo_controller", Verb.STATUS, _NODE): (*_LENT, "conditions.ResourcesLent"),
+    ("slo_controller", Verb.PATCH, _NODE): tuple(
+        f"metadata.annotations.node.koordinator.sh/{name}"
+        for name in ("cpu-normalization-ratio", "resource-amplification-ratio", "originExtendedAllocatable")
+    ),
     ("gang_scheduler", Verb.STATUS, _POD): ("conditions.PodScheduled", "nominatedNodeName"),
     ("gang_scheduler", Verb.PATCH, _CLAIM): (
         "metadata.annotations.volume.kubernetes.io/selected-node",
@@ -132,10 +152,12 @@ def field_refusal(service: str, verb: Verb, kind: str, patch: Manifest | None) -
 
 
 def _status_paths(patch: Manifest) -> Iterator[str]:
-    """What of a status is changed: conditions by their type, the phase by its value, all else by its name."""
+    """What of a status is changed: conditions by their type, the phase by its value, amounts singly, all else by its name."""
     for name, value in patch.items():
         if name == "conditions":
             yield from (_CONDITION + str(condition.get("type")) for condition in value or ())
+        elif name in _AMOUNTS and isinstance(value, dict):
+            yield from (f"{name}.{resource}" for resource in value)
         else:
             yield _PHASE + str(value) if name == "phase" else name
 

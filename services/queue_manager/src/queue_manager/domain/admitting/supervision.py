@@ -5,6 +5,7 @@ from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
 
 from kube import Decision, Key, Mutation
+from kube.alarms import Alarms
 from queue_manager.domain.admitting.departure import (
     Departure,
     time_left,
@@ -23,7 +24,6 @@ from queue_manager.domain.admitting.workload_decisions import (
     waiting_for,
 )
 from queue_manager.domain.admitting.workload_sources import WorkloadSources
-from queue_manager.domain.alarms import Alarms
 from queue_manager.domain.cohorts.cohort_books import CohortBooks
 from queue_manager.domain.cohorts.flavor_choice import Mode, Verdict, WaitReason
 from queue_manager.domain.members.demand import Demand

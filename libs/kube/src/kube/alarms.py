@@ -3,7 +3,7 @@
 import heapq
 from dataclasses import dataclass, field
 
-from kube import Key
+from kube.keys import Key
 
 
 @dataclass(slots=True)

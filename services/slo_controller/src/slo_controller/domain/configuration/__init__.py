@@ -1,0 +1,1 @@
+"""What operators configure: the ConfigMap, its strategies for nodes, and what of it makes sense."""

@@ -1,0 +1,123 @@
+"""NodeSLOs: under which rules the pods of a node live together, made from the strategies that hold on it.
+
+An object that a user wrote, or changed after it was made here, is left alone: what is computed bears a mark of its content, and
+whose content is another's bears a wrong one, or none.
+"""
+
+import hashlib
+import json
+from dataclasses import dataclass
+
+from kube import Decision, Key, Manifest, Mutation, Object, Verb
+from kube.node_slo import NODE_SLO, overlaid
+from slo_controller.domain.configuration.config_map import Configuration
+from slo_controller.domain.configuration.parts import HOST_APPLICATIONS, PARTS
+from slo_controller.domain.names import NETWORK_BANDWIDTH
+
+COMPUTED, WITHDRAWN = "NodeSLOComputed", "NodeSLOWithdrawn"
+MARK = "tidegate.dev/computed"
+"""The annotation of a NodeSLO that is made here: a digest of its spec."""
+FIELDS = {key: part.field for key, part in PARTS.items() if part.field}
+SYSTEM = "systemStrategy"
+
+
+@dataclass(frozen=True, slots=True)
+class NodeSLOs:
+    """Makes the NodeSLOs of what is configured; without anything configured there are none, and nothing holds on any node."""
+
+    configuration: Configuration
+    base: Manifest
+    """The spec that an operator chose at the start, where the ConfigMap says nothing else."""
+
+    @property
+    def are_wanted(self) -> bool:
+        """Whether anybody has said anything about the rules of nodes."""
+        return bool(self.base) or not FIELDS.keys().isdisjoint(self.configuration.accepted)
+
+    def spec(self, node: Object) -> Manifest:
+        """What holds on ``node``."""
+        strategies = self.configuration.strategies
+        spec = dict(self.base)
+        for key, name in FIELDS.items():
+            strategy = strategies[key].on(node.labels)
+            spec[name] = strategy.get("applications") or [] if name == HOST_APPLICATIONS else strategy
+        if bandwidth := node.annotations.get(NETWORK_BANDWIDTH):
+            spec[SYSTEM] = overlaid(spec[SYSTEM], {"totalNetworkBandwidth": bandwidth})
+        return spec
+
+    def decide(self, node: Object, there: Object | None) -> Decision | None:
+        """What has to become of the NodeSLO of ``node``, of which ``there`` is the present one."""
+        if there is not None and (there.deleting or not is_computed(there)):
+            return None
+        if not self.are_wanted:
+            return _withdrawn(there) if there is not None else None
+        spec = self.spec(node)
+        if there is not None and there.spec == spec:
+            return None
+        return _made(node, spec) if there is None else _changed(there, spec)
+
+
+def is_computed(slo: Object) -> bool:
+    """Whether nobody else has written the object, or changed what it says."""
+    return slo.annotations.get(MARK) == digest(slo.spec)
+
+
+def digest(spec: Manifest) -> str:
+    """The mark of a spec."""
+    text = json.dumps(spec, sort_keys=True, separators=(",", ":"))
+    return hashlib.sha256(text.encode()).hexdigest()[:16]
+
+
+def replacement(old: Manifest, new: Manifest) -> Manifest:
+    """The merge patch that makes ``old`` into ``new``."""
+    patch: Manifest = {name: None for name in old if name not in new}
+    for name, value in new.items():
+        before = old.get(name)
+        if isinstance(value, dict) and isinstance(before, dict):
+            if inner := replacement(before, value):
+                patch[name] = inner
+        elif value != before or name not in old:
+            patch[name] = value
+    return patch
+
+
+def _made(node: Object, spec: Manifest) -> Decision:
+    key = Key(NODE_SLO, "", node.name)
+    owner = {"apiVersion": "v1", "kind": "Node", "name": node.name, "uid": node.uid}
+    manifest = {
+        "apiVersion": "slo.koordinator.sh/v1alpha1",
+        "kind": "NodeSLO",
+        "metadata": {"name": node.name, "annotations": {MARK: digest(spec)}, "ownerReferences": [owner]},
+        "spec": spec,
+    }
+    return Decision(
+        COMPUTED,
+        key,
+        reason="StrategyHolds",
+        message=f"the rules of node {node.name} are those of the strategies that select it",
+        mutations=(Mutation(Verb.CREATE, key, manifest=manifest),),
+    )
+
+
+def _changed(there: Object, spec: Manifest) -> Decision:
+    spec_patch = replacement(there.spec, spec)
+    patch = {"metadata": {"annotations": {MARK: digest(spec)}}, "spec": spec_patch}
+    return Decision(
+        COMPUTED,
+        there.key,
+        there.uid,
+        "StrategyChanged",
+        f"the rules of node {there.name} follow the strategies: {', '.join(sorted(spec_patch))}",
+        (Mutation(Verb.PATCH, there.key, there.uid, patch=patch),),
+    )
+
+
+def _withdrawn(there: Object) -> Decision:
+    return Decision(
+        WITHDRAWN,
+        there.key,
+        there.uid,
+        "NothingConfigured",
+        f"no strategy is configured any more, so node {there.name} has no rules of its own",
+        (Mutation(Verb.DELETE, there.key, there.uid),),
+    )
