@@ -2,4 +2,4 @@
 
 from chassis import Role
 
-ROLE = Role("descheduler", queries=("explain", "plan", "settings"))
+ROLE = Role("descheduler", queries=("plan", "settings"))

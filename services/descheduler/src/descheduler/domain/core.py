@@ -93,15 +93,16 @@ class DeschedulerCore:
         self._round, self._records, self._remembered = told["round"], AnomalyRecords.of(told["records"]), content
 
     def query(self, name: str, arguments: Manifest) -> Manifest:
-        """``plan`` is what the next round would do, as of ``now``; ``explain`` what of it concerns a node or a pod."""
+        """``plan`` is what the next round would do, as of ``now``."""
         if name == "settings":
             return dict(self._policy.given)
+        if name != "plan":
+            raise KeyError(name)
         now = int(arguments.get("now") or self._looked_at)
-        if name == "plan":
-            return self._plan(now)
-        if name == "explain":
-            return self._explain(str(arguments.get("kind")), str(arguments.get("name") or ""), now)
-        raise KeyError(name)
+        before = self._planning.pools(self._planning.empty(Arbiter.of(self._policy.migration, self._book, now), now))
+        arbiter = Arbiter.of(self._policy.migration, self._book, now)
+        plan = self._planning.plan(self._records, arbiter, now, rehearsal=True)
+        return plan_manifest(plan, before, self._planning.pools(plan), self.deadline() if self._plans else None)
 
     def check(self) -> list[str]:
         """The invariants that do not hold."""
@@ -111,21 +112,6 @@ class DeschedulerCore:
     def _plans(self) -> bool:
         """Whether there is anything to plan by."""
         return bool(self._policy.strategies) or any(pool.has_thresholds for pool in self._policy.load.pools)
-
-    def _plan(self, now: int) -> Manifest:
-        arbiter = Arbiter.of(self._policy.migration, self._book, now)
-        plan = self._planning.plan(self._records, arbiter, now, rehearsal=True)
-        before = self._planning.load(plan, self._records, rehearsal=True)
-        return plan_manifest(plan, list(before.pools()), self.deadline())
-
-    def _explain(self, kind: str, name: str, now: int) -> Manifest:
-        """Empty where there is nothing to say."""
-        plan = self._plan(now)
-        if kind != "Node":
-            return {}
-        moves = [move for move in plan["moves"] if name in (move["from"], move["to"])]
-        nodes = [node for node in plan["nodes"] if node["node"] == name]
-        return {"moves": moves, "nodes": nodes} if moves or nodes else {}
 
 
 def _has_come(time: int | None, now: int) -> bool:

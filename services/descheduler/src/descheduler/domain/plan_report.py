@@ -1,6 +1,6 @@
 """A plan that a person can read before it happens: as data, and for each node in words."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from descheduler.domain.cluster.pod_traits import node_of
 from descheduler.domain.load.pools import PoolNodes, part
@@ -9,8 +9,10 @@ from kube import Manifest
 from resources.amounts import format_amount
 
 
-def plan_manifest(plan: Plan, pools: list[PoolNodes], next_round: int | None) -> Manifest:
-    """The moves with their reasons, pods that would go and stay, and how hot every node is."""
+def plan_manifest(
+    plan: Plan, before: Sequence[PoolNodes], after: Sequence[PoolNodes], next_round: int | None
+) -> Manifest:
+    """The moves with their reasons, pods that would go and stay, and how hot every node is, now and then. Times are in ms."""
     return {
         "now": plan.now,
         "nextRound": next_round,
@@ -28,19 +30,20 @@ def plan_manifest(plan: Plan, pools: list[PoolNodes], next_round: int | None) ->
         "stays": [
             {"namespace": key.namespace, "pod": key.name, "message": why} for key, why in sorted(plan.skipped.items())
         ],
-        "nodes": [node for pool in pools for node in _nodes(pool)],
+        "nodes": [node for was, will in zip(before, after, strict=True) for node in _nodes(was, will)],
         "notes": plan.notes,
     }
 
 
-def _nodes(pool: PoolNodes) -> Iterator[Manifest]:
-    for name, usage in pool.usages.items():
-        limits = pool.limits[name].high or pool.limits[name].prod_high
+def _nodes(was: PoolNodes, will: PoolNodes) -> Iterator[Manifest]:
+    for name, usage in was.usages.items():
+        resources = [one for one in was.limits[name].high or was.limits[name].prod_high if usage.capacity.get(one)]
         yield {
             "node": name,
-            "pool": pool.pool.name,
-            "heat": str(pool.heat(name)),
-            "used": {one: _used(pool, name, one) for one in limits if usage.capacity.get(one)},
+            "pool": was.pool.name,
+            "heat": str(was.heat(name)),
+            "used": {one: _used(was, name, one) for one in resources},
+            "then": {one: _used(will, name, one) for one in resources},
         }
 
 

@@ -7,6 +7,7 @@ from descheduler.domain.cluster.pod_traits import node_of
 from descheduler.domain.cluster.view import ClusterView
 from descheduler.domain.load.anomaly import AnomalyRecords
 from descheduler.domain.load.low_node_load import LowNodeLoad
+from descheduler.domain.load.pools import PoolNodes
 from descheduler.domain.migration import job_changes
 from descheduler.domain.migration.arbiter import Arbiter
 from descheduler.domain.migration.migration_book import MigrationBook
@@ -30,17 +31,20 @@ class Planning:
 
     def plan(self, records: AnomalyRecords, arbiter: Arbiter, now: int, *, rehearsal: bool) -> Plan:
         """What should move now. ``records`` take this round, unless it is a rehearsal."""
-        plan = Plan(self.view, self.policy, arbiter, self.book.moving(), now)
+        plan = self.empty(arbiter, now)
         for name, args in self.policy.strategies.items():
             STRATEGIES[name](args, plan)
-        load = self.load(plan, records, rehearsal=rehearsal)
         if not self.policy.load.paused:
-            load.run()
+            LowNodeLoad(self.policy.load, plan, records, rehearsal).run()
         return plan
 
-    def load(self, plan: Plan, records: AnomalyRecords, *, rehearsal: bool) -> LowNodeLoad:
-        """Balancing by load, over ``plan``."""
-        return LowNodeLoad(self.policy.load, plan, records, rehearsal)
+    def empty(self, arbiter: Arbiter, now: int) -> Plan:
+        """A plan of nothing but what goes on already."""
+        return Plan(self.view, self.policy, arbiter, self.book.moving(), now)
+
+    def pools(self, plan: Plan) -> list[PoolNodes]:
+        """How hot the nodes are when all that ``plan`` moves has moved."""
+        return LowNodeLoad(self.policy.load, plan, AnomalyRecords(), rehearsal=True).pools()
 
     def decisions(self, plan: Plan) -> Iterator[Decision]:
         """A job for each move; none for those of a strategy that only plans."""

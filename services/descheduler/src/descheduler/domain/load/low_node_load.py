@@ -4,7 +4,7 @@ Koordinator's plug-in, with its known defects mended: a pool takes only nodes th
 the room of a cool node is spent once, and a pod goes only where it fits and where it makes no node hot.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from descheduler.domain.cluster.pod_traits import is_prod, node_of
@@ -34,23 +34,20 @@ class LowNodeLoad:
 
     def run(self) -> None:
         """Add the moves of every pool to the plan."""
-        left = self._known_nodes()
+        for nodes in self.pools():
+            self._balance(nodes)
+        if not self.rehearsal:
+            self.records.forget_before(self.plan.now - self.args.cache_ms)
+
+    def pools(self) -> list[PoolNodes]:
+        """The pools with the nodes that they have; a node is in the first that takes it."""
+        left, found = self._known_nodes(), list[PoolNodes]()
         for pool in self.args.pools:
             taken = {name: usage for name, usage in left.items() if _is_in(pool, usage.node)}
             left = {name: usage for name, usage in left.items() if name not in taken}
             if pool.has_thresholds and taken:
-                self._balance(pool_nodes(pool, taken))
-        if not self.rehearsal:
-            self.records.forget_before(self.plan.now - self.args.cache_ms)
-
-    def pools(self) -> Iterator[PoolNodes]:
-        """The pools as they are, for who wants to know."""
-        left = self._known_nodes()
-        for pool in self.args.pools:
-            taken = {name: usage for name, usage in left.items() if _is_in(pool, usage.node)}
-            left = {name: usage for name, usage in left.items() if name not in taken}
-            if pool.has_thresholds:
-                yield pool_nodes(pool, taken)
+                found.append(pool_nodes(pool, taken))
+        return found
 
     def _known_nodes(self) -> dict[str, NodeUsage]:
         """Nodes with a report that is fresh. Pods on the move are counted where they go."""
