@@ -7,8 +7,12 @@ PYTHON3 ?= $(shell for name in python3.13 python3.12 python3.11 python3 python; 
 VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
-# Tests that start no processes: they share the cores. The others have the machine for themselves.
+# Tests that start no processes: they share the cores.
 PURE := tests/unit tests/scenarios
+# Tests that own what a machine has once: the addresses that pods listen on, the images of Docker.
+ALONE := tests/containers tests/documents/test_commands.py tests/system/test_demo.py
+# The others wait more than they compute: two files at a time. With TIDEGATE_LAB=all some need the machine for themselves.
+BESIDE := $(if $(TIDEGATE_LAB),0,2)
 
 .PHONY: help setup demo test test-kubernetes lint check proto bench bench-kubernetes docs clean
 
@@ -37,7 +41,8 @@ lint: setup ## Style, types, layers, protos
 
 test: lint ## Everything that can run on this machine
 	@$(BIN)/pytest -n auto --dist loadfile $(PURE)
-	@$(BIN)/pytest $(addprefix --ignore=,$(PURE))
+	@$(BIN)/pytest -n $(BESIDE) --dist loadfile $(addprefix --ignore=,$(PURE) $(ALONE))
+	@$(BIN)/pytest $(ALONE)
 
 test-kubernetes: setup ## All that runs on a real Kubernetes, a real node included; builds it where it is not there
 	@TIDEGATE_LAB=build TIDEGATE_LAB_CASES=all $(BIN)/pytest tests/kubernetes tests/contract

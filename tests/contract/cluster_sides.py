@@ -26,7 +26,7 @@ from tidegate.gateway.v1 import gateway_pb2
 from tidegate.node.v1 import node_pb2
 
 SETTINGS = GatewaySettings(simulation=SimulationSettings(pod_start_ms=None))
-SECONDS = 20.0
+SECONDS = 60.0
 
 
 class ProcessEnded(Exception):

@@ -370,8 +370,6 @@ async def test_what_was_decided_while_the_gateway_was_away_is_carried_out_once(s
     assert side.revision > before
 
 
-# Sockets that tests before it left to the garbage are found here, now and then; whose they are is not known yet.
-@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
 @pytest.mark.parametrize("pause", [0.0, 0.01, 0.05])
 async def test_a_gateway_that_dies_midway_leaves_a_gang_that_its_successor_completes(side: Any, pause: float) -> None:
     node = await side.node("n")

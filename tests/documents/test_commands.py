@@ -49,7 +49,7 @@ def folder() -> Iterator[Path]:
 
 
 @pytest.mark.system
-@pytest.mark.timeout(180)
+@pytest.mark.timeout(400)
 @pytest.mark.parametrize("name", [name for name in DOCUMENTS if any(not one.targets for one in COMMANDS[name])])
 def test_the_commands_of_a_document_work(name: str, folder: Path) -> None:
     """One after the other, as they stand; what a document starts it stops."""

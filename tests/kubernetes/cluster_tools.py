@@ -17,6 +17,8 @@ from kube import KINDS
 
 REGISTRATION = "/apis/admissionregistration.k8s.io/v1"
 DEFINITIONS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
+PATIENT_SECONDS = 90.0
+"""How long is waited for what takes seconds on a machine with nothing else to do."""
 
 
 def install(plane: ControlPlane, nodes: int = 20) -> None:
@@ -34,12 +36,21 @@ def define(plane: ControlPlane, kinds: Iterable[str]) -> None:
 
 
 def _served(plane: ControlPlane, kind: str) -> bool:
+    """Whether its objects can be listed: that follows a moment after its definition says that it is established."""
     info = KINDS[kind]
     status = plane.request("GET", f"{DEFINITIONS}/{info.plural}.{info.group}").get("status") or {}
-    return any(one["type"] == "Established" and one["status"] == "True" for one in status.get("conditions") or ())
+    if not any(one["type"] == "Established" and one["status"] == "True" for one in status.get("conditions") or ()):
+        return False
+    try:
+        plane.request("GET", f"/apis/{info.api_version}/{info.plural}?limit=1")
+    except HTTPError as error:
+        if error.code != 404:
+            raise
+        return False
+    return True
 
 
-def eventually(holds: Callable[[], Any], seconds: float = 30.0) -> Any:
+def eventually(holds: Callable[[], Any], seconds: float = PATIENT_SECONDS) -> Any:
     """What ``holds`` returns once that is true. Raises AssertionError when it does not come to be."""
     until = time.monotonic() + seconds
     while True:
@@ -90,7 +101,7 @@ def running_services(
     with log.open("wb") as output:
         process = subprocess.Popen(command, stdout=output, stderr=output, start_new_session=True)
     try:
-        eventually(lambda: "ready at" in log.read_text() or process.poll() is not None, 60)
+        eventually(lambda: "ready at" in log.read_text() or process.poll() is not None)
         assert process.poll() is None, log.read_text()
         yield data
     finally:

@@ -185,6 +185,9 @@ def deployed_services(
     address of the API.
     """
     webhooks, api = free_ports(2)
+    # Those who ran before in this folder were ready, too.
+    files = [folder / f"{service}.log" for service in ("admission", "cluster_gateway")]
+    logs = {log: len(log.read_text()) if log.exists() else 0 for log in files}
     kept = {name: value for name, value in os.environ.items() if not name.startswith("TIDEGATE_")}
     with ExitStack() as running:
         url = running.enter_context(deployed_bus(plane, folder))
@@ -204,6 +207,6 @@ def deployed_services(
                 words += ["--identity", str(agent_identity(plane, folder, "n0"))]
             command = [sys.executable, "-m", f"{service}.main", *words, *flags, *(more or {}).get(service, ())]
             running.enter_context(process(command, folder / f"{service}.log", kept))
-        eventually(lambda: '"ready"' in (folder / "admission.log").read_text(), 150)
-        eventually(lambda: '"ready"' in (folder / "cluster_gateway.log").read_text(), 150)
+        for log, before in logs.items():
+            eventually(lambda log=log, before=before: '"ready"' in log.read_text()[before:], 150)
         yield f"127.0.0.1:{api}"

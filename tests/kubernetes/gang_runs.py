@@ -63,11 +63,11 @@ class Gangs:
 
     def begun(self) -> None:
         """Returns when some of the gangs are on their way."""
-        eventually(self.bound, 60)
+        eventually(self.bound)
 
-    def whole(self, seconds: float = 60.0) -> None:
+    def whole(self) -> None:
         """Returns when all gangs are whole; fails when a pod was ever on two nodes, or a node has more than it can."""
-        eventually(self._is_whole, seconds)
+        eventually(self._is_whole)
         assert all(len(nodes) == 1 for nodes in self.nodes.values())
         room = Counter(pod["spec"]["nodeName"] for pod in self.bound())
         assert max(room.values()) <= 32
@@ -111,10 +111,11 @@ def gangs(plane: ControlPlane, name: str, **size: int) -> Iterator[Gangs]:
     try:
         yield made
     finally:
+        # First, so that what is told of the deletion ends the watch.
+        stopped.set()
         for number in range(made.count):
             plane.request("DELETE", f"{JOBS}/{name}{number}")
-        eventually(lambda: not made.bound(), 60)
-        stopped.set()
+        eventually(lambda: not made.bound())
         watching.join(20)
 
 
@@ -149,7 +150,7 @@ def all_decided(data: Path) -> None:
         return not wrong
 
     try:
-        eventually(settled, 60)
+        eventually(settled)
     finally:
         print(f"decisions without exactly one outcome: {wrong[:20]}")
 

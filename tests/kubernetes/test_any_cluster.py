@@ -96,7 +96,7 @@ def test_a_gang_is_placed_whole(place: Place) -> None:
         pods = place.get("pods", "-l", "volcano.sh/job-name=gang")["items"]
         return len(pods) == 3 and all(pod["spec"].get("nodeName") for pod in pods)
 
-    eventually(bound, 60)
+    eventually(bound)
     assert place.get("podgroups.scheduling.volcano.sh")["items"][0]["spec"]["minMember"] == 3
 
 
@@ -105,7 +105,7 @@ def test_who_waits_is_told_why(place: Place) -> None:
     pod["metadata"] |= {"name": "huge", "namespace": place.namespace}
     place.apply({"apiVersion": "v1", "kind": "Pod", **pod})
 
-    eventually(lambda: "Insufficient cpu" in place.kubectl("describe", "pod", "huge", "-n", place.namespace), 60)
+    eventually(lambda: "Insufficient cpu" in place.kubectl("describe", "pod", "huge", "-n", place.namespace))
 
 
 class TestWhereItComesFrom:

@@ -32,11 +32,9 @@ def shown(address: str) -> str:
     return ssl.get_server_certificate((host, int(port))).strip()
 
 
-def registered(plane: ControlPlane) -> list[Any]:
-    found: list[Any] = plane.request("GET", f"{REGISTRATION}/validatingwebhookconfigurations/tidegate-admission").get(
-        "webhooks", []
-    )
-    return found
+def registered(plane: ControlPlane, word: str) -> list[Any]:
+    path = f"{REGISTRATION}/{word}webhookconfigurations/tidegate-admission"
+    return list(plane.request("GET", path).get("webhooks", []))
 
 
 def test_the_webhooks_are_served_with_certificates_of_cert_manager_also_when_they_are_renewed(
@@ -54,7 +52,7 @@ def test_the_webhooks_are_served_with_certificates_of_cert_manager_also_when_the
     flags = {"admission": ("--tls-folder", str(mounted), "--inject-ca-from", f"{NAMESPACE}/{CERTIFICATE}")}
     try:
         with deployed_services(plane, tmp_path, flags) as address:
-            eventually(lambda: registered(plane))
+            eventually(lambda: registered(plane, "mutating") and registered(plane, "validating"))
             assert issuer.inject() >= 2
             kubectl(plane, "apply", "-f", "-", given=[volcano_job("first", pod("1h"), 1)])
             assert shown(address) == first["tls.crt"].decode().strip()
@@ -63,11 +61,11 @@ def test_the_webhooks_are_served_with_certificates_of_cert_manager_also_when_the
             write(mounted, second)
             issuer.inject()
 
-            eventually(lambda: shown(address) == second["tls.crt"].decode().strip(), 60)
-            eventually(lambda: applied(plane, "second"), 60)
+            eventually(lambda: shown(address) == second["tls.crt"].decode().strip())
+            eventually(lambda: applied(plane, "second"))
             assert plane.request("GET", f"{JOBS}/second")["spec"]["queue"] == "default"
             # What was filled in is left alone.
-            bundles = {one["clientConfig"]["caBundle"] for one in registered(plane)}
+            bundles = {one["clientConfig"]["caBundle"] for one in registered(plane, "validating")}
             assert len(bundles) == 1
     finally:
         helm.run("uninstall", "tidegate", "--namespace", NAMESPACE, "--no-hooks")

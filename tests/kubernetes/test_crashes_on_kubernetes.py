@@ -28,7 +28,7 @@ def test_a_part_that_is_killed_while_gangs_start_loses_nothing(plane: ControlPla
 
         os.kill(child(system, name), signal.SIGKILL)
 
-        made.whole(60)
+        made.whole()
     all_decided(system)
 
 
@@ -40,7 +40,7 @@ def test_an_api_server_that_is_killed_and_comes_back_finds_the_gangs_whole(plane
         plane.start_again("kube-apiserver")
         plane.wait_ready()
 
-        made.whole(90)
+        made.whole()
     all_decided(system)
 
 
@@ -54,7 +54,7 @@ def test_while_admission_is_away_nothing_unchecked_is_let_in_and_it_comes_back(
     os.kill(child(system, "admission"), signal.SIGKILL)
 
     assert not _taken(plane, wrong)
-    eventually(lambda: _taken(plane, right), 60)
+    eventually(lambda: _taken(plane, right))
     assert not _taken(plane, wrong)
     plane.request("DELETE", f"{JOBS}/right")
 

@@ -4,13 +4,13 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from applied import apply, delete, get, has, kubectl, reaches, template
+from applied import apply, delete, end, get, has, kubectl, reaches, template
 from cluster_tools import eventually, running_system
 from control_plane import ControlPlane, node
 
 NAMES = "tidegate,volcano,koord-scheduler,default-scheduler"
 PODS = "/api/v1/namespaces/default/pods"
-KUBEFLOW, TRAINER = "kubeflow.org/v1", "trainer.kubeflow.org/v1alpha1"
+KUBEFLOW, TRAINER, KUEUE = "kubeflow.org/v1", "trainer.kubeflow.org/v1alpha1", "kueue.x-k8s.io/v1beta2"
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -86,7 +86,7 @@ def test_a_pod_group_of_koordinator_starts_whole(plane: ControlPlane) -> None:
 
     apply(plane, members[2])
 
-    eventually(lambda: set(phases(plane, f"{label}%3Dtrio").values()) == {"Succeeded"}, 45)
+    eventually(lambda: set(phases(plane, f"{label}%3Dtrio").values()) == {"Succeeded"})
     delete(plane, group, *members)
 
 
@@ -96,14 +96,57 @@ def test_an_elastic_quota_lets_as_many_run_as_it_has_room_for(plane: ControlPlan
     quota = named("scheduling.sigs.k8s.io/v1alpha1", "ElasticQuota", "team", spec={"min": amounts, "max": amounts})
     members = [pod(f"team-{number}", "koord-scheduler", {label: "team"}) for number in range(3)]
     for member in members:
-        member["metadata"]["annotations"]["lab/runs-for"] = "4s"
+        member["metadata"]["annotations"]["lab/runs-for"] = "1h"
     apply(plane, quota, *members)
 
     path = "/apis/scheduling.sigs.k8s.io/v1alpha1/namespaces/default/elasticquotas/team"
     reaches(plane, path, lambda status: (status.get("used") or {}).get("cpu") == "2")
-    assert sorted(phases(plane, f"{label}%3Dteam").values()).count("Pending") == 1
-    eventually(lambda: set(phases(plane, f"{label}%3Dteam").values()) == {"Succeeded"}, 45)
+    eventually(lambda: sorted(phases(plane, f"{label}%3Dteam").values()) == ["Pending", "Running", "Running"])
+    late = next(name for name, phase in phases(plane, f"{label}%3Dteam").items() if phase == "Pending")
+    end(plane, *(one["metadata"]["name"] for one in members if one["metadata"]["name"] != late))
+    eventually(lambda: phases(plane, f"{label}%3Dteam")[late] == "Running")
     delete(plane, *members, quota)
+
+
+def test_workloads_of_kueue_tell_their_conditions(plane: ControlPlane) -> None:
+    """One that its user writes and one that is made for a Job, in a queue that has room for one at a time."""
+    resources = [{"name": "cpu", "nominalQuota": 2}, {"name": "memory", "nominalQuota": "8Gi"}]
+    group = {"coveredResources": ["cpu", "memory"], "flavors": [{"name": "any", "resources": resources}]}
+    flavor: Any = {"apiVersion": KUEUE, "kind": "ResourceFlavor", "metadata": {"name": "any"}}
+    queue: Any = {"apiVersion": KUEUE, "kind": "ClusterQueue", "metadata": {"name": "one-at-a-time"}}
+    queue["spec"] = {"namespaceSelector": {}, "resourceGroups": [group]}
+    local = named(KUEUE, "LocalQueue", "team", spec={"clusterQueue": "one-at-a-time"})
+    sets = [{"name": "main", "count": 2, "template": {"spec": template()["spec"]}}]
+    written = named(KUEUE, "Workload", "written", spec={"queueName": "team", "podSets": sets})
+    job = named("batch/v1", "Job", "made", spec={"suspend": True, "parallelism": 2, "completions": 2})
+    job["metadata"]["labels"] = {"kueue.x-k8s.io/queue-name": "team"}
+    job["spec"]["template"] = template(schedulerName="tidegate")
+    workloads = f"/apis/{KUEUE}/namespaces/default/workloads"
+
+    def of_job() -> Any:
+        found = [one for one in get(plane, workloads)["items"] if one["metadata"]["name"] != "written"]
+        return found[0] if found else None
+
+    apply(plane, flavor, queue, local, written)
+    held = reaches(plane, f"{workloads}/written", has("Admitted"))["status"]
+    assert has("QuotaReserved")(held)
+    assert held["admission"]["clusterQueue"] == "one-at-a-time"
+
+    apply(plane, job)
+    waits = eventually(lambda: found if (found := of_job()) and found.get("status", {}).get("conditions") else None)
+    told = {one["type"]: one for one in waits["status"]["conditions"]}
+    assert told["QuotaReserved"]["status"] == "False"
+    assert "cpu" in told["QuotaReserved"]["message"]
+    reaches(
+        plane,
+        f"/apis/{KUEUE}/clusterqueues/one-at-a-time",
+        lambda status: (status.get("pendingWorkloads"), status.get("admittedWorkloads")) == (1, 1),
+    )
+
+    delete(plane, written)
+    reaches(plane, "/apis/batch/v1/namespaces/default/jobs/made", has("Complete"))
+    eventually(lambda: has("Finished")((of_job() or {}).get("status") or {}), 45)
+    delete(plane, job, local, queue, flavor)
 
 
 def test_a_reservation_is_kept_for_its_owner(plane: ControlPlane) -> None:
@@ -127,7 +170,7 @@ def test_a_reservation_is_kept_for_its_owner(plane: ControlPlane) -> None:
 
     ended = reaches(plane, path, lambda status: status.get("phase") == "Succeeded")
     assert [one["name"] for one in ended["status"]["currentOwners"]] == ["release"]
-    eventually(lambda: get(plane, f"{PODS}/other")["status"]["phase"] == "Succeeded", 45)
+    eventually(lambda: get(plane, f"{PODS}/other")["status"]["phase"] == "Succeeded")
     delete(plane, owner, other, reservation)
     plane.request("DELETE", "/api/v1/nodes/kept")
 

@@ -60,7 +60,7 @@ def test_etcd_is_killed(plane: ControlPlane, services: Path) -> None:
         time.sleep(1.0)
         plane.start_again("etcd")
 
-        made.whole(90)
+        made.whole()
 
 
 @contextmanager
@@ -80,7 +80,7 @@ def test_the_api_server_does_not_answer_for_long(plane: ControlPlane, services: 
         with stopped(plane.processes["kube-apiserver"].pid):
             time.sleep(AWAY_SECONDS)
 
-        made.whole(90)
+        made.whole()
 
 
 @pytest.mark.parametrize("seconds", [AWAY_SECONDS, pytest.param(AWAY_FOR_LONG_SECONDS, marks=asked_for)])
@@ -94,7 +94,7 @@ def test_the_api_server_is_away_for_long(plane: ControlPlane, services: Path, se
         plane.start_again("kube-apiserver")
         plane.wait_ready()
 
-        made.whole(90)
+        made.whole()
     told = log_of(services, "cluster_gateway").removeprefix(before)
     assert '"event": "watch_broken"' in told
     assert '"event": "kind_gone"' not in told
@@ -116,7 +116,7 @@ def test_the_api_server_is_slow_overloaded_and_broken(plane: ControlPlane, proxy
             made.begun()
             proxy.cut_watches()
 
-            made.whole(90)
+            made.whole()
             assert all(fault.met for fault in faults)
     finally:
         proxy.faults.clear()
@@ -151,13 +151,13 @@ def test_of_two_gateways_one_writes_and_the_other_takes_over(plane: ControlPlane
         made.begun()
         assert not leads(services, "cluster_gateway")()
         with stopped(first):
-            eventually(leads(services, "cluster_gateway"), 60)
-            made.whole(90)
+            eventually(leads(services, "cluster_gateway"))
+            made.whole()
         _ends_or_waits(services, first)
         with gangs(plane, "more", count=3) as more:
-            more.whole(60)
+            more.whole()
     with gangs(plane, "after", count=3) as last:
-        last.whole(60)
+        last.whole()
 
 
 def _ends_or_waits(data: Path, pid: int) -> None:
@@ -180,25 +180,25 @@ def test_clocks_that_are_wrong_change_nothing(plane: ControlPlane, services: Pat
         stopped(pids[1]),
     ):
         for name in names:
-            eventually(leads(services, name), 60)
+            eventually(leads(services, name))
         with gangs(plane, "skewed") as made:
-            made.whole(90)
+            made.whole()
     with gangs(plane, "again", count=3) as last:
-        last.whole(60)
+        last.whole()
 
 
 def test_a_definition_that_is_missing_is_told_and_made_up_for(plane: ControlPlane, services: Path) -> None:
     info = KINDS[GROUP]
     plane.request("DELETE", f"{DEFINITIONS}/{info.plural}.{info.group}")
-    eventually(lambda: '"event": "kind_gone", "kind": "PodGroup' in log_of(services, "cluster_gateway"), 60)
+    eventually(lambda: '"event": "kind_gone", "kind": "PodGroup' in log_of(services, "cluster_gateway"))
     with gangs(plane, "undefined", count=2) as made:
-        told = eventually(lambda: _told(plane, "CustomResourceDefinition is missing"), 60)
+        told = eventually(lambda: _told(plane, "CustomResourceDefinition is missing"))
         assert "PodGroup" in told
         assert not made.bound()
 
         define(plane, (GROUP,))
 
-        made.whole(90)
+        made.whole()
 
 
 def _told(plane: ControlPlane, words: str) -> str:

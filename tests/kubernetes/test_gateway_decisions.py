@@ -78,15 +78,20 @@ def events(side: KubernetesSide) -> list[tuple[str, str]]:
 async def test_a_gang_whose_binding_fails_halfway_is_told_as_it_is_within_a_second(
     side: KubernetesSide, proxy: FaultProxy
 ) -> None:
-    pods = await make_pods(side, "a", "b", "c")
-    proxy.add("POST .*/pods/b/binding", code=403, message="pods/b is not for you")
-    began = asyncio.get_running_loop().time()
+    proxy.add("POST .*/pods/b[0-9]/binding", code=403, message="pods/b is not for you")
+    loop, taken = asyncio.get_running_loop(), []
+    # What else this machine does may hold up one gang; what the gateway itself waits for would hold up each.
+    for turn in range(3):
+        names = [f"{letter}{turn}" for letter in "abc"]
+        pods = await make_pods(side, *names)
+        began = loop.time()
 
-    (outcome,) = await side.decide("gang_scheduler", placed(side, pods, "n001"))
+        (outcome,) = await side.decide("gang_scheduler", placed(side, pods, "n001"))
 
-    assert outcome.reasons == {str(pods[1].key): "pods/b is not for you"}
-    assert [side.get("Pod", name).spec.get("nodeName") for name in "abc"] == ["n001", None, "n001"]
-    assert asyncio.get_running_loop().time() - began < 1.0
+        taken.append(loop.time() - began)
+        assert outcome.reasons == {str(pods[1].key): "pods/b is not for you"}
+        assert [side.get("Pod", name).spec.get("nodeName") for name in names] == ["n001", None, "n001"]
+    assert min(taken) < 1.0
     told = await side.until(lambda: [text for reason, text in events(side) if reason == "CarryingOutFailed"])
     assert "1 part of 3 could not be done" in told[0] and "pods/b is not for you" in told[0]
 
@@ -95,12 +100,12 @@ async def test_a_member_that_was_deleted_on_the_way_is_gone_in_the_facts_with_th
     side: KubernetesSide, proxy: FaultProxy
 ) -> None:
     pods = await make_pods(side, "a", "b")
-    proxy.add("POST .*/pods/b/binding", seconds=0.5)
+    binding = proxy.add("POST .*/pods/b/binding", seconds=2.0)
     watch = proxy.add("watch=1", seconds=5.0)
     proxy.cut_watches()
 
     ids = await side.commit("gang_scheduler", placed(side, pods, "n001"))
-    await asyncio.sleep(0.1)
+    await side.until(lambda: binding.met)
     side.ask("DELETE", path(side, "pods", "b"))
     (outcome,) = await side.outcomes(ids)
 

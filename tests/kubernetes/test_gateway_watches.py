@@ -88,6 +88,7 @@ async def test_a_watch_that_is_cut_in_the_middle_of_an_object_loses_nothing(
         make(side, f"a{turn}", f"b{turn}")
         assert proxy.cut_watches() > 0
         remove(side, f"a{turn}")
+        await side.until(lambda turn=turn: side.find("Pod", f"b{turn}"))
 
     await side.until(lambda: side.names("Pod") == [f"b{turn}" for turn in range(5)])
 

@@ -72,10 +72,9 @@ def test_a_job_outlives_upgrade_rollback_and_the_end_of_the_release(
     logins = {name: secret(plane, name) for name in LOGINS}
     with deployed_services(plane, tmp_path):
         kubectl(plane, "apply", "-f", "-", given=[volcano_job("lasting", pod("1h"), 3)])
-        eventually(lambda: phase(plane) == "Running", 60)
+        eventually(lambda: phase(plane) == "Running")
         before = members(plane)
-        registered = webhooks(plane)
-        assert registered["mutating"] and registered["validating"]
+        registered = eventually(lambda: found if all((found := webhooks(plane)).values()) else None)
 
         helm.install("tidegate", deep(TRIAL, {"gang-scheduler": {"logLevel": "DEBUG"}}), "--wait", "--timeout", "120s")
         assert {name: secret(plane, name) for name in LOGINS} == logins
@@ -92,7 +91,7 @@ def test_a_job_outlives_upgrade_rollback_and_the_end_of_the_release(
     assert not any(webhooks(plane).values())
     assert (phase(plane), members(plane)) == ("Running", before)
     assert plane.request("GET", f"{DEFINITIONS}/jobs.batch.volcano.sh")["metadata"]["name"]
-    eventually(lambda: remains(plane) == [], 60)
+    eventually(lambda: remains(plane) == [])
     plane.request("DELETE", f"{JOBS}/lasting")
 
 

@@ -7,6 +7,7 @@ import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from applied import get, has, kubectl, reaches, run, template, volcano_job
@@ -143,12 +144,14 @@ def test_what_waits_is_told_where_people_look(plane: ControlPlane) -> None:
     told = eventually(lambda: text if "largest node" in (text := kubectl(plane, "describe", "pod", "huge")) else None)
 
     assert "Insufficient cpu" in told
-    condition = next(
-        one
-        for one in get(plane, "/api/v1/namespaces/default/pods/huge")["status"]["conditions"]
-        if one["type"] == "PodScheduled"
-    )
-    assert (condition["status"], condition["reason"]) == ("False", "Unschedulable")
+
+    def condition() -> Any:
+        """It is written beside the event that the text is from, before or after it."""
+        conditions = get(plane, "/api/v1/namespaces/default/pods/huge")["status"].get("conditions") or ()
+        return next((one for one in conditions if one["type"] == "PodScheduled"), None)
+
+    scheduled = eventually(condition)
+    assert (scheduled["status"], scheduled["reason"]) == ("False", "Unschedulable")
     kubectl(plane, "delete", "pod", "huge")
 
 
@@ -209,7 +212,7 @@ def test_what_our_own_command_line_writes_is_in_the_cluster(plane: ControlPlane,
     file.write_text(json.dumps(volcano_job("mine", tasks=[{"name": "a", "replicas": 1, "template": template()}])))
     words = [sys.executable, "-m", "tidegate_cli.main", "apply", "-f", str(file)]
     environment = {**os.environ, "TIDEGATE_DATA_DIR": str(system)}
-    done = subprocess.run(words, env=environment, capture_output=True, text=True, check=False, timeout=30)
+    done = subprocess.run(words, env=environment, capture_output=True, text=True, check=False, timeout=90)
 
     assert done.returncode == 0, done.stderr
     assert get(plane, f"{JOBS}/mine")["spec"]["tasks"][0]["name"] == "a"

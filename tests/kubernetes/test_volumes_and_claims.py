@@ -217,7 +217,7 @@ def test_devices_are_allocated_to_claims_and_go_to_the_next_when_they_are_free(p
     plane.request("DELETE", f"{PODS}/d1", {"gracePeriodSeconds": 0})
 
     eventually(lambda: node_of(plane, "d3") == "n007")
-    assert len(get(plane, DEVICE_CLAIMS)["items"]) == 2
+    eventually(lambda: len(get(plane, DEVICE_CLAIMS)["items"]) == 2)
 
 
 def test_pods_of_others_take_room_whoever_put_them_on_their_node(plane: ControlPlane) -> None:

@@ -114,7 +114,7 @@ def secured(plane: ControlPlane, system: Path) -> Iterator[tuple[str, ...]]:
     with log.open("ab") as output:
         process = subprocess.Popen(command, env=environment_of(pid), stdout=output, stderr=output)
     try:
-        eventually(lambda: '"event": "ready"' in log.read_text(), 60)
+        eventually(lambda: '"event": "ready"' in log.read_text())
         secret = plane.request("GET", f"{CORE}/tidegate-system/secrets/tidegate-admission-tls")
         authority = system.parent / "ca.crt"
         authority.write_bytes(base64.b64decode(secret["data"]["ca.crt"]))

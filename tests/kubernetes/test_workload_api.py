@@ -63,7 +63,7 @@ def test_a_gang_of_kubernetes_own_starts_whole(plane: ControlPlane) -> None:
     apply(plane, pod("w2", "workers"))
 
     reaches(plane, f"{GROUPS}/workers", lambda status: condition(status).get("status") == "True")
-    eventually(lambda: all(get(plane, f"{PODS}/w{n}")["status"]["phase"] == "Succeeded" for n in range(3)), 45)
+    eventually(lambda: all(get(plane, f"{PODS}/w{n}")["status"]["phase"] == "Succeeded" for n in range(3)))
 
 
 def test_pods_of_a_basic_group_start_one_by_one(plane: ControlPlane) -> None:
@@ -71,6 +71,6 @@ def test_pods_of_a_basic_group_start_one_by_one(plane: ControlPlane) -> None:
         plane, named("PodGroup", "loose", schedulingPolicy={"basic": {}}), pod("big", "loose", "40"), pod("s", "loose")
     )
 
-    eventually(lambda: get(plane, f"{PODS}/s")["status"]["phase"] == "Succeeded", 45)
+    eventually(lambda: get(plane, f"{PODS}/s")["status"]["phase"] == "Succeeded")
 
     assert "nodeName" not in get(plane, f"{PODS}/big")["spec"]

@@ -49,8 +49,10 @@ SERVICES = (
     "slo_controller",
     "node_agent",
 )
-START_SECONDS = 40.0
+START_SECONDS = 90.0
 STOP_SECONDS = 60.0
+PATIENT_SECONDS = 90.0
+"""How long is waited for what takes seconds on a machine with nothing else to do."""
 
 
 class System:
@@ -115,7 +117,7 @@ class System:
     def all_of(self, kind: str, selector: str = "") -> list[Manifest]:
         return self.patiently(lambda: self.client.list(kind, "default", label_selector=selector))
 
-    def patiently(self, action: Callable[[], T], seconds: float = 40.0) -> T:
+    def patiently(self, action: Callable[[], T], seconds: float = PATIENT_SECONDS) -> T:
         """What ``action`` returns, tried again while a part of the system is away."""
         until = time.monotonic() + seconds
         while True:
@@ -126,7 +128,7 @@ class System:
                     raise
                 time.sleep(0.1)
 
-    def eventually(self, holds: Callable[[], Any], seconds: float = 30.0) -> Any:
+    def eventually(self, holds: Callable[[], Any], seconds: float = PATIENT_SECONDS) -> Any:
         """Wait until ``holds`` returns something true; fails with what it said last, or what it raised."""
         until, said = time.monotonic() + seconds, None
         while time.monotonic() < until:
@@ -136,7 +138,7 @@ class System:
             time.sleep(0.05)
         raise AssertionError(f"not within {seconds:g} s ({holds.__qualname__})")
 
-    def finally_right(self, complaints: Callable[[], list[str]], seconds: float = 30.0) -> None:
+    def finally_right(self, complaints: Callable[[], list[str]], seconds: float = PATIENT_SECONDS) -> None:
         """Wait until there is nothing to complain about; fails with the last complaints."""
         until = time.monotonic() + seconds
         while said := complaints():

@@ -173,7 +173,9 @@ async def refusals(url: str, service: str, act: Any) -> list[str]:
         url, user=service, password=users.password(service), error_cb=hear, inbox_prefix=f"_INBOX.{service}"
     )
     await act(client)
-    await client.flush()
-    await asyncio.sleep(0.1)
+    async with asyncio.timeout(30):
+        while not any("violation" in text for text in said):
+            await client.flush()
+            await asyncio.sleep(0.01)
     await client.close()
     return said

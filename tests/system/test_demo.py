@@ -138,7 +138,7 @@ def test_an_interrupted_demo_leaves_nothing_either(stage: Stage, moment: str) ->
     while moment not in (line := demo.stdout.readline()):
         assert line, "it ended too soon"
     demo.send_signal(signal.SIGINT)
-    output = demo.communicate(timeout=60)[0]
+    output = demo.communicate(timeout=90)[0]
     assert demo.returncode == 130, output
     assert "The demo was interrupted." in output
     stage.check_nothing_is_left()
@@ -149,7 +149,7 @@ def test_a_demo_that_cannot_start_says_why(stage: Stage) -> None:
     stage.data.mkdir()
     (stage.data / "thesis.tex").touch()
     demo = stage.start()
-    output = demo.communicate(timeout=30)[0]
+    output = demo.communicate(timeout=90)[0]
     assert demo.returncode == 1
     assert "was not made by the demo; choose another folder with --data-dir" in output
     assert [entry.name for entry in stage.data.iterdir()] == ["thesis.tex"]

@@ -23,7 +23,7 @@ SERVICES = (
     "slo_controller",
     "node_agent",
 )
-pytestmark = [pytest.mark.system, pytest.mark.timeout(120)]
+pytestmark = [pytest.mark.system, pytest.mark.timeout(400)]
 
 
 @pytest.fixture(scope="module")
@@ -45,10 +45,10 @@ def flag(system, service: str, name: str) -> str:
 @pytest.mark.parametrize("service", SERVICES)
 def test_it_says_that_it_serves_and_what_it_offers(measured, service: str) -> None:
     with grpc.insecure_channel(f"127.0.0.1:{flag(measured, service, '--health-port')}") as channel:
-        health = health_pb2_grpc.HealthStub(channel).Check(health_pb2.HealthCheckRequest(), timeout=5)
+        health = health_pb2_grpc.HealthStub(channel).Check(health_pb2.HealthCheckRequest(), timeout=30)
         assert health.status == health_pb2.HealthCheckResponse.SERVING
         asked = reflection_pb2.ServerReflectionRequest(list_services="")
-        (answer,) = reflection_pb2_grpc.ServerReflectionStub(channel).ServerReflectionInfo(iter([asked]), timeout=5)
+        (answer,) = reflection_pb2_grpc.ServerReflectionStub(channel).ServerReflectionInfo(iter([asked]), timeout=30)
     offered = {one.name for one in answer.list_services_response.service}
     assert {"grpc.health.v1.Health", "grpc.reflection.v1alpha.ServerReflection"} <= offered
     assert ("tidegate.api.v1.TidegateService" in offered) == (service == "admission")
@@ -69,7 +69,7 @@ FIGURES = {
 def figures(system, service: str) -> dict[str, float]:
     """What the service serves to Prometheus, without the common beginning of the names."""
     address = f"http://127.0.0.1:{flag(system, service, '--metrics-port')}/metrics"
-    with urllib.request.urlopen(address, timeout=5) as page:
+    with urllib.request.urlopen(address, timeout=30) as page:
         text = page.read().decode()
     return {name: float(value) for name, value in re.findall(rf"^tidegate_{service}_(\S+) (\S+)$", text, re.M)}
 
@@ -88,7 +88,14 @@ def test_calls_are_counted_by_what_came_of_them(measured) -> None:
         stranger.list("pods")
     with pytest.raises(TimedOut):
         list(measured.client.watch("pods", timeout_seconds=0.2))
-    calls = {name: count for name, count in figures(measured, "admission").items() if name.startswith("calls_total")}
-    assert calls['calls_total{code="NOT_FOUND",method="Get"}'] == 1
-    assert calls['calls_total{code="UNAUTHENTICATED",method="List"}'] == 1
-    assert sum(count for name, count in calls.items() if 'method="Watch"' in name) == 1
+
+    def counted() -> list[float]:
+        calls = {
+            name: count for name, count in figures(measured, "admission").items() if name.startswith("calls_total")
+        }
+        watches = sum(count for name, count in calls.items() if 'method="Watch"' in name)
+        others = ('calls_total{code="NOT_FOUND",method="Get"}', 'calls_total{code="UNAUTHENTICATED",method="List"}')
+        return [*(calls.get(name, 0) for name in others), watches]
+
+    # The server hears a moment after the client that a watch has ended.
+    measured.eventually(lambda: counted() == [1, 1, 1])

@@ -12,7 +12,7 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 from tidegate_system_gangs import clean, fail_one, is_empty, is_whole, ring
 
-pytestmark = [pytest.mark.system, pytest.mark.timeout(180)]
+pytestmark = [pytest.mark.system, pytest.mark.timeout(400)]
 
 PARTS = (
     "nats",

@@ -13,7 +13,7 @@ from tidegate import subjects
 from tidegate.codec.decisions import CommitHead, encode_commit
 from tidegate.fact.v1 import fact_pb2
 
-pytestmark = [pytest.mark.system, pytest.mark.timeout(120)]
+pytestmark = [pytest.mark.system, pytest.mark.timeout(400)]
 
 PARTS = (
     "cluster_gateway",
@@ -45,7 +45,7 @@ def dead(system) -> str:
     """What `tidegate events --dead` prints."""
     words = ["--data-dir", str(system.folder), "events", "--dead"]
     return subprocess.run(
-        [sys.executable, "-m", "tidegate_cli.main", *words], capture_output=True, text=True, timeout=30, check=True
+        [sys.executable, "-m", "tidegate_cli.main", *words], capture_output=True, text=True, timeout=90, check=True
     ).stdout
 
 

@@ -8,7 +8,7 @@ from tidegate.codec.snapshots import unpack
 from tidegate_cli.sim.services import DECIDING, core_of
 from tidegate_cli.whatif.restoring import policy_of
 
-pytestmark = [pytest.mark.system, pytest.mark.timeout(180)]
+pytestmark = [pytest.mark.system, pytest.mark.timeout(400)]
 
 
 def test_a_decision_on_the_real_bus_comes_out_the_same(system) -> None:
@@ -18,7 +18,11 @@ def test_a_decision_on_the_real_bus_comes_out_the_same(system) -> None:
     waiting = ring("waits")
     waiting["spec"]["tasks"][0]["template"]["spec"]["containers"][0]["resources"] = {"requests": {"cpu": "5000"}}
     system.apply(waiting)
-    system.eventually(lambda: [e for e in system.client.events("default") if e.name == "WaitExplained"])
+    system.eventually(
+        lambda: [
+            one for one in system.patiently(lambda: system.client.events("default")) if one.name == "WaitExplained"
+        ]
+    )
     system.kill("gang_scheduler", "queue_manager")
     system.apply(ring("three"))
     system.eventually(lambda: (system.get("jobs.batch.volcano.sh", "three").get("status") or {}).get("running") == 3)

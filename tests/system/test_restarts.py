@@ -7,7 +7,7 @@ from tidegate_system_gangs import MEMBERS, clean, fail_one, is_empty, is_whole, 
 
 from kube import Manifest
 
-pytestmark = [pytest.mark.system, pytest.mark.timeout(180)]
+pytestmark = [pytest.mark.system, pytest.mark.timeout(400)]
 
 PARTS = (
     "nats",
@@ -102,7 +102,7 @@ def test_a_pause_of_scheduling_outlasts_a_restart(system) -> None:
     system.stop()
     system.start()
     system.kill("gang_scheduler")
-    system.eventually(lambda: told in [one.message for one in system.client.status().services])
+    system.eventually(lambda: told in [one.message for one in system.patiently(system.client.status).services])
     system.finally_right(lambda: [] if len(system.all_of("pods")) == MEMBERS else ["the job has no pods"])
     time.sleep(1.0)
     assert not any(pod["spec"].get("nodeName") for pod in system.all_of("pods"))

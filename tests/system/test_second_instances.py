@@ -5,7 +5,6 @@ import re
 import signal
 import subprocess
 import sys
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 
@@ -17,20 +16,22 @@ from tidegate import subjects
 from tidegate.codec.decisions import decode_commit
 from tidegate.decision.v1 import decision_pb2
 
-pytestmark = [pytest.mark.system, pytest.mark.timeout(120)]
+pytestmark = [pytest.mark.system, pytest.mark.timeout(400)]
 
 LEASE_SECONDS = 5.0
 
 
 @contextmanager
 def second(system, service: str) -> Iterator[subprocess.Popen]:
-    """Another process of ``service`` on the same bus and data, under a name of its own."""
+    """Another process of ``service`` on the same bus and data, under a name of its own; it has started."""
     text = (system.folder / "nats" / "nats.conf").read_text()
     address, token = re.search(r'listen: "(.*)"', text)[1], re.search(r'token: "(.*)"', text)[1]
     # What is meant for the tests, a service would take for a setting that it does not know.
     kept = {name: value for name, value in os.environ.items() if not name.startswith("TIDEGATE_")}
     words = ["--nats-url", f"nats://{address}", "--data-dir", str(system.folder), "--holder", "second"]
-    with (system.folder / "logs" / f"second_{service}.log").open("ab") as log:
+    file = system.folder / "logs" / f"second_{service}.log"
+    with file.open("ab") as log:
+        before = log.tell()
         process = subprocess.Popen(
             [sys.executable, "-m", f"{service}.main", *words],
             env={**kept, "TIDEGATE_NATS_TOKEN": token},
@@ -38,6 +39,7 @@ def second(system, service: str) -> Iterator[subprocess.Popen]:
             stderr=log,
         )
     try:
+        system.eventually(lambda: b'"event": "started"' in file.read_bytes()[before:] or process.poll() is not None)
         yield process
     finally:
         process.kill()
@@ -71,7 +73,6 @@ def terms(system, service: str) -> list[str]:
 def test_a_second_decider_waits_and_decides_nothing(system, service: str) -> None:
     before = terms(system, service).count("term")
     with second(system, service) as process:
-        time.sleep(1.5)
         system.apply(ring("one"))
         system.finally_right(lambda: is_whole(system, ["one"]))
         assert process.poll() is None, "the second instance has given up"
@@ -107,7 +108,7 @@ def test_a_gateway_that_hung_writes_nothing_once_it_has_a_successor(system) -> N
             system.finally_right(lambda: is_whole(system, ["before", "meanwhile"]))
         system.apply(ring("after"))
         system.finally_right(lambda: is_whole(system, ["before", "meanwhile", "after"]))
-        system.eventually(lambda: system.pid("cluster_gateway") != first, 20)
+        system.eventually(lambda: system.pid("cluster_gateway") != first)
     system.apply(ring("alone"))
     names = ["before", "meanwhile", "after", "alone"]
     system.finally_right(lambda: is_whole(system, names))
@@ -117,6 +118,6 @@ def test_a_gateway_that_hung_writes_nothing_once_it_has_a_successor(system) -> N
 def test_a_second_supervisor_on_the_same_folder_is_refused(system) -> None:
     words = ["up", "--data-dir", str(system.folder)]
     refused = subprocess.run(
-        [sys.executable, "-m", "tidegate_cli.main", *words], capture_output=True, text=True, timeout=30
+        [sys.executable, "-m", "tidegate_cli.main", *words], capture_output=True, text=True, timeout=90
     )
     assert refused.returncode != 0 and "runs in" in refused.stderr and "tidegate down" in refused.stderr

@@ -11,7 +11,7 @@ from bus.jetstream import JetStreamBus
 from bus.ports import Parked
 from bus.server import binary, free_ports, wait_until_open
 
-pytestmark = pytest.mark.timeout(90)
+pytestmark = pytest.mark.timeout(300)
 
 
 class Servers:
@@ -102,8 +102,8 @@ async def test_a_log_goes_on_when_one_of_three_servers_is_lost(servers: Servers)
     await servers.kill(0)
 
     for number in range(5, 10):
-        await asyncio.wait_for(log.append(b"after", expected=number, message_id=str(number)), 30)
-    async with asyncio.timeout(30):
+        await asyncio.wait_for(log.append(b"after", expected=number, message_id=str(number)), 90)
+    async with asyncio.timeout(90):
         while read < 10:
             read += len(await anext(reader))
     await write_everything(bus, 10)

@@ -53,7 +53,7 @@ async def bus(server: Server) -> AsyncIterator[JetStreamBus]:
 
 async def take(reader: AsyncIterator[list[Entry]], count: int) -> list[bytes]:
     found: list[bytes] = []
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(60):
         while len(found) < count:
             found += [entry.payload for entry in await anext(reader)]
     return found
@@ -68,7 +68,7 @@ async def test_an_append_waits_for_a_server_that_is_away_and_is_stored_once(serv
     await asyncio.sleep(0.5)
     assert not appending.done()
     await server.start()
-    assert await asyncio.wait_for(appending, 5) == 2
+    assert await asyncio.wait_for(appending, 60) == 2
     assert await log.append(b"after", expected=2, message_id="c") == 3
     assert await take(reader, 3) == [b"before", b"meanwhile", b"after"]
     await reader.aclose()
@@ -87,9 +87,9 @@ async def test_a_server_that_lost_everything_ends_its_readers_and_refuses_its_wr
     shutil.rmtree(server.settings.folder / "jetstream")
     await server.start()
     with pytest.raises(LogLost, match="read to 3, and ends at 0"):
-        await asyncio.wait_for(anext(reader), 10)
+        await asyncio.wait_for(anext(reader), 60)
     with pytest.raises(StaleWriter):
-        await asyncio.wait_for(log.append(b"after", expected=3, message_id="3"), 10)
+        await asyncio.wait_for(log.append(b"after", expected=3, message_id="3"), 60)
     assert await log.append(b"anew", expected=0, message_id="anew") == 1
     await reader.aclose()
 
@@ -104,7 +104,7 @@ async def test_a_message_of_several_parts_survives_the_server_whole(server: Serv
         await asyncio.sleep(0.003 * number)
         await server.kill()
         await server.start()
-        last = await asyncio.wait_for(appending, 15)
+        last = await asyncio.wait_for(appending, 60)
         assert await take(reader, 1) == [payload]
     await reader.aclose()
 
@@ -120,12 +120,12 @@ async def test_a_request_fails_at_once_when_the_server_it_was_sent_over_is_gone(
         return payload
 
     await bus.serve("tidegate.request.a", answer)
-    asked = asyncio.ensure_future(bus.request("tidegate.request.a", b"slow", timeout=30))
+    asked = asyncio.ensure_future(bus.request("tidegate.request.a", b"slow", timeout=600))
     await asyncio.sleep(0.2)
     await server.kill()
     await server.start()
     with pytest.raises(RequestFailed, match="connection to the bus was lost"):
-        await asyncio.wait_for(asked, 5)
+        await asyncio.wait_for(asked, 60)
     assert await bus.request("tidegate.request.a", b"again") == b"again"
 
 
@@ -136,8 +136,8 @@ async def test_values_and_readers_go_on_after_the_server_was_away(server: Server
     await server.kill()
     setting = asyncio.ensure_future(bus.set_value("tidegate.assignment.n1", b"2"))
     await server.start()
-    await asyncio.wait_for(setting, 5)
-    assert await asyncio.wait_for(anext(values), 5) == b"2"
+    await asyncio.wait_for(setting, 60)
+    assert await asyncio.wait_for(anext(values), 60) == b"2"
     await values.aclose()
 
 
@@ -147,7 +147,7 @@ async def test_a_lease_passes_on_when_its_holder_dies_without_a_word(server: Ser
     assert first._renewing is not None
     first._renewing.cancel()
     second = await bus.lease("gang_scheduler", "b", 1.0)
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(60):
         await second.wait()
     await second.release()
 
@@ -158,7 +158,7 @@ async def test_a_holder_that_was_away_for_too_long_has_lost_its_lease(server: Se
     renewing, first._renewing = first._renewing, None
     assert renewing is not None
     renewing.cancel()
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(60):
         await second.wait()
         first._renewing = asyncio.create_task(first._renew())
         await first.lost()
@@ -168,16 +168,16 @@ async def test_a_holder_that_was_away_for_too_long_has_lost_its_lease(server: Se
 async def test_a_successor_of_the_same_name_keeps_the_lease_that_was_about_to_expire(
     server: Server, bus: JetStreamBus
 ) -> None:
-    first = await bus.lease("gang_scheduler", "only", 1.0)
+    first = await bus.lease("gang_scheduler", "only", 2.0)
     await first.wait()
     assert first._renewing is not None
     first._renewing.cancel()
-    await asyncio.sleep(0.9)
-    successor = await bus.lease("gang_scheduler", "only", 1.0)
-    async with asyncio.timeout(5):
+    await asyncio.sleep(1.8)
+    successor = await bus.lease("gang_scheduler", "only", 2.0)
+    async with asyncio.timeout(60):
         await successor.wait()
     with pytest.raises(TimeoutError):
-        await asyncio.wait_for(successor.lost(), 2.5)
+        await asyncio.wait_for(successor.lost(), 4.5)
     await successor.release()
 
 
@@ -266,7 +266,7 @@ async def test_what_is_read_waits_for_a_server_that_is_away(server: Server, bus:
     await asyncio.sleep(0.5)
     assert not any(one.done() for one in asked)
     await server.start()
-    last, first, newest, snapshot, _ = await asyncio.wait_for(asyncio.gather(*asked), 20)
+    last, first, newest, snapshot, _ = await asyncio.wait_for(asyncio.gather(*asked), 60)
     assert (last, first, newest.payload) == (1, 1, b"1")
     assert snapshot in ((1, b"state of all"), (2, b"more")) and await log.snapshot() == (2, b"more")
 

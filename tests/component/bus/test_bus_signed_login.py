@@ -97,7 +97,7 @@ async def test_a_service_works_with_a_signed_login(signed: tuple[str, Key], tmp_
     url, account = signed
     user = Key(USER)
     folder = credentials(tmp_path / "login", account, user, user)
-    bus = await asyncio.wait_for(JetStreamBus.connect(url, "test", credentials=folder), 10)
+    bus = await asyncio.wait_for(JetStreamBus.connect(url, "test", credentials=folder), 60)
     assert await bus.log("fact").append(b"one", expected=0, message_id="a") == 1
     await bus.close()
 

@@ -41,6 +41,7 @@ class ServerDouble(api_pb2_grpc.TidegateServiceServicer):
         """What becomes of patches."""
         self._changes: list[tuple[str, Manifest, int]] = []
         self._changed = threading.Condition()
+        self._watched = threading.Event()
         self._server = grpc.server(ThreadPoolExecutor(16), options=[("grpc.so_reuseport", 0)])
         api_pb2_grpc.add_TidegateServiceServicer_to_server(self, self._server)
         self.address = f"127.0.0.1:{self._server.add_insecure_port('127.0.0.1:0')}"
@@ -77,6 +78,17 @@ class ServerDouble(api_pb2_grpc.TidegateServiceServicer):
         timer = threading.Timer(seconds, action, arguments)
         timer.daemon = True
         timer.start()
+
+    def when_watched(self, *actions: Any) -> None:
+        """These things happen, in their order, once a command that is begun afterwards has heard what there is and watches."""
+        self._watched.clear()
+
+        def act() -> None:
+            self._watched.wait()
+            for action in actions:
+                action()
+
+        threading.Thread(target=act, daemon=True).start()
 
     # --- the calls -----------------------------------------------------------------------------------------------
 
@@ -190,13 +202,15 @@ class ServerDouble(api_pb2_grpc.TidegateServiceServicer):
             self.broken_watches -= 1
             context.abort(grpc.StatusCode.UNAVAILABLE, "the server goes down")
         kind = find_kind(request.kind).id
+        self._watched.set()
         while context.is_active():
-            if self.ends_watches:
-                context.abort(grpc.StatusCode.PERMISSION_DENIED, "enough")
+            is_last = self.ends_watches
             with self._changed:
                 fresh = [one for one in self._changes if one[2] > position]
                 if not fresh:
                     self._changed.wait(0.02)
+            if is_last and not fresh:
+                context.abort(grpc.StatusCode.PERMISSION_DENIED, "enough")
             for what, manifest, revision in fresh:
                 position = revision
                 key = key_of(manifest)

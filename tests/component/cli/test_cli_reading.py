@@ -70,9 +70,11 @@ def test_get_watch_shows_what_there_is_and_then_what_changes(
     monkeypatch.setattr(lasting_watch, "PAUSE_SECONDS", 0.05)
     server.put(pod("a", phase="Pending"))
     server.broken_watches = 1
-    server.soon(0.5, server.put, pod("a", phase="Running"))
-    server.soon(0.6, server.put, pod("a-longer-name", phase="Pending"))
-    server.soon(1.0, setattr, server, "ends_watches", True)
+    server.when_watched(
+        lambda: server.put(pod("a", phase="Running")),
+        lambda: server.put(pod("a-longer-name", phase="Pending")),
+        lambda: setattr(server, "ends_watches", True),
+    )
     ended = tidegate("get", "pods", "-w")
     rows = [row.split() for row in ended.out.splitlines()]
     assert [row[0] for row in rows] == ["NAME", "a", "a", "a-longer-name"]
@@ -203,14 +205,14 @@ def test_whoami_and_version(tidegate: Any) -> None:
 def test_wait_returns_when_the_state_is_reached(tidegate: Any, server: Any, job: Manifest) -> None:
     server.put(job)
     running = {**job, "status": {"state": {"phase": "Running"}, "conditions": [{"type": "Ready", "status": "True"}]}}
-    server.soon(0.2, server.put, running)
-    ended = tidegate("wait", "job/ring", "--for=phase=running", "--timeout", "10s")
+    server.when_watched(lambda: server.put(running))
+    ended = tidegate("wait", "job/ring", "--for=phase=running", "--timeout", "60s")
     assert (ended.code, ended.out) == (0, "job.batch.volcano.sh/ring condition met\n")
     assert tidegate("wait", "job/ring", "--for=condition=ready").code == 0
     assert tidegate("wait", "job", "--all", "--for=jsonpath={.spec.minAvailable}=2").code == 0
-    server.soon(0.2, server.remove, Key("Job.batch.volcano.sh", "default", "ring"))
+    server.when_watched(lambda: server.remove(Key("Job.batch.volcano.sh", "default", "ring")))
     assert tidegate("wait", "job/ring", "--for=delete").out == "job.batch.volcano.sh/ring deleted\n"
-    server.soon(0.2, server.put, job)
+    server.when_watched(lambda: server.put(job))
     assert tidegate("wait", "job/ring", "--for=create").out == "job.batch.volcano.sh/ring created\n"
 
 
@@ -223,8 +225,8 @@ def test_wait_ends_with_1_when_the_time_is_over_or_the_object_is_gone(
     ended = tidegate("wait", "job/ring", "--for=phase=Running", "--timeout", "0.2s")
     assert ended.code == 1
     assert "timed out waiting for phase=Running of job.batch.volcano.sh/ring; it is Pending" in ended.err
-    server.soon(0.2, server.remove, Key("Job.batch.volcano.sh", "default", "ring"))
-    ended = tidegate("wait", "job/ring", "--for=phase=Running", "--timeout", "5s")
+    server.when_watched(lambda: server.remove(Key("Job.batch.volcano.sh", "default", "ring")))
+    ended = tidegate("wait", "job/ring", "--for=phase=Running", "--timeout", "60s")
     assert "was deleted before it came to phase=Running" in ended.err
 
 
@@ -244,7 +246,7 @@ def test_wait_ends_at_once_when_the_phase_cannot_come_any_more(
     """Whether the job has ended before, or ends while it is waited for."""
     ended = {**job, "status": {"state": {"phase": phase}}}
     server.put({**job, "status": {"state": {"phase": "Inqueue"}}})
-    server.soon(0.2, server.put, ended)
+    server.when_watched(lambda: server.put(ended))
     for _ in range(2):
         done = tidegate("wait", "job/ring", f"--for=phase={goal}", "--timeout", "60s")
         assert done.code == code

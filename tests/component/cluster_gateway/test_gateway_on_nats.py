@@ -79,7 +79,7 @@ async def read_all(bus: Any) -> tuple[Store, list[Outcome], list[int]]:
     """What a fresh reader of the whole log knows."""
     log, store, outcomes, sequences = bus.log(subjects.FACTS), Store(), list[Outcome](), list[int]()
     goal, reader = await log.last(), log.read(0)
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(60):
         while not sequences or sequences[-1] < goal:
             for entry in await anext(reader):
                 message = fact_pb2.ChangeSet.FromString(entry.payload)
@@ -94,7 +94,7 @@ async def decided(bus: Any) -> list[str]:
     """The ids of all decisions of the service."""
     log, ids, last = bus.log(subjects.decisions("toy")), list[str](), 0
     goal, reader = await log.last(), log.read(0)
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(60):
         while last < goal:
             for entry in await anext(reader):
                 last = entry.sequence
@@ -105,7 +105,7 @@ async def decided(bus: Any) -> list[str]:
 
 
 async def until_labelled(gateway: Any, count: int) -> None:
-    async with asyncio.timeout(30):
+    async with asyncio.timeout(60):
         while sum("done" in item.labels for item in gateway.local.store.of_kind(MAP).values()) < count:
             await asyncio.sleep(0.02)
 
@@ -139,7 +139,7 @@ async def test_nothing_is_lost_when_the_server_dies_and_comes_back(town: Any) ->
             await asyncio.sleep(0.3)
             assert not pending.done(), "what is not stored is not answered"
             await town.start_server()
-            await asyncio.wait_for(pending, 15)
+            await asyncio.wait_for(pending, 60)
     await until_labelled(gateway, made)
     store, outcomes, sequences = await read_all(await town.connect())
     assert same(store, gateway) and sequences == sorted(set(sequences))
@@ -181,7 +181,7 @@ async def test_a_second_gateway_of_the_same_name_ends_the_first(town: Any, caplo
     lost = asyncio.ensure_future(first.enact(make_maps(100, 1)))
     task = town.tasks[0]
     with pytest.raises(Exception, match="another gateway writes the facts"):
-        await asyncio.wait_for(asyncio.shield(task), 10)
+        await asyncio.wait_for(asyncio.shield(task), 60)
     town.tasks.remove(task)
     await asyncio.gather(lost, return_exceptions=True)
     assert isinstance(lost.exception(), Exception)
@@ -216,7 +216,7 @@ async def test_sets_of_any_size_snapshots_and_a_trimmed_log_lead_to_the_same_sta
 
 async def _catch_up(log: Any, fold: FactFold) -> None:
     goal, reader = await log.last(), log.read(fold.revision)
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(60):
         while fold.revision < goal:
             for entry in await anext(reader):
                 fold.take(entry)

@@ -64,7 +64,7 @@ async def gateway_at(address: str, bus: MemoryBus) -> AsyncIterator[KubernetesGa
     made = KubernetesGateway(bus, SystemClock(), SETTINGS, api, frozenset({"Pod"}))
     task = asyncio.create_task(made.run())
     try:
-        async with asyncio.timeout(30):
+        async with asyncio.timeout(90):
             await made.ready.wait()
         yield made
     finally:

@@ -171,17 +171,17 @@ async def test_a_lease_whose_holder_is_gone_is_taken_though_the_server_does_not_
     await gone.wait()
     gone._renewing.cancel()
     heir = await bus.lease("toy", "heir", 1.0)
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(60):
         await heir.wait()
     await heir.release()
 
 
 async def test_a_lease_that_is_renewed_is_not_taken(bus: JetStreamBus) -> None:
-    holder = await bus.lease("toy", "holder", 1.0)
+    holder = await bus.lease("toy", "holder", 2.0)
     await holder.wait()
-    rival = await bus.lease("toy", "rival", 1.0)
+    rival = await bus.lease("toy", "rival", 2.0)
     waiting = asyncio.create_task(rival.wait())
-    await asyncio.sleep(4)
+    await asyncio.sleep(6)
     assert not waiting.done()
     await end(waiting)
     await holder.release()

@@ -59,7 +59,7 @@ async def test_the_lease_is_kept_and_all_others_are_decided(bus: JetStreamBus) -
             await log.append(facts.encode(FactSet(1, (made,))), expected=number, message_id=name)
         seen: list[str] = []
         epochs = []
-        async with asyncio.timeout(30):
+        async with asyncio.timeout(90):
             async for entries in decisions.read(0):
                 for entry in entries:
                     commit = decision_pb2.Commit.FromString(entry.payload)

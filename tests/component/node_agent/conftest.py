@@ -44,7 +44,7 @@ class Upstream:
     async def secret(self, namespace: str, name: str) -> Mapping[str, bytes]:
         return self.secrets[f"{namespace}/{name}"]
 
-    async def until(self, holds: Callable[[], Any], seconds: float = 10) -> None:
+    async def until(self, holds: Callable[[], Any], seconds: float = 60) -> None:
         """Wait for a report after which ``holds``."""
         try:
             async with asyncio.timeout(seconds), self._news:
@@ -123,7 +123,7 @@ class Bench:
     async def until_log(self, uid: str, text: str, container: str = "main") -> None:
         """Wait until a container has written ``text``."""
         said = ""
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(60):
             async for chunk in self.told(uid, container, follow=True):
                 said += chunk.decode()
                 if text in said:
@@ -177,7 +177,7 @@ async def bench_in(folder: Path, **changes: Any) -> AsyncIterator[Bench]:
         if bench.agent is not None and bench._task is not None:
             for worker in bench.agent._workers.values():
                 worker.stop(0)
-            await asyncio.wait_for(bench.agent.drain(), 10)
+            await asyncio.wait_for(bench.agent.drain(), 60)
             isolation = bench.agent.isolation
             await bench.stop()
             if isolation is not None and isolation.cgroups.hierarchy is not None:

@@ -52,7 +52,7 @@ async def killed_agent(bench: Any, *pods: Manifest, until: str) -> AsyncIterator
         sys.executable, "-c", AGENT, json.dumps(settings), json.dumps(pods), stdout=asyncio.subprocess.PIPE
     )
     assert process.stdout is not None
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(60):
         while (line := (await process.stdout.readline()).decode().strip()) != until:
             assert line, "the agent ended"
     try:
@@ -86,12 +86,12 @@ async def test_lines_that_are_written_while_no_agent_runs_have_their_times(bench
         while text not in file.read_text():
             await asyncio.sleep(0.02)
 
-    async with asyncio.timeout(10), killed_agent(bench, asked, until="uid-told Running"):
+    async with asyncio.timeout(60), killed_agent(bench, asked, until="uid-told Running"):
         await until("before")
         await asyncio.sleep(0.1)
     killed_at = time.time()
     (bench.settings.data_dir / "pods/uid-told/home/go").touch()
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(60):
         await until("after")
     written_at = time.time()
     await asyncio.sleep(0.6)

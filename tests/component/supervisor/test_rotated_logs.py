@@ -73,7 +73,7 @@ async def test_no_line_of_a_part_is_lost_over_its_restarts(tmp_path: Path, monke
     monkeypatch.setattr(children, "RotatedFile", lambda file: RotatedFile(file, largest_bytes=40_000, kept=9))
     child = Child(Program("part", (sys.executable, "-c", LINES, "1000")), tmp_path, lambda _: None)
     running = asyncio.create_task(child.keep_running())
-    async with asyncio.timeout(30):
+    async with asyncio.timeout(120):
         while child.restarts < 3:
             await asyncio.sleep(0.02)
     await child.stop(5.0)

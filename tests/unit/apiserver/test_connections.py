@@ -9,6 +9,7 @@ from itertools import pairwise
 from pathlib import Path
 from types import SimpleNamespace
 
+import psutil
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -261,3 +262,32 @@ async def test_over_tls_all_connections_have_ended_when_they_are_closed_also_tho
         assert [isinstance(one, EOFError) for one in told] == [True] * 3
         with pytest.raises(ConnectionAbortedError):
             await pool.ask("GET", "/late", "", b"")
+
+
+def open_ends(port: int) -> tuple[int, int]:
+    """How many connections to ``port`` this process has open as a client, and as the server."""
+    connected = [one for one in psutil.Process().net_connections("tcp") if one.raddr]
+    return sum(one.raddr.port == port for one in connected), sum(one.laddr.port == port for one in connected)
+
+
+@pytest.mark.parametrize("secure", [False, True])
+async def test_a_request_that_is_given_up_at_any_moment_leaves_no_open_connection(tmp_path: Path, secure: bool) -> None:
+    """Also at the end of a TLS handshake, when who makes the connection has not been told of it yet."""
+    serves = issued(tmp_path) if secure else None
+    trusting = ssl.create_default_context(cafile=str(tmp_path / "ca.crt")) if secure else None
+    steps, answered = 0, False
+    while not answered:
+        async with serving([PLAIN], tls=serves) as server:
+            pool = Connections("127.0.0.1", server.port, "lab", trusting)
+            asked = asyncio.create_task(pool.ask("GET", "/a", "", b""))
+            for _ in range(steps):
+                await asyncio.sleep(0)
+            answered = asked.done()
+            asked.cancel()
+            await asyncio.wait([asked])
+            await pool.close()
+            assert open_ends(server.port)[0] == 0, f"given up after {steps} steps"
+            await asyncio.sleep(0.01)
+            while open_ends(server.port)[1]:
+                await asyncio.sleep(0.01)
+            steps += 1

@@ -9,6 +9,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from gang_scheduler.domain.core import SchedulerCore
+from gang_scheduler.domain.nodes.filters import StaticMasks
 from gang_scheduler.domain.pods.pod_shape import PodShape
 from gang_scheduler.domain.room.shape_view import ShapeView
 from gang_scheduler.domain.score.appraisal import Appraisal
@@ -91,7 +92,8 @@ def test_scores_are_those_of_the_plain_sum_whatever_was_kept_from_before(new_toy
     room = toy.core.cluster.room
     for shape in list(room.foresight.census.counts) if room.foresight.version else ():
         view = room.views.of(shape)
-        known, found = room.foresight.appraisal, Appraisal(room.table, Prices(room.foresight.basis))
+        known = room.foresight.appraisal
+        found = Appraisal(room.table, Prices(room.foresight.basis), StaticMasks(room.table))
         room.foresight.appraisal = found
         fresh = ShapeView(shape, room.table, Placement.BINPACK, room.foresight).sync()
         room.foresight.appraisal = known

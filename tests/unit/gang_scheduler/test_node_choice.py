@@ -238,6 +238,38 @@ def test_pods_that_run_keep_others_away(toy: Any) -> None:
     assert toy.where("web-2") == "a"
 
 
+def test_one_pod_has_to_meet_every_term_of_a_required_affinity(toy: Any) -> None:
+    for name, zone in (("a", "x"), ("b", "y")):
+        toy.node(name, cpu=8, labels={"zone": zone, HOST: name})
+    toy.pods("cache", cpu=1, labels={"app": "cache"}, node="a")
+    toy.pods("fast", cpu=1, labels={"tier": "fast"}, node="a")
+    both = near("zone", app="cache")["podAffinity"]["requiredDuringSchedulingIgnoredDuringExecution"]
+    both += near(HOST, tier="fast")["podAffinity"]["requiredDuringSchedulingIgnoredDuringExecution"]
+    toy.pods("p", cpu=1, affinity={"podAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": both}})
+    toy.settle()
+    assert toy.where("p") == ""
+
+    toy.pods("fast-cache", cpu=1, labels={"app": "cache", "tier": "fast"}, node="b")
+    toy.settle()
+    assert toy.where("p") == "b"
+
+
+def test_the_first_pod_of_a_set_by_two_terms_may_go_anywhere_if_it_belongs_to_it(toy: Any) -> None:
+    toy.node("a", cpu=8, labels={"zone": "x"})
+    toy.pods("cache", cpu=1, labels={"app": "cache"}, node="a")
+    both = near("zone", app="cache")["podAffinity"]["requiredDuringSchedulingIgnoredDuringExecution"]
+    both += near("zone", tier="fast")["podAffinity"]["requiredDuringSchedulingIgnoredDuringExecution"]
+    wishes = {"podAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": both}}
+    toy.pods("stranger", cpu=1, affinity=wishes)
+    toy.settle()
+    assert toy.where("stranger") == ""
+
+    toy.pods("first", cpu=1, labels={"app": "cache", "tier": "fast"}, affinity=wishes)
+    toy.settle()
+    assert toy.where("first") == "a"
+    assert toy.where("stranger") == "a"
+
+
 def test_a_pod_follows_the_pods_that_it_wants_near(toy: Any) -> None:
     toy.node("a", cpu=4, labels={"zone": "z1"})
     toy.node("b", cpu=1, labels={"zone": "z2"})

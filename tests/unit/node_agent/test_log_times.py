@@ -1,5 +1,8 @@
 """When lines of a log were written: noted as it grows, and told of lines, also of those that were rotated away."""
 
+import os
+from array import array
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -10,7 +13,7 @@ from hypothesis import strategies as st
 from kube.times import rfc3339_milli
 from node_agent.runtime import syscalls
 from node_agent.runtime.log_pieces import LogReader
-from node_agent.runtime.log_times import LogTimes, TimeKeeper, times_of
+from node_agent.runtime.log_times import LogTimes, TimeKeeper, bytes_before, times_of
 from node_agent.runtime.logs import previous_of, rotate, set_aside
 
 START_MS = 1_767_225_600_000
@@ -98,7 +101,7 @@ def test_what_is_cut_while_it_is_copied_counts_from_its_new_beginning(tmp_path: 
     log.write(b"lost\n", 5)
     log.file.write_bytes(b"")
     log.write(b"new\n", 5)
-    assert LogTimes.read(log.file).at(0) == START_MS + 10
+    assert LogTimes.read(log.file, 0, 1).at(0) == START_MS + 10
     assert times_of(log.file).stat().st_size == 16
 
 
@@ -143,4 +146,62 @@ def test_growth_is_noticed_also_where_nothing_more_can_be_watched(
     log = Writing(tmp_path / "main.log")
     assert log.keeper.changes == -1
     log.write(b"here\n")
-    assert LogTimes.read(log.file).at(0) == START_MS
+    assert LogTimes.read(log.file, 0, 1).at(0) == START_MS
+
+
+def with_times(folder: Path, noted: Sequence[tuple[int, int]], last_ms: int) -> Path:
+    """A log that was changed last at ``last_ms``, and of which this was noted: moments and sizes, both rising."""
+    file = folder / "main.log"
+    file.touch()
+    os.utime(file, ns=(0, last_ms * 1_000_000))
+    times_of(file).write_bytes(array("q", [number for pair in noted for number in pair]).tobytes())
+    return file
+
+
+STEP = st.tuples(st.integers(0, 3), st.integers(1, 4))
+
+
+@settings(max_examples=300, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(st.lists(STEP, max_size=20), st.integers(0, 90), st.integers(1, 20), st.integers(0, 70))
+def test_the_times_of_a_part_are_those_that_the_whole_tells(
+    tmp_path: Path, steps: list[tuple[int, int]], start: int, length: int, since: int
+) -> None:
+    noted = [(sum(later for later, _ in steps[:end]), sum(more for _, more in steps[:end])) for end in range(1, 21)]
+    noted = noted[: len(steps)]
+    last_ms = 65
+    file = with_times(tmp_path, noted, last_ms)
+
+    times = LogTimes.read(file, start, start + length)
+    assert [times.at(position) for position in range(start, start + length)] == [
+        next((moment for moment, size in noted if size > position), last_ms)
+        for position in range(start, start + length)
+    ]
+
+    size = 90
+    before = max((known for moment, known in noted if moment < since), default=0)
+    all_noted_before = all(moment < since for moment, _ in noted)
+    assert bytes_before(file, since, size) == (size if all_noted_before and last_ms < since else before)
+
+
+def bytes_read() -> int:
+    """What this thread has read until now."""
+    return int(Path("/proc/thread-self/io").read_text().split()[1])
+
+
+def test_of_the_times_of_a_long_log_little_more_is_read_than_those_of_the_piece(tmp_path: Path) -> None:
+    line, lines = b"fifteen letters\n", 1 << 16
+    file = with_times(tmp_path, [(START_MS + number, len(line) * number) for number in range(1, lines + 1)], START_MS)
+    file.write_bytes(line * lines)
+    reader = LogReader(file, since_ms=START_MS + lines // 2, timestamps=True)
+    slack = 16 << 10
+
+    before = bytes_read()
+    piece = reader.first()
+    assert piece.data.startswith(rfc3339_milli(START_MS + lines // 2).encode() + b" fifteen")
+    in_piece = piece.data.count(b"\n")
+    assert bytes_read() - before < in_piece * (16 + 16) + slack
+
+    before = bytes_read()
+    after = reader.after(piece.position)
+    assert after.data.count(b"\n") == in_piece == (32 << 10) // len(line)
+    assert bytes_read() - before < in_piece * (16 + 16) + slack

@@ -7,7 +7,7 @@ Only what an API server needs is here. A request costs less than half of what it
 import asyncio
 import ssl
 from collections import deque
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from typing import NamedTuple
@@ -32,26 +32,32 @@ class BadReply(OSError):
 
 
 class _Protocol(asyncio.StreamReaderProtocol):
-    """Tells when its connection has ended."""
+    """Can cut its connection, and tells when that has ended."""
 
-    def __init__(self, reader: asyncio.StreamReader, ended: Callable[[], None]) -> None:
+    def __init__(self, reader: asyncio.StreamReader) -> None:
         super().__init__(reader)
-        self._ended = ended
+        self.ended = asyncio.Event()
+        self._made: asyncio.Transport | None = None
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        assert isinstance(transport, asyncio.Transport)
+        super().connection_made(transport)
+        self._made = transport
 
     def connection_lost(self, exc: Exception | None) -> None:
         super().connection_lost(exc)
-        self._ended()
-
-
-@dataclass(eq=False, slots=True)
-class _Connection:
-    reader: asyncio.StreamReader
-    writer: asyncio.StreamWriter
-    ended: asyncio.Event
+        self.ended.set()
 
     def cut(self) -> None:
         """End it at once: over TLS a proper end waits for the other side, and nothing more is to be said."""
-        self.writer.transport.abort()
+        if self._made is not None:
+            self._made.abort()
+
+
+class _Connection(NamedTuple):
+    reader: asyncio.StreamReader
+    writer: asyncio.StreamWriter
+    protocol: _Protocol
 
 
 @dataclass(slots=True)
@@ -106,9 +112,9 @@ class Connections:
         self._closed = True
         self._idle.clear()
         for connection in (ending := list(self._open)):
-            connection.cut()
+            connection.protocol.cut()
         for connection in ending:
-            await connection.ended.wait()
+            await connection.protocol.ended.wait()
 
     def _asking(self, method: str, target: str, headers: str, body: bytes) -> bytes:
         lines = f"{method} {target} HTTP/1.1\r\nHost: {self.authority}\r\n{headers}Content-Length: {len(body)}\r\n\r\n"
@@ -127,17 +133,21 @@ class Connections:
         if kept:
             self._idle.append(connection)
         else:
-            connection.cut()
+            connection.protocol.cut()
 
     async def _connect(self) -> _Connection:
-        loop, ended = asyncio.get_running_loop(), asyncio.Event()
+        loop = asyncio.get_running_loop()
         reader = asyncio.StreamReader(MOST_HEAD_BYTES, loop)
-        protocol = _Protocol(reader, ended.set)
-        transport, _ = await loop.create_connection(lambda: protocol, self.host, self.port, ssl=self.tls)
-        connection = _Connection(reader, asyncio.StreamWriter(transport, protocol, reader, loop), ended)
-        self._open = {one for one in self._open if not one.ended.is_set()} | {connection}
+        protocol = _Protocol(reader)
+        try:
+            transport, _ = await loop.create_connection(lambda: protocol, self.host, self.port, ssl=self.tls)
+        except asyncio.CancelledError:
+            protocol.cut()  # it may be made already: then asyncio has begun a proper end, of which nobody would wait for the rest
+            raise
+        connection = _Connection(reader, asyncio.StreamWriter(transport, protocol, reader, loop), protocol)
+        self._open = {one for one in self._open if not one.protocol.ended.is_set()} | {connection}
         if self._closed:
-            connection.cut()
+            protocol.cut()
             raise ConnectionAbortedError("the connections were closed")
         return connection
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from kube.times import rfc3339_milli
-from node_agent.runtime.log_times import LogTimes
+from node_agent.runtime.log_times import LogTimes, bytes_before
 from node_agent.runtime.logs import newest_first
 
 _CHUNK = 32 << 10
@@ -85,7 +85,7 @@ class LogReader:
         size = file.stat().st_size
         if not self.since_ms:
             return 0, size
-        start = LogTimes.read(file).since(self.since_ms, size)
+        start = bytes_before(file, self.since_ms, size)
         if start in (0, size) or _read(file, start - 1, 1) == b"\n":
             return start, size
         # The line that was being written then began before.
@@ -96,7 +96,7 @@ class LogReader:
         """``data``, which is at ``start`` of ``file``, as it is to be told."""
         if not self.timestamps or not data:
             return data
-        times, position, told = LogTimes.read(file), start, []
+        times, position, told = LogTimes.read(file, start, start + len(data)), start, []
         within = start > 0 and _read(file, start - 1, 1) != b"\n"
         for line in _lines(data):
             told.append(line if within else rfc3339_milli(times.at(position)).encode() + b" " + line)

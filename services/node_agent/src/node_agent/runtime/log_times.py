@@ -5,16 +5,21 @@ the log had by then. It is renamed with its log. Standard library only, as shims
 """
 
 import os
+import sys
 from array import array
 from bisect import bisect_left, bisect_right
-from contextlib import suppress
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
 from node_agent.runtime import syscalls
 
 _PAIR_BYTES = 16
 _READ_BYTES = 4096
+_CUT_AWAY = (sys.maxsize, sys.maxsize)
+"""Stands for a pair that went while the file was looked at: it is behind whatever is looked for."""
 
 
 def times_of(log: Path) -> Path:
@@ -63,21 +68,69 @@ class LogTimes:
     last_ms: int
 
     @classmethod
-    def read(cls, log: Path) -> "LogTimes":
-        """The times of an existing log. What nobody noted was written when the file was changed last."""
-        pairs = array("q")
-        with suppress(FileNotFoundError):
-            data = times_of(log).read_bytes()
-            pairs.frombytes(data[: len(data) // _PAIR_BYTES * _PAIR_BYTES])
-        return cls(pairs[::2], pairs[1::2], log.stat().st_mtime_ns // 1_000_000)
+    def read(cls, log: Path, start: int, end: int) -> "LogTimes":
+        """The times of the bytes from ``start`` to ``end`` of an existing log, and not many more.
+
+        What nobody noted was written when the file was changed last.
+        """
+        with _noted(log) as noted:
+            indices = range(noted.length)
+            first = bisect_right(indices, start, key=noted.size)
+            last = bisect_left(indices, end, lo=first, key=noted.size)
+            pairs = noted.between(first, last + 1)
+        return cls(pairs[::2], pairs[1::2], _changed_ms(log))
 
     def at(self, position: int) -> int:
         """When the byte at ``position`` was there, in milliseconds since the epoch."""
         index = bisect_right(self.sizes, position)
         return self.moments[index] if index < len(self.moments) else self.last_ms
 
-    def since(self, since_ms: int, size: int) -> int:
-        """How many of the log's ``size`` bytes were there before ``since_ms``."""
-        index = bisect_left(self.moments, since_ms)
-        noted = self.sizes[index - 1] if index else 0
-        return size if index == len(self.moments) and self.last_ms < since_ms else min(noted, size)
+
+def bytes_before(log: Path, since_ms: int, size: int) -> int:
+    """How many of the first ``size`` bytes of an existing log were there before ``since_ms``."""
+    with _noted(log) as noted:
+        index = bisect_left(range(noted.length), since_ms, key=noted.moment)
+        if index == noted.length and _changed_ms(log) < since_ms:
+            return size
+        return min(noted.size(index - 1), size) if index else 0
+
+
+class _Noted(NamedTuple):
+    """The pairs in an open file of times, looked up where they stand: there may be as many as the log has bytes."""
+
+    file: int
+    length: int
+
+    def moment(self, index: int) -> int:
+        return self._pair(index)[0]
+
+    def size(self, index: int) -> int:
+        return self._pair(index)[1]
+
+    def between(self, first: int, end: int) -> "array[int]":
+        pairs = array("q")
+        if first < self.length:
+            data = os.pread(self.file, (end - first) * _PAIR_BYTES, first * _PAIR_BYTES)
+            pairs.frombytes(data[: len(data) // _PAIR_BYTES * _PAIR_BYTES])
+        return pairs
+
+    def _pair(self, index: int) -> "Sequence[int]":
+        return self.between(index, index + 1) or _CUT_AWAY
+
+
+@contextmanager
+def _noted(log: Path) -> Iterator[_Noted]:
+    """What was noted of a log: nothing where there is no file of times."""
+    try:
+        file = os.open(times_of(log), os.O_RDONLY | os.O_CLOEXEC)
+    except FileNotFoundError:
+        yield _Noted(-1, 0)
+        return
+    try:
+        yield _Noted(file, os.fstat(file).st_size // _PAIR_BYTES)
+    finally:
+        os.close(file)
+
+
+def _changed_ms(log: Path) -> int:
+    return log.stat().st_mtime_ns // 1_000_000

@@ -1,6 +1,7 @@
 """Which nodes a pod may go to whatever runs there: existence, taints, node selector, node affinity; a vector each."""
 
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
 
 import numpy as np
 
@@ -10,6 +11,8 @@ from gang_scheduler.domain.terms.node_rules import NODE_GROUP, NodeRules, NodeTe
 from gang_scheduler.domain.terms.selectors import Conjunction, Requirement
 
 BLOCKING = ("NoSchedule", "NoExecute")
+MOST_MASKS = 256
+"""So many masks are kept."""
 
 
 def static_mask(rules: NodeRules, table: NodeTable, slots: Slots = ALL) -> Mask:
@@ -18,6 +21,24 @@ def static_mask(rules: NodeRules, table: NodeTable, slots: Slots = ALL) -> Mask:
     if rules.selector or rules.required is not None:
         mask &= affinity_mask(rules, table, slots)
     return mask
+
+
+@dataclass(slots=True)
+class StaticMasks:
+    """``static_mask`` of all nodes by rules, kept until a node changes."""
+
+    table: NodeTable
+    _masks: dict[NodeRules, Mask] = field(default_factory=dict)
+    _seen: int = -1
+
+    def of(self, rules: NodeRules) -> Mask:
+        """The mask of ``rules``, to be read only."""
+        if self._seen != self.table.rules.end or len(self._masks) >= MOST_MASKS:
+            self._masks, self._seen = {}, self.table.rules.end
+        mask = self._masks.get(rules)
+        if mask is None:
+            mask = self._masks[rules] = static_mask(rules, self.table)
+        return mask
 
 
 def affinity_mask(rules: NodeRules, table: NodeTable, slots: Slots = ALL) -> Mask:

@@ -184,10 +184,11 @@ def _room_filters(room: Room, record: PodRecord, left: Mask) -> Iterator[tuple[s
     """Each resource of which some node that is ``left`` has too little."""
     table, shape = room.table, record.shape
     for (name, amount), row, need in zip(shape.requests.items(), table.rows_for(shape), shape.needs, strict=True):
-        free = np.maximum(table.allocatable[row] - table.used[row], 0)
+        free = table.allocatable[row] - table.used[row]
         enough = free >= need
-        if (enough | ~left).all():
+        if not (left > enough).any():
             continue
+        free = np.maximum(free, 0)
         slot = _first_largest(np.where(left, free, -1), table.rank())
         where = f", most free {format_amount(name, int(free[slot]))} on {table.names[slot]}" if left.any() else ""
         yield name, amount, f"have too little {name} (needs {format_amount(name, amount)}{where})", enough
@@ -206,7 +207,7 @@ def _first_largest(amounts: Ints, rank: Ints) -> int:
 
 def _sieve(counts: list[tuple[str, int]], phrase: str, left: Mask, mask: Mask) -> None:
     """Take out of ``left`` what ``mask`` does not pass, and note how many that were."""
-    out = int(np.count_nonzero(left & ~mask))
+    out = int(np.count_nonzero(left > mask))
     if out:
         counts.append((phrase, out))
         left &= mask

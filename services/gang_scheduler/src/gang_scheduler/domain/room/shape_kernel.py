@@ -113,6 +113,45 @@ def mirror(
             nodes[slot, at + 2], nodes[slot, at + 3] = memory[card, slot], virtual[card, slot]
 
 
+@jit(inline="always")
+def recount(
+    slots: Ints,
+    mask: Mask,
+    copies: Ints,
+    nodes: Ints,
+    first: int,
+    rows: Ints,
+    needs: Ints,
+    count: int,
+    whole: bool,
+    need: Ints,
+    scrap: Ints,
+    chosen: Ints,
+) -> tuple[int, int]:
+    """Count the copies at ``slots`` anew, and note each of these once in ``chosen``; how many more copies, and how many nodes."""
+    more, done, nodes_of = 0, np.zeros(len(mask), np.bool_), 0
+    for slot in slots:
+        if not done[slot]:
+            done[slot], chosen[nodes_of] = True, slot
+            nodes_of += 1
+            fits = copies_on(nodes, slot, first, rows, needs, count, whole, need, scrap) if mask[slot] else 0
+            more += fits - copies[slot]
+            copies[slot] = fits
+    return more, nodes_of
+
+
+@jit(inline="always")
+def unscored(chosen: Ints, copies: Ints, of: Ints, scores: Ids, new: Ints) -> int:
+    """Note in ``new`` the states of which the scores are missing; returns how many there are."""
+    count = 0
+    for slot in chosen:
+        state = of[slot]
+        if copies[slot] and state and scores[state] < 0:
+            new[count], scores[state] = state, 0
+            count += 1
+    return count
+
+
 @jit()
 def renew(
     slots: Ints,
@@ -174,34 +213,20 @@ def renew(
         unnumbered, nodes, plain, first, of, words, parts, serves, worth, places, known, classes,
         price, by_cpu, by_memory, by_cards, parts_of, served, beside, mix, free,
     )  # fmt: skip
-    more, done, chosen, count_of = 0, np.zeros(len(mask), np.bool_), np.empty(len(mask), np.int64), 0
-    for slot in slots:
-        if not done[slot]:
-            done[slot], chosen[count_of] = True, slot
-            count_of += 1
-            fits = copies_on(nodes, slot, first, rows, needs, count, whole_cards, need, scrap) if mask[slot] else 0
-            more += fits - copies[slot]
-            copies[slot] = fits
-    if everywhere:
-        count_of = len(mask)
-        for slot in range(count_of):
-            chosen[slot] = slot
-    new, count_new = np.empty(known[0] + 1, np.int64), 0
-    for at in range(count_of):
-        state = of[chosen[at]]
-        if copies[chosen[at]] and state and scores[state] < 0:
-            new[count_new], scores[state] = state, 0
-            count_new += 1
+    chosen, new = np.empty(len(mask), np.int64), np.empty(known[0] + 1, np.int64)
+    more, chosen_of = recount(slots, mask, copies, nodes, first, rows, needs, count, whole_cards, need, scrap, chosen)
+    chosen = np.arange(len(mask)) if everywhere else chosen[:chosen_of]
     _score(
-        new[:count_new], scores, ask, words, parts, serves, worth,
+        new[: unscored(chosen, copies, of, scores, new)], scores, ask, words, parts, serves, worth,
         price, by_cpu, by_memory, by_cards, parts_of, served, beside, mix, free, rest,
     )  # fmt: skip
-    for at in range(count_of):
-        slot = chosen[at]
+    for slot in chosen:
         if not copies[slot]:
             keys[slot] = -1
         elif not of[slot]:
-            keys[slot] = (fullness(slot, rows, needs, weights, weight, allocatable, used) << rank_bits) + base[slot]
+            keys[slot] = (fullness(int(slot), rows, needs, weights, weight, allocatable, used) << rank_bits) + base[
+                slot
+            ]
         else:
             keys[slot] = (np.int64(scores[of[slot]]) << rank_bits) + base[slot]
     return more

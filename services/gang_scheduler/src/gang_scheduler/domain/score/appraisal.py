@@ -1,11 +1,12 @@
 """What every node is worth at the prices of one look, and what a pod would take from that: from the books as they are."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
 
-from gang_scheduler.domain.columns.vectors import ALL, Ints, Slots
-from gang_scheduler.domain.nodes.filters import static_mask
+from gang_scheduler.domain.columns.vectors import Ints, Mask
+from gang_scheduler.domain.nodes.filters import StaticMasks, static_mask
 from gang_scheduler.domain.nodes.node_mirror import NodeMirror
 from gang_scheduler.domain.nodes.node_table import NodeTable
 from gang_scheduler.domain.pods.pod_shape import PodShape
@@ -21,6 +22,7 @@ class Appraisal:
 
     table: NodeTable
     prices: Prices
+    static: StaticMasks
     classes: Ints = field(default_factory=lambda: np.zeros(0, np.int64))
     states: NodeStates = field(init=False)
     mirror: NodeMirror = field(init=False)
@@ -39,13 +41,12 @@ class Appraisal:
 
     def renewed(self, prices: Prices) -> "Appraisal":
         """Another one at the prices of a newer look; nodes of one class stay of one class where the rules are the same."""
-        heir = Appraisal(self.table, prices)
+        heir = Appraisal(self.table, prices, self.static)
         heir.mirror = self.mirror
         if prices.basis.card_memory == self.basis.card_memory:
             heir._asks = self._asks
         if prices.basis.rules == self.basis.rules and self._rules_seen >= 0:
-            numbers = np.array([prices.class_of(bits) for bits in self.prices.classes], np.int64)
-            heir.classes, heir._rules_seen = numbers[self.classes], self._rules_seen
+            heir.classes, heir._rules_seen = prices.numbers_of(self.prices.classes)[self.classes], self._rules_seen
         return heir
 
     def scores(self, shape: PodShape, places: Ints) -> Ints:
@@ -67,15 +68,14 @@ class Appraisal:
             return
         changed = rules.since(self._rules_seen) if self._rules_seen >= 0 else None
         if changed is None or len(self.classes) != self.table.size:
-            self.classes = np.zeros(self.table.size, np.int64)
-            self._classify(ALL)
+            self.classes = self._classes_of([self.static.of(rules) for rules in self.basis.rules])
         elif changed:
-            self._classify(np.array(changed, np.intp))
+            slots = np.array(changed, np.intp)
+            self.classes[slots] = self._classes_of([static_mask(item, self.table, slots) for item in self.basis.rules])
         self._rules_seen = rules.end
 
-    def _classify(self, slots: Slots) -> None:
-        masks = np.array([static_mask(rules, self.table, slots) for rules in self.basis.rules], np.bool_)
-        self.classes[slots] = self.prices.classes_of(masks)
+    def _classes_of(self, masks: Sequence[Mask]) -> Ints:
+        return self.prices.classes_of(np.array(masks, np.bool_))
 
 
 def left_of(table: NodeTable, places: Ints, classes: Ints) -> Left:

@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 
 from gang_scheduler.domain.columns.vectors import Ints, Mask
-from gang_scheduler.domain.nodes.filters import static_mask
+from gang_scheduler.domain.nodes.filters import StaticMasks
 from gang_scheduler.domain.nodes.node_table import NodeTable
 from gang_scheduler.domain.pods.pod_shape import PodShape
 from gang_scheduler.domain.score.appraisal import Appraisal, left_of
@@ -57,11 +57,17 @@ class Foresight:
     _patience: int = 0
     """By so many pods they have to become more or fewer before it looks again."""
 
-    _written: bytes = b""
+    _written: bytes | None = None
+    """What there is to remember, once somebody has asked for it."""
+
     appraisal: Appraisal | None = None
     """The nodes at the prices of the last look; None as long as too little is known."""
 
     _cards: tuple[int, int] = (-1, 0)
+    _masks: StaticMasks = field(init=False)
+
+    def __post_init__(self) -> None:
+        self._masks = StaticMasks(self.table)
 
     def renew(self) -> None:
         """Look at what runs, if that, or what there is for it, has become another: at the start of a pass.
@@ -85,7 +91,9 @@ class Foresight:
 
     def remember(self) -> bytes:
         """What the last look found, as JSON; nothing when nothing is known."""
-        return self._written if self.basis else b""
+        if self._written is None:
+            self._written = written(self.basis) if self.basis else b""
+        return self._written
 
     def restore(self, data: Any) -> None:
         """Go on with what a predecessor found. What cannot be read is dropped, and looked for anew."""
@@ -103,9 +111,10 @@ class Foresight:
 
     def _look(self) -> None:
         enough = self.census.with_cards >= FIRST_LOOK and self._count_cards()
-        self._know(look(self.census, self.table, self._count_cards()) if enough else None)
+        self._know(look(self.census, self.table, self._masks, self._count_cards()) if enough else None)
 
     def _know(self, prices: Prices | None) -> None:
+        self._written = None
         if prices is None:
             self.basis, self.appraisal, self.version = None, None, 0
             return
@@ -114,27 +123,29 @@ class Foresight:
         self._patience = max(1, min(LONGEST, seen // GROWTH, max(seen // OFTEN, room // GROWTH)))
         self._looks += 1
         self.version = self._looks
-        self._written = written(self.basis)
         known = self.appraisal
-        self.appraisal = known.renewed(prices) if known else Appraisal(self.table, prices)
+        self.appraisal = known.renewed(prices) if known else Appraisal(self.table, prices, self._masks)
 
 
-def look(census: Census, table: NodeTable, cards: int) -> Prices:
+def look(census: Census, table: NodeTable, static: StaticMasks, cards: int) -> Prices:
     """What there is to find now. All sums are exact: the order of the nodes, which a restart changes, must not show."""
     nodes = np.flatnonzero(table.devices.have.memory[0])
     have = table.devices.have.memory[:, nodes]
     card_memory = int(have.sum()) // max(1, cards)
     rules, asks = census.asked(card_memory)
     bare = Prices(Basis(census.with_cards, card_memory, cards, rules, asks, (), 0.0))
-    masks = np.array([static_mask(item, table, nodes) for item in rules], np.bool_)
+    masks = np.array([static.of(item)[nodes] for item in rules], np.bool_)
     left = left_of(table, nodes, bare.classes_of(masks))
     cpu, memory = left.cpu.astype(np.float64), left.memory.astype(np.float64)
     served = bare.served[left.classes, left.cards].sum(axis=0)
     mixture = fsum(mixed(cpu, memory, served, *bare.beside[left.classes].T).tolist())
-    copies = bare.measures.copies(cpu, memory, left.cards).T
-    worths = np.rint(np.minimum(cards * PRICE * _scarcity(bare.kinds, masks, copies, mixture), _DEAREST))
-    found = tuple((int(rule), int(kind), int(worths[kind, rule])) for kind, rule in np.argwhere(worths > 0))
-    return bare.at(bare.basis._replace(prices=tuple(sorted(found)), mixed=MIXED * cards / max(mixture, _LEAST)))
+    copies = bare.measures.copies(cpu, memory, left.cards).T[: len(bare.kinds.cards)]
+    worths = (
+        np.rint(np.minimum(cards * PRICE * _scarcity(bare.kinds, masks, copies, mixture), _DEAREST)).astype(np.int64).T
+    )
+    rule, kind = np.nonzero(worths > 0)
+    found = zip(rule.tolist(), kind.tolist(), worths[rule, kind].tolist(), strict=True)
+    return bare.at(bare.basis._replace(prices=tuple(found), mixed=MIXED * cards / max(mixture, _LEAST)))
 
 
 def _scarcity(kinds: Kinds, masks: Mask, copies: Floats, mixture: float) -> Floats:

@@ -4,7 +4,7 @@ A kind is all pods that ask for the same number of cards, about the same part of
 ones; they are counted apart by the rules that choose their nodes. Nodes that all the rules see alike are of one class.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
@@ -28,9 +28,6 @@ PATIENCE = 0.98
 
 _GRAIN = float(1 << 40)
 """What a card serves is a multiple of the inverse, so that sums over cards are exact in any order."""
-
-
-_NOBODY = (0, 0, 0, 0)
 
 
 class Ask(NamedTuple):
@@ -61,8 +58,8 @@ class Census:
 
     counts: dict[PodShape, int] = field(default_factory=dict)
     with_cards: int = 0
-    _wishes: dict[PodShape, tuple[int, NodeRules, Ask]] = field(default_factory=dict)
-    """For shapes with a place: the rules without preferences, and the ask where a card has so much memory, which goes first."""
+    _wishes: dict[PodShape, "_Wish"] = field(default_factory=dict)
+    """Of shapes with a place."""
 
     def add(self, shape: PodShape, count: int) -> None:
         """So many came; a negative number went."""
@@ -80,28 +77,47 @@ class Census:
 
         Preferences are no rules: what a pod can use decides, not what it would like.
         """
-        wishes = [
-            (*self._wish(shape, card_memory), count)
-            for shape, count in self.counts.items()
-            if shape.devices.cards is not None
-        ]
-        popular: dict[NodeRules, int] = {}
-        for rules, _, count in wishes:
-            popular[rules] = popular.get(rules, 0) + count
-        names = sorted(popular, key=lambda rules: (-popular[rules], repr(rules)))[:MOST_RULES]
-        place = {rules: at for at, rules in enumerate(names)}
-        found: dict[tuple[int, Ask], int] = {}
-        for rules, ask, count in wishes:
-            if (at := place.get(rules)) is not None:
-                found[at, ask] = found.get((at, ask), 0) + count
-        return tuple(names), tuple(sorted((at, ask, count) for (at, ask), count in found.items()))
+        found: dict[str, _Found] = {}
+        for shape, count in self.counts.items():
+            if shape.devices.cards is not None:
+                wish = self._wish(shape, card_memory)
+                here = found.get(wish.name)
+                if here is None:
+                    here = found[wish.name] = _Found(wish.rules)
+                here.pods += count
+                here.asks[wish.ask] = here.asks.get(wish.ask, 0) + count
+        names = sorted(found, key=lambda name: (-found[name].pods, name))[:MOST_RULES]
+        popular = [found[name] for name in names]
+        asks = [(at, ask, count) for at, here in enumerate(popular) for ask, count in sorted(here.asks.items())]
+        return tuple(here.rules for here in popular), tuple(asks)
 
-    def _wish(self, shape: PodShape, card_memory: int) -> tuple[NodeRules, Ask]:
+    def _wish(self, shape: PodShape, card_memory: int) -> "_Wish":
         known = self._wishes.get(shape)
-        if known is None or known[0] != card_memory:
+        if known is None or known.card_memory != card_memory:
             rules = replace(shape.rules, preferred=()) if shape.rules.preferred else shape.rules
-            known = self._wishes[shape] = card_memory, rules, ask_of(shape, card_memory)
-        return known[1:]
+            known = self._wishes[shape] = _Wish(card_memory, rules, repr(rules), ask_of(shape, card_memory))
+        return known
+
+
+class _Wish(NamedTuple):
+    """What a shape asks for where a card has ``card_memory`` bytes, under its rules without preferences.
+
+    The name says what these are: text knows its own hash, rules would work theirs out at every look.
+    """
+
+    card_memory: int
+    rules: NodeRules
+    name: str
+    ask: Ask
+
+
+@dataclass(slots=True)
+class _Found:
+    """By how many pods something is asked for under one set of rules, and what by how many."""
+
+    rules: NodeRules
+    pods: int = 0
+    asks: dict[Ask, int] = field(default_factory=dict)
 
 
 class Kinds(NamedTuple):
@@ -116,22 +132,36 @@ class Kinds(NamedTuple):
 
 def kinds_of(asks: Sequence[Asked], rules: int) -> Kinds:
     """The kinds of what is asked for under so many sets of ``rules``."""
-    sums: dict[tuple[int, int, int], tuple[int, int, int, int]] = {}
-    counts = []
+    found: dict[tuple[int, int, int], _Kind] = {}
     for rule, ask, count in asks:
         kind = _kind(ask)
-        pods, cpu, memory, percent = sums.get(kind, _NOBODY)
-        sums[kind] = pods + count, cpu + count * ask.cpu, memory + count * ask.memory, percent + count * ask.percent
-        counts.append((rule, kind, count))
-    order = sorted(sums)
-    place = {kind: at for at, kind in enumerate(order)}
+        here = found.get(kind)
+        if here is None:
+            here = found[kind] = _Kind()
+        here.pods[rule] = here.pods.get(rule, 0) + count
+        here.cpu += count * ask.cpu
+        here.memory += count * ask.memory
+        here.percent += count * ask.percent
+    order = sorted(found)
     weight = np.zeros((rules, len(order)))
-    for rule, kind, count in counts:
-        weight[rule, place[kind]] += count
-    total = np.array([sums[kind] for kind in order], np.float64).reshape(-1, 4).T
+    for place, kind in enumerate(order):
+        for rule, count in found[kind].pods.items():
+            weight[rule, place] = count
+    sums = [(sum(here.pods.values()), here.cpu, here.memory, here.percent) for here in map(found.__getitem__, order)]
+    total = np.array(sums, np.float64).reshape(-1, 4).T
     cards = np.array([kind[0] for kind in order], np.float64)
     percent = np.rint(total[3] / total[0]).astype(np.int64)
     return Kinds(total[1] / total[0], total[2] / total[0], cards, percent, weight)
+
+
+@dataclass(slots=True)
+class _Kind:
+    """The pods of a kind by their rules, and what they ask for together."""
+
+    pods: dict[int, int] = field(default_factory=dict)
+    cpu: int = 0
+    memory: int = 0
+    percent: int = 0
 
 
 def _kind(ask: Ask) -> tuple[int, int, int]:
@@ -148,33 +178,57 @@ class Filling(NamedTuple):
     memory: float
 
 
-def filling_of(asks: Sequence[Asked], admits: Callable[[int], bool]) -> Filling:
-    """How a card is filled by pods that come in the proportions of ``asks``, of those rules that ``admits`` is true of.
+@dataclass(slots=True)
+class Demand:
+    """What is asked for under one set of rules, by all pods together: ``pods`` by the percent of each card, percent of
+    cards in all, CPU in milli-cores, memory in bytes."""
+
+    pods: dict[int, int] = field(default_factory=dict)
+    given: int = 0
+    cpu: int = 0
+    memory: int = 0
+
+
+def demands_of(asks: Iterable[Asked], rules: int) -> list[Demand]:
+    """The demand under each of so many sets of ``rules``."""
+    demands = [Demand() for _ in range(rules)]
+    for rule, ask, count in asks:
+        here = demands[rule]
+        here.pods[ask.percent] = here.pods.get(ask.percent, 0) + count
+        here.given += ask.cards * ask.percent * count
+        here.cpu += ask.cpu * count
+        here.memory += ask.memory * count
+    return demands
+
+
+def filling_of(demands: Sequence[Demand]) -> Filling:
+    """How a card is filled by pods that come in the proportions of ``demands``.
 
     A card with ``free`` percent serves the next pod that fits, and then what the rest serves; each turn in which a pod
     comes that does not fit costs patience.
     """
     pods: dict[int, int] = {}
-    given = cpu = memory = 0
-    for rule, ask, count in asks:
-        if admits(rule):
-            pods[ask.percent] = pods.get(ask.percent, 0) + count
-            given += ask.cards * ask.percent * count
-            cpu += ask.cpu * count
-            memory += ask.memory * count
+    for demand in demands:
+        for size, count in demand.pods.items():
+            pods[size] = pods.get(size, 0) + count
     if not pods:
         return Filling([_grained(free / 100) for free in range(101)], 1.0, 1.0)
-    total = sum(pods.values())
-    parts = [(size, size / 100, pods[size] / total) for size in sorted(pods)]
-    served = [0.0]
+    total, served, later = sum(pods.values()), [0.0], [0.0]
+    fitting: list[tuple[int, float, float]] = []
+    fits, turns = 0.0, 1 - PATIENCE
     for free in range(1, 101):
-        gain = fits = 0.0
-        for size, part, share in parts:
-            if size > free:
-                break
-            gain += share * (part + PATIENCE * served[free - size])
+        if free in pods:
+            share = pods[free] / total
+            fitting.append((-free, free / 100, share))
             fits += share
-        served.append(_grained(gain / (1 - PATIENCE * (1 - fits))))
+            turns = 1 - PATIENCE * (1 - fits)
+        gain = 0.0
+        for back, part, share in fitting:
+            gain += share * (part + later[back])
+        served.append(_grained(gain / turns))
+        later.append(PATIENCE * served[free])
+    given, cpu = sum(demand.given for demand in demands), sum(demand.cpu for demand in demands)
+    memory = sum(demand.memory for demand in demands)
     return Filling(served, max(100 * cpu / given, 1.0), max(100 * memory / given, 1.0))
 
 

@@ -4,6 +4,7 @@ Copies are whole numbers and so are their prices, cards serve multiples of a sma
 """
 
 import copy
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -11,7 +12,7 @@ import numpy as np
 
 from gang_scheduler.domain.columns.vectors import Ints, Mask
 from gang_scheduler.domain.score.basis import Basis
-from gang_scheduler.domain.score.mixture import Ask, Floats, Kinds, filling_of, kinds_of
+from gang_scheduler.domain.score.mixture import Ask, Demand, Filling, Floats, Kinds, demands_of, filling_of, kinds_of
 
 PRICE = 1 << 20
 """The unit of prices is the average worth of a card through this."""
@@ -29,6 +30,10 @@ CORNERS = 4
 """How sharp the corner is between what cards and what CPU or memory serve: the norm with the exponent 2 ** CORNERS."""
 
 
+TOGETHER = 16
+"""Compiled code takes so many kinds at once, and a rest one by one: the last ones of vectors by kind are no kinds, worth nothing."""
+
+
 class Measures(NamedTuple):
     """What copies of kinds take: the inverse of the CPU, the memory and the cards of one copy (by kind)."""
 
@@ -41,8 +46,13 @@ class Measures(NamedTuple):
     @classmethod
     def of(cls, kinds: Kinds) -> "Measures":
         """The measures of ``kinds``."""
-        cpu, memory, cards = (1 / np.maximum(of, 1.0) for of in (kinds.cpu, kinds.memory, kinds.cards))
-        return cls(cpu, memory, cards, (np.arange(101).reshape(-1, 1) // kinds.percent).astype(np.float64))
+        known = len(kinds.cpu)
+        size = -(-known // TOGETHER) * TOGETHER
+        cpu, memory, cards, parts = np.zeros(size), np.zeros(size), np.zeros(size), np.zeros((101, size))
+        for inverse, of in ((cpu, kinds.cpu), (memory, kinds.memory), (cards, kinds.cards)):
+            inverse[:known] = 1 / np.maximum(of, 1.0)
+        parts[:, :known] = np.arange(101).reshape(-1, 1) // kinds.percent
+        return cls(cpu, memory, cards, parts)
 
     def copies(self, cpu: Floats, memory: Floats, cards: Ints) -> Floats:
         """How many copies of each kind fit (node by kind). ``cards`` are free percents (card by node)."""
@@ -107,8 +117,11 @@ class Prices:
     beside: Floats = field(default_factory=lambda: np.zeros((0, 2)))
     """CPU and memory beside a card (class by two)."""
 
+    _demands: list[Demand] = field(init=False)
+
     def __post_init__(self) -> None:
         self.kinds = kinds_of(self.basis.asks, len(self.basis.rules))
+        self._demands = demands_of(self.basis.asks, len(self.basis.rules))
         self.measures = Measures.of(self.kinds)
         self.per_copy = np.zeros((0, len(self.measures.cpu)))
 
@@ -116,27 +129,24 @@ class Prices:
         """The same where ``basis`` says other prices of the same pods."""
         found = copy.copy(self)
         found.basis, found.classes = basis, dict(self.classes)
-        prices = [found._price_of(bits) for bits in self.classes]
-        found.per_copy = np.array(prices).reshape(self.per_copy.shape)
+        found.per_copy = found._prices_of(self.classes)
         return found
-
-    def class_of(self, bits: int) -> int:
-        """The number of the class of nodes that the rules of ``bits`` admit."""
-        number = self.classes.get(bits)
-        if number is None:
-            number = self.classes[bits] = len(self.per_copy)
-            filling = filling_of(self.basis.asks, lambda rule: bool(bits >> rule & 1))
-            self.per_copy = np.vstack([self.per_copy, self._price_of(bits)])
-            self.served = np.vstack([self.served, filling.served])
-            self.beside = np.vstack([self.beside, [filling.cpu, filling.memory]])
-        return number
 
     def classes_of(self, masks: Mask) -> Ints:
         """The number of the class of each node (``masks`` is rule by node)."""
-        bits = (masks.T * (1 << np.arange(len(masks), dtype=np.int64))).sum(axis=1)
-        distinct, place = np.unique(bits, return_inverse=True)
-        classes: Ints = np.array([self.class_of(one) for one in distinct.tolist()], np.int64)[place]
-        return classes
+        bits, place = np.unique((1 << np.arange(len(masks))) @ masks, return_inverse=True)
+        return self.numbers_of(bits.tolist())[place]
+
+    def numbers_of(self, classes: Collection[int]) -> Ints:
+        """The numbers of the classes of nodes that the rules of these bits admit."""
+        new = [bits for bits in classes if bits not in self.classes]
+        if new:
+            fillings = [self._filling_of(bits) for bits in new]
+            self.classes.update(zip(new, range(len(self.classes), len(self.classes) + len(new)), strict=True))
+            self.per_copy = np.vstack([self.per_copy, self._prices_of(new)])
+            self.served = np.vstack([self.served, *(filling.served for filling in fillings)])
+            self.beside = np.vstack([self.beside, *((filling.cpu, filling.memory) for filling in fillings)])
+        return np.array([self.classes[bits] for bits in classes], np.int64)
 
     def worth(self, left: Left) -> Floats:
         """The worth of nodes with so much left, in worths of an average card."""
@@ -154,8 +164,14 @@ class Prices:
         scores: Ints = np.rint(BEST * HALF / (HALF + loss)).astype(np.int64)
         return scores
 
-    def _price_of(self, bits: int) -> Floats:
-        price = np.zeros(len(self.measures.cpu))
+    def _filling_of(self, bits: int) -> Filling:
+        return filling_of([demand for rule, demand in enumerate(self._demands) if bits >> rule & 1])
+
+    def _prices_of(self, classes: Iterable[int]) -> Floats:
+        """What a copy is worth (class by kind): the sum over the rules that admit it, exact in any order."""
+        by_rule = np.zeros((len(self.basis.rules), len(self.measures.cpu)))
         for rule, kind, worth in self.basis.prices:
-            price[kind] += worth * (bits >> rule & 1)
-        return price
+            by_rule[rule, kind] += worth
+        admits = np.array([[bits >> rule & 1 for rule in range(len(by_rule))] for bits in classes], np.float64)
+        prices: Floats = (admits.reshape(-1, len(by_rule), 1) * by_rule).sum(axis=1)
+        return prices

@@ -10,11 +10,15 @@ Labels = Mapping[str, str]
 
 
 class PodTerm(NamedTuple):
-    """A set of pods: those in one of ``namespaces``, or in a namespace that ``namespace_selector`` takes, with fitting labels."""
+    """A set of pods: those in one of ``namespaces``, or in a namespace that ``namespace_selector`` takes, with fitting labels.
+
+    They belong to each of the sets ``also``, too.
+    """
 
     selector: Conjunction
     namespaces: tuple[str, ...]
     namespace_selector: Conjunction | None = None
+    also: "tuple[PodTerm, ...]" = ()
 
     def matches(self, namespace: str, labels: Labels, namespace_labels: Mapping[str, Labels]) -> bool:
         """Whether a pod in ``namespace`` with ``labels`` belongs to the set."""
@@ -23,10 +27,13 @@ class PodTerm(NamedTuple):
             or not matches_all(self.namespace_selector, namespace_labels.get(namespace, {}))
         ):
             return False
-        return matches_all(self.selector, labels)
+        return matches_all(self.selector, labels) and all(
+            term.matches(namespace, labels, namespace_labels) for term in self.also
+        )
 
     def __str__(self) -> str:
-        return describe(self.selector) or "any pod"
+        own = describe(self.selector) or "any pod"
+        return " and ".join([own, *(str(term) for term in self.also)])
 
 
 class Neighbourhood(NamedTuple):
@@ -80,7 +87,7 @@ def pod_terms(spec: Mapping[str, Any], namespace: str, labels: Labels) -> PodTer
     if not (near or apart or constraints):
         return NO_TERMS
     return PodTerms(
-        tuple(_neighbourhood(item, 0, namespace, labels) for item in near.get(_REQUIRED) or ()),
+        _of_one_pod(tuple(_neighbourhood(item, 0, namespace, labels) for item in near.get(_REQUIRED) or ())),
         tuple(_neighbourhood(item, 0, namespace, labels) for item in apart.get(_REQUIRED) or ()),
         tuple(_preferred(near, 1, namespace, labels) + _preferred(apart, -1, namespace, labels)),
         tuple(_spread(item, namespace, labels) for item in constraints),
@@ -89,6 +96,14 @@ def pod_terms(spec: Mapping[str, Any], namespace: str, labels: Labels) -> PodTer
 
 _REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
 _PREFERRED = "preferredDuringSchedulingIgnoredDuringExecution"
+
+
+def _of_one_pod(near: tuple[Neighbourhood, ...]) -> tuple[Neighbourhood, ...]:
+    """Required affinity to several sets wants one pod that belongs to all of them, as kube-scheduler counts it."""
+    terms = sorted({item.term for item in near}, key=repr)
+    if len(terms) <= 1:
+        return near
+    return tuple(item._replace(term=terms[0]._replace(also=tuple(terms[1:]))) for item in near)
 
 
 def _preferred(affinity: Mapping[str, Any], sign: int, namespace: str, labels: Labels) -> list[Neighbourhood]:
