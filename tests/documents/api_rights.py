@@ -55,6 +55,7 @@ STATUS = (
     *(f"PodGroup.{VOLCANO}", f"Queue.{VOLCANO}", "ElasticQuota.scheduling.sigs.k8s.io"),
     *("PodMigrationJob.scheduling.koordinator.sh", "Reservation.scheduling.koordinator.sh"),
     "NodeMetric.slo.koordinator.sh",
+    "Recommendation.analysis.koordinator.sh",
     *(f"{name}.{KUEUE}" for name in ("Workload", "ClusterQueue", "LocalQueue", "Cohort")),
 )
 OWNERS = (*JOBS, *FLOWS)

@@ -26,7 +26,7 @@ _TRAINING = (
 SUPPORT = (
     Support(
         "Pod",
-        ("gang_scheduler", "node_agent", "cluster_gateway"),
+        ("gang_scheduler", "node_agent", "cluster_gateway", "slo_controller"),
         "requests with init containers, sidecars and overhead, `runtimeClassName`; node selector, node affinity, "
         "tolerations, pod affinity and anti-affinity, topology spread, host ports, scheduling gates, nominated nodes, volume "
         "claims, priority and `preemptionPolicy`, `volcano.sh/preemptable` and `volcano.sh/cooldown-time`, an elastic quota's "
@@ -44,7 +44,7 @@ SUPPORT = (
     ),
     Support(
         "Node",
-        ("cluster_gateway", "gang_scheduler", "queue_manager", "node_agent"),
+        ("cluster_gateway", "gang_scheduler", "queue_manager", "node_agent", "slo_controller"),
         "made by node agents and by `--sim-nodes`; labels (of a node group, of a revocable zone), "
         "taints (those that are not tolerated, or not any longer, take pods away; a node that is not ready has one), "
         "`unschedulable`, allocatable, cards, CPUs and NUMA nodes of "
@@ -237,9 +237,16 @@ SUPPORT = (
     ),
     Support(
         "NodeMetric.slo.koordinator.sh",
-        ("cluster_gateway", "descheduler", "gang_scheduler"),
-        "made from what node agents measure, for `tidegate top`; nodes whose fresh usage, percentiles included, is above their "
+        ("cluster_gateway", "descheduler", "gang_scheduler", "slo_controller"),
+        "made from what node agents measure, for `tidegate top`; what may be lent of a node rests on it; "
+        "nodes whose fresh usage, percentiles included, is above their "
         "threshold take no more pods; with `scoreWeight` those that use less come first",
+    ),
+    Support(
+        "Recommendation.analysis.koordinator.sh",
+        ("slo_controller", "admission"),
+        "`target`, by workload or by labels of pods: what each container should ask for, with bounds, by percentiles of past use, "
+        "daily peaks of memory and kills for want of it; `tidegate recommend` writes it into the workload",
     ),
     Support(
         "NodeSLO.slo.koordinator.sh",

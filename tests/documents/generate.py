@@ -120,6 +120,7 @@ FIELDS = (
         "`cpu-normalization-ratio`, `resource-amplification-ratio`, `originExtendedAllocatable` of `node.koordinator.sh`",
         "slo_controller",
     ),
+    ("Recommendation", "status", "slo_controller"),
     ("NodeSLO", "everything, unless a user made or changed it", "slo_controller"),
     (
         "NodeMetric, Device",

@@ -102,6 +102,7 @@ PodMigrationJob scheduling.koordinator.sh/v1alpha1 podmigrationjobs - -
 ClusterColocationProfile config.koordinator.sh/v1alpha1 clustercolocationprofiles - -
 NodeMetric slo.koordinator.sh/v1alpha1 nodemetrics - -
 NodeSLO slo.koordinator.sh/v1alpha1 nodeslos - -
+Recommendation analysis.koordinator.sh/v1alpha1 recommendations
 ClusterQueue kueue.x-k8s.io/v1beta2 clusterqueues cq -
 LocalQueue kueue.x-k8s.io/v1beta2 localqueues lq
 Cohort kueue.x-k8s.io/v1beta2 cohorts - -
@@ -121,6 +122,9 @@ Experiment kubeflow.org/v1beta1 experiments
 Trial kubeflow.org/v1beta1 trials
 Suggestion kubeflow.org/v1beta1 suggestions
 """
+
+STATED = frozenset(["NodeMetric.slo.koordinator.sh"])
+"""Kinds of which the status is all that they say: who writes such an object says its status, too, each time."""
 
 
 def _read(table: str) -> dict[str, KindInfo]:

@@ -28,6 +28,19 @@ def merge_conditions(old: list[Any], new: list[Any]) -> list[Any]:
     return kept + list(by_type.values())
 
 
+def replacement(old: Manifest, new: Manifest) -> Manifest:
+    """The merge patch that makes ``old`` into ``new``."""
+    patch: Manifest = {name: None for name in old if name not in new}
+    for name, value in new.items():
+        before = old.get(name)
+        if isinstance(value, dict) and isinstance(before, dict):
+            if inner := replacement(before, value):
+                patch[name] = inner
+        elif value != before or name not in old:
+            patch[name] = value
+    return patch
+
+
 def _have_types(conditions: Any) -> bool:
     """Whether it is a list of conditions that can be told apart; any other list is replaced as a whole."""
     return isinstance(conditions, list) and all(isinstance(item, dict) and "type" in item for item in conditions)

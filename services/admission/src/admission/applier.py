@@ -20,6 +20,7 @@ from admission.write_draft import WriteDraft
 from bus import Bus, BusError
 from chassis.tracing import TRACEPARENT, NoTracer, Tracer
 from kube import Key, Manifest, Object, from_manifest
+from kube.kinds import STATED
 from tidegate import subjects
 from tidegate.gateway.v1 import gateway_pb2
 
@@ -282,7 +283,7 @@ def _prepare_write(key: Key, manifest: Manifest, change: Change, draft: Draft) -
         raise Rejected(str(key), (FieldError("metadata.name", key.name, "exists already"),))
     admitted = admit(manifest if change.replace else updated(manifest, old), old, world)
     new = from_manifest(admitted.manifest, uid=old.uid)
-    if new.body == old.body and _same_metadata(new, old):
+    if new.body == old.body and _same_metadata(new, old) and (key.kind not in STATED or new.status == old.status):
         return Result(key, "unchanged", warnings=admitted.warnings)
     place = draft.written.store(new, world.base_revision(key))
     world.put(new)

@@ -22,6 +22,7 @@ ASKED = {
     RESERVATION_KIND: ("gang_scheduler", "explain"),
     QUEUE_KIND: ("queue_manager", "queue"),
     QUOTA_KIND: ("queue_manager", "queue"),
+    "Node": ("slo_controller", "explain"),
     "Job.batch": ("queue_manager", "explain"),
     WORKLOAD_KIND: ("queue_manager", "explain"),
 }

@@ -12,6 +12,7 @@ Write
   create tidegate_cli.commands.apply Create objects from files; refuse what exists.
   patch tidegate_cli.commands.patch Change fields of an object.
   delete tidegate_cli.commands.delete Delete objects, and wait until they are gone.
+  recommend tidegate_cli.commands.recommend Write into a workload what a Recommendation says.
   scale tidegate_cli.commands.steering Set how many replicas a job's task or a workload has.
   suspend tidegate_cli.commands.steering Take a job's pods away and keep the job.
   resume tidegate_cli.commands.steering Let a suspended job, or scheduling, go on.

@@ -1,8 +1,8 @@
 """The columns of the kinds of Volcano, Kubeflow, Koordinator, Kueue, KServe, KEDA and Tidegate, as their printer columns."""
 
 from kube import Manifest
-from tidegate_cli.cells import dig, newest_true, text
-from tidegate_cli.column import AGE, Column, ago, at, count, names, newest, number, selector, state_of, wide
+from tidegate_cli.cells import dig, newest_true, pairs, text
+from tidegate_cli.column import AGE, Column, Read, ago, at, count, names, newest, number, selector, state_of, wide
 
 
 def _previous(service: Manifest, now: int) -> str:
@@ -43,7 +43,32 @@ _LOCAL = (
 )
 
 
+def _target(item: Manifest, now: int) -> str:
+    named = dig(item, "spec.target.workload") or {}
+    if not named:
+        return pairs(dig(item, "spec.target.podSelector.matchLabels"))
+    return f"{str(named.get('kind', '')).lower()}/{named.get('name', '')}"
+
+
+def _recommended(resource: str) -> Read:
+    """What each container should ask for, with its name where there are several."""
+
+    def cell(item: Manifest, now: int) -> str:
+        listed = dig(item, "status.podStatus.containerStatuses") or ()
+        told = [(str(one.get("containerName")), str((one.get("resources") or {}).get(resource, ""))) for one in listed]
+        return ",".join(f"{name}={amount}" if len(told) > 1 else amount for name, amount in told)
+
+    return cell
+
+
 FIELD_COLUMNS: dict[str, tuple[Column, ...]] = {
+    "Recommendation.analysis.koordinator.sh": (
+        Column("TARGET", _target),
+        Column("CPU", _recommended("cpu")),
+        Column("MEMORY", _recommended("memory")),
+        Column("CONFIDENCE", at("status.conditions[0].reason")),
+        AGE,
+    ),
     "Job.batch.volcano.sh": (
         Column("STATUS", at("status.state.phase")),
         Column("MINAVAILABLE", at("spec.minAvailable")),

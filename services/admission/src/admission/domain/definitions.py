@@ -95,6 +95,10 @@ _COLUMNS: dict[str, tuple[Column, ...]] = {
         ("Node", "string", ".status.nodeName"),
         ("TTL", "string", ".spec.ttl"),
     ),
+    "Recommendation.analysis.koordinator.sh": (
+        ("Containers", "string", ".status.podStatus.containerStatuses[*].containerName"),
+        ("Updated", "date", ".status.updateTime"),
+    ),
     "JobSet.jobset.x-k8s.io": (("TerminalState", "string", ".status.terminalState"),),
     **{
         f"{kind}.kubeflow.org": (_STATE,)

@@ -27,6 +27,7 @@ from admission.domain import (
     queue_hierarchy,
     queue_tree,
     quota_annotations,
+    recommendation,
     reservation,
     resource_claim,
     resource_quota,
@@ -252,6 +253,9 @@ QUOTAS = {
             quota_annotations.check_quota_annotations,
         ),
         deletes=(elastic_quota.check_quota_delete,),
+    ),
+    "Recommendation.analysis.koordinator.sh": Rules(
+        _top(recommendation.RECOMMENDATION_SPEC), checks=(recommendation.check_recommendation,)
     ),
     "Reservation.scheduling.koordinator.sh": Rules(
         _top(reservation.RESERVATION_SPEC),

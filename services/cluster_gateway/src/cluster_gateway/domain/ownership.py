@@ -22,6 +22,7 @@ _DEVICES = "ResourceClaim.resource.k8s.io"
 _MIGRATION = "PodMigrationJob.scheduling.koordinator.sh"
 _NODE = "Node"
 _SLO = "NodeSLO.slo.koordinator.sh"
+_RECOMMENDATION = "Recommendation.analysis.koordinator.sh"
 _ANY = "*"
 
 _MAY: dict[str, dict[Verb, tuple[str, ...]]] = {
@@ -54,7 +55,7 @@ _MAY: dict[str, dict[Verb, tuple[str, ...]]] = {
     "slo_controller": {
         Verb.CREATE: (_SLO,),
         Verb.PATCH: (_SLO, _NODE),
-        Verb.STATUS: (_NODE,),
+        Verb.STATUS: (_NODE, _RECOMMENDATION),
         Verb.DELETE: (_SLO,),
     },
 }
@@ -71,6 +72,7 @@ _STATUS_OF_OTHERS = frozenset(
         "Job.batch",
         "CronJob.batch",
         "NodeMetric.slo.koordinator.sh",
+        _RECOMMENDATION,
     ]
     + [f"{kind}.apps" for kind in ("Deployment", "ReplicaSet", "StatefulSet", "DaemonSet")]
 )

@@ -5,6 +5,8 @@ from dataclasses import dataclass
 
 from cluster_gateway.domain.cluster import Cluster
 from kube import Key, Manifest, Object
+from kube.kinds import STATED
+from kube.merge import replacement
 
 KEPT = frozenset(("creationTimestamp", "generation", "deletionTimestamp", "deletionGracePeriodSeconds"))
 """Metadata that the cluster keeps, whatever a user writes."""
@@ -71,7 +73,9 @@ def store(cluster: Cluster, write: Write, actor: str) -> None:
             _create(cluster, (key,), parts)
         else:
             kept = {name: there.metadata[name] for name in sorted(KEPT) if name in there.metadata}
-            cluster.replace(there, {**_own(parts.metadata), **kept}, _with_binding(there, parts.body))
+            new = cluster.replace(there, {**_own(parts.metadata), **kept}, _with_binding(there, parts.body))
+            if new.kind in STATED:
+                cluster.set_status(new, replacement(new.status, parts.status))
 
 
 def _create(cluster: Cluster, keys: Sequence[Key], parts: Parts) -> None:

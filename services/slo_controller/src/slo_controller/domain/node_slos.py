@@ -9,6 +9,7 @@ import json
 from dataclasses import dataclass
 
 from kube import Decision, Key, Manifest, Mutation, Object, Verb
+from kube.merge import replacement
 from kube.node_slo import NODE_SLO, overlaid
 from slo_controller.domain.configuration.config_map import Configuration
 from slo_controller.domain.configuration.parts import HOST_APPLICATIONS, PARTS
@@ -66,19 +67,6 @@ def digest(spec: Manifest) -> str:
     """The mark of a spec."""
     text = json.dumps(spec, sort_keys=True, separators=(",", ":"))
     return hashlib.sha256(text.encode()).hexdigest()[:16]
-
-
-def replacement(old: Manifest, new: Manifest) -> Manifest:
-    """The merge patch that makes ``old`` into ``new``."""
-    patch: Manifest = {name: None for name in old if name not in new}
-    for name, value in new.items():
-        before = old.get(name)
-        if isinstance(value, dict) and isinstance(before, dict):
-            if inner := replacement(before, value):
-                patch[name] = inner
-        elif value != before or name not in old:
-            patch[name] = value
-    return patch
 
 
 def _made(node: Object, spec: Manifest) -> Decision:

@@ -5,6 +5,8 @@ from typing import Any
 from kube import Manifest
 
 PERCENT = (0, 100)
+RATIO = (1, 5)
+"""A core is never counted for less than it is, nor for more than five; no amount is given out more than five times."""
 RANGES: dict[str, tuple[float, float]] = {
     **dict.fromkeys(("cpuReclaimThresholdPercent", "memoryReclaimThresholdPercent"), (0, 10_000)),
     "cpuBurstPercent": (0, 10_000),
@@ -54,8 +56,17 @@ def check(given: Any, form: Manifest, path: str) -> None:
 
 
 def _check_field(path: str, name: str, value: Any, usual: Any) -> None:
-    if isinstance(usual, dict):
-        check(value, usual, path)
+    if isinstance(usual, list):
+        _demand(
+            isinstance(value, list) and all(isinstance(one, dict) for one in value), path, value, "a list of mappings"
+        )
+        return
+    if isinstance(usual, dict) or isinstance(value, dict):
+        check(value, usual if isinstance(usual, dict) else {}, path)
+        return
+    if name.endswith("Ratio") or ".resourceAmplificationRatio." in path:
+        number = isinstance(value, int | float) and not isinstance(value, bool) and RATIO[0] <= value <= RATIO[1]
+        _demand(number, path, value, f"a number from {RATIO[0]} to {RATIO[1]}")
         return
     if name in WORDS and isinstance(value, str) and value not in WORDS[name]:
         raise ValueError(f"{path} is {value!r}; it has to be one of {', '.join(WORDS[name])}")

@@ -52,7 +52,9 @@ PARTS: dict[str, Part] = {
     "resource-qos-config": Part(NODE_SLO["resourceQOSStrategy"], "resourceQOSStrategy"),
     "cpu-burst-config": Part(NODE_SLO["cpuBurstStrategy"], "cpuBurstStrategy"),
     "system-config": Part(NODE_SLO["systemStrategy"], "systemStrategy"),
-    "host-application-config": Part({}, HOST_APPLICATIONS, cluster="", nodes="nodeConfigs"),
-    "cpu-normalization-config": Part({"enable": False}, cluster="", nodes="nodeConfigs"),
-    "resource-amplification-config": Part({"enable": False}, cluster="", nodes="nodeConfigs"),
+    "host-application-config": Part({"applications": []}, HOST_APPLICATIONS, cluster="", nodes="nodeConfigs"),
+    "cpu-normalization-config": Part({"enable": False, "ratioModel": {}}, cluster="", nodes="nodeConfigs"),
+    "resource-amplification-config": Part(
+        {"enable": False, "resourceAmplificationRatio": {}}, cluster="", nodes="nodeConfigs"
+    ),
 }

@@ -33,10 +33,8 @@ def read_strategy(text: str, part: Part, base: Manifest) -> Strategy:
     Raises ValueError, in words for who wrote it, where the text is no JSON or a field makes no sense.
     """
     given = read_json(text)
-    check(given, {}, "the content")
-    listed = given.get(part.nodes) or []
-    if not isinstance(listed, list):
-        raise ValueError(f"{part.nodes} is no list")
+    check(given, {part.nodes: []}, "the content")
+    listed = given.get(part.nodes) or ()
     said = given.get(part.cluster) or {} if part.cluster else _but(given, (part.nodes,))
     cluster = _laid(base, said, part, part.cluster or "the content")
     return Strategy(cluster, tuple(_of_nodes(cluster, one, part, at) for at, one in enumerate(listed)))
@@ -47,7 +45,10 @@ def _of_nodes(cluster: Manifest, one: Any, part: Part, at: int) -> tuple[Manifes
     check(one, {}, place)
     selector = one.get("nodeSelector") or {}
     check(selector, {"matchLabels": {}}, f"{place}.nodeSelector")
-    matches(selector, {})
+    try:
+        matches(selector, {})
+    except (AttributeError, TypeError):
+        raise ValueError(f"{place}.nodeSelector is no selector of labels") from None
     return selector, _laid(cluster, _but(one, _OF_NODES), part, place)
 
 

@@ -1,0 +1,166 @@
+"""Lending on all nodes: who has to be looked at, the minutes that are counted, and what comes of both."""
+
+from collections.abc import Iterable, Iterator
+from collections.abc import Set as AbstractSet
+from dataclasses import dataclass, field
+
+from kube import Decision, Key
+from kube.alarms import Alarms
+from resources import Amounts
+from resources.amounts import format_amount
+from slo_controller.domain.lending.lender import NEVER, Standing, lent_now, look, stand
+from slo_controller.domain.lending.reserved import reserved
+from slo_controller.domain.lending.rule import rule_on
+from slo_controller.domain.lending.steadiness import MINUTE_MS
+from slo_controller.domain.lending.terms import NOTHING, Use
+from slo_controller.domain.memory import Memory
+from slo_controller.domain.names import NODE, RECOMMENDATION
+from slo_controller.domain.nodes import Nodes
+from slo_controller.domain.prediction.kills import Kill
+from slo_controller.domain.prediction.workloads import Workload, workload_of
+
+
+@dataclass(slots=True)
+class LendingDesk:
+    """``restless`` are the nodes for which the next full minute matters: something of them is not settled, or not learnt yet.
+
+    Whether a node is restless follows from the facts and the memory alone, so that a successor counts the same minutes.
+    """
+
+    nodes: Nodes
+    memory: Memory
+    restless: set[str] = field(default_factory=set)
+    learnt: bool = False
+    """Whether something was learnt that nobody has taken note of yet."""
+    _alarms: Alarms = field(default_factory=Alarms)
+    _standings: dict[str, Standing] = field(default_factory=dict)
+    """Of the nodes that were looked at in this round."""
+
+    def ring(self, now: int) -> list[str]:
+        """The nodes whose time has come."""
+        return [key.name for key in self._alarms.take(now)]
+
+    def due(self, now: int) -> int | None:
+        """When something has to be done though nothing changes."""
+        matters = self.restless or any(self._new_kills(now))
+        times = [self._alarms.next, (self.memory.minute + 1) * MINUTE_MS if matters else None]
+        return min((time for time in times if time is not None), default=None)
+
+    def sift(self, names: Iterable[str], now: int) -> None:
+        """Look how these nodes stand, and for which of them the next minute matters."""
+        for name in names:
+            if self._is_restless(name, now):
+                self.restless.add(name)
+            else:
+                self.restless.discard(name)
+
+    def _is_restless(self, name: str, now: int) -> bool:
+        standing, seen = self._look_how(name, now), self.nodes.seen(name)
+        if standing is None or seen is None:
+            return False
+        computed, is_new = standing.computed, self.memory.past.is_new(name, seen)
+        if computed is None:
+            return is_new and self._learns_everywhere
+        return is_new or not self.memory.lows.is_settled(name, computed.amounts)
+
+    @property
+    def _learns_everywhere(self) -> bool:
+        """Whether what is used matters on nodes, too, of which nothing is lent."""
+        return bool(self.nodes.store.of_kind(RECOMMENDATION))
+
+    def count(self, now: int) -> list[str]:
+        """A full minute is over where one is: learn what was seen. The nodes that have to be looked at because of that."""
+        minute = now // MINUTE_MS
+        kills = list(self._new_kills(now))
+        if not (self.restless or kills) or minute <= self.memory.minute:
+            return []
+        memory, learnt = self.memory, False
+        memory.minute, memory.changed = minute, True
+        seen = ((found.at, name) for name in self.restless if (found := self.nodes.seen(name)))
+        for _, name in sorted(seen):
+            learnt |= self._learn(name, now)
+        for workload, kill in kills:
+            self.memory.past.learn_kill(workload, kill)
+        self.learnt |= learnt or bool(kills)
+        names = self.nodes.names()
+        memory.past.forget(now, names)
+        for name in memory.lows.by_node.keys() - set(names):
+            memory.lows.forget(name)
+        # What was learnt on one node is known of the workloads on all others.
+        return names if learnt else sorted(self.restless)
+
+    def _new_kills(self, now: int) -> Iterator[tuple[Workload, Kill]]:
+        """Those that nobody has learnt from, where it matters."""
+        if not self._learns_everywhere:
+            return
+        for key, kills in sorted(self.nodes.kills.items()):
+            pod = self.nodes.store.get(key)
+            workload = workload_of(pod, self.nodes.store) if pod is not None else None
+            yield from (
+                (workload, kill) for kill in kills if workload and self.memory.past.is_new_kill(workload, kill, now)
+            )
+
+    def _learn(self, name: str, now: int) -> bool:
+        memory, seen = self.memory, self.nodes.seen(name)
+        standing = self._standings.get(name) or self._look_how(name, now)
+        if standing is not None and standing.computed is not None:
+            memory.lows.note(name, standing.computed.amounts)
+        if seen is None or not memory.past.is_new(name, seen):
+            return False
+        memory.past.train(name, seen, self.nodes.workloads(name))
+        return True
+
+    def decide(self, names: Iterable[str], now: int, in_flight: AbstractSet[Key]) -> Iterator[Decision]:
+        """What is to be written of these nodes."""
+        for name in names:
+            key = Key(NODE, "", name)
+            standing = self._standings.get(name)
+            if standing is None or key in in_flight:
+                self._alarms.set(key, None)
+                continue
+            found = look(standing, self.memory.lows, now)
+            self._alarms.set(key, None if found.again_at == NEVER else found.again_at)
+            if found.decision is not None:
+                yield found.decision
+        self._standings.clear()
+
+    def _look_how(self, name: str, now: int) -> Standing | None:
+        self._standings.pop(name, None)
+        standing = self.standing(name, now)
+        if standing is not None:
+            self._standings[name] = standing
+        return standing
+
+    def standing(self, name: str, now: int) -> Standing | None:
+        """How a node stands; None where it is gone."""
+        node = self.nodes.get(name)
+        if node is None:
+            return None
+        rule = rule_on(node, self.memory.configuration.strategies["colocation-config"])
+        seen = self.nodes.seen(name)
+        predicted = self._predicted(name) if rule.enabled and seen is not None and seen.reclaimable is None else NOTHING
+        return stand(node, rule, seen, self.nodes.tenants(name), predicted, now)
+
+    def _predicted(self, name: str) -> Use:
+        node = self.nodes.get(name)
+        if node is None:
+            return NOTHING
+        room = reserved(node)
+        tenants = ((tenant, workload) for tenant, workload, _ in self.nodes.workloads(name).values())
+        return self.memory.past.reclaimable(name, room.capacity.over(room.kept), tenants)
+
+    def notes(self, standing: Standing) -> list[str]:
+        """What of the amounts is not written yet, for a person who asks."""
+        computed = standing.computed
+        if computed is None:
+            return []
+        present = lent_now(standing.node)
+        changed = [name for name, amount in computed.amounts.items() if present.get(name) != amount]
+        if not changed:
+            return []
+        return [f"written so far: {', '.join(f'{name} {shown(name, present)}' for name in changed)}"]
+
+
+def shown(name: str, present: Amounts) -> str:
+    """What the node has of a resource."""
+    return format_amount(name, present[name]) if name in present else "nothing"

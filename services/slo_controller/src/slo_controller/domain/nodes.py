@@ -1,0 +1,65 @@
+"""What the facts say of each node, read once: what was measured on it, and which pods hold something of it."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+from kube import Event, Key, Object, Store
+from slo_controller.domain.lending.measured import Measured, measured
+from slo_controller.domain.lending.tenants import Tenant, Tenants
+from slo_controller.domain.names import METRIC, NODE, POD, TOPOLOGY
+from slo_controller.domain.prediction.kills import Kill, kills_of
+from slo_controller.domain.prediction.workloads import Workload, workload_of
+
+
+@dataclass(slots=True)
+class Nodes:
+    """Over the fold of the facts in ``store``."""
+
+    store: Store
+    _tenants: Tenants = field(default_factory=Tenants.none)
+    _measured: dict[str, Measured | None] = field(default_factory=dict)
+    kills: dict[Key, tuple[Kill, ...]] = field(default_factory=dict)
+    """By pod, of those whose containers were killed for want of memory."""
+
+    def fold(self, event: Event) -> Iterable[str]:
+        """Take in what changed; the nodes of which something changed by that."""
+        key = event.key
+        if key.kind == POD:
+            yield from self._tenants.fold(event.old, event.new)
+            found = kills_of(event.new) if event.new is not None else ()
+            self.kills.pop(key, None)
+            if found:
+                self.kills[key] = found
+        elif key.kind == METRIC:
+            self._measured[key.name] = measured(event.new)
+            if event.new is None:
+                del self._measured[key.name]
+            yield key.name
+        elif key.kind in (NODE, TOPOLOGY):
+            yield key.name
+
+    def names(self) -> list[str]:
+        """Of all nodes, sorted."""
+        return sorted(key.name for key in self.store.of_kind(NODE))
+
+    def get(self, name: str) -> Object | None:
+        """A node that is there to stay."""
+        node = self.store.get(Key(NODE, "", name))
+        return None if node is None or node.deleting else node
+
+    def topology(self, name: str) -> Object | None:
+        """What somebody says of the CPUs of a node."""
+        return self.store.get(Key(TOPOLOGY, "", name))
+
+    def seen(self, name: str) -> Measured | None:
+        """What was measured of a node last."""
+        return self._measured.get(name)
+
+    def tenants(self, name: str) -> list[Tenant]:
+        """The pods that hold something of a node."""
+        return list(self._tenants.on.get(name, {}).values())
+
+    def workloads(self, name: str) -> dict[Key, tuple[Tenant, Workload, Object]]:
+        """The pods of a node, each with what made it."""
+        found = ((tenant, self.store.get(tenant.key)) for tenant in self.tenants(name))
+        return {one.key: (one, workload_of(pod, self.store), pod) for one, pod in found if pod is not None}
