@@ -40,8 +40,8 @@ class Fitting:
         for name, amount in requests_of(pod).items():
             if amount > free.get(name, 0):
                 return f"{node.name} has {_said(name, free)} of {name} free, {format_amount(name, amount)} is asked for"
-        taken = set(_host_ports(pod)) & self._host_ports(node)
-        if taken:
+        wanted = set(_host_ports(pod))
+        if taken := wanted & self._host_ports(node) if wanted else wanted:
             return f"port {min(taken)[1]} of {node.name} is taken"
         why = self.neighbours.obstacle(pod, node)
         return f"{node.name}: {why}" if why else ""

@@ -52,12 +52,13 @@ class LowNodeLoad:
     def _known_nodes(self) -> dict[str, NodeUsage]:
         """Nodes with a report that is fresh. Pods on the move are counted where they go."""
         view, found = self.plan.view, dict[str, NodeUsage]()
+        parts_prod = any(pool.prod_high for pool in self.args.pools)
         for node in view.nodes():
             if self.args.selector is not None and not matches(self.args.selector, node.labels):
                 continue
             report = read_report(view.store.get(Key(METRIC, "", node.name)))
             if report is not None and self.plan.now - report.at < self.args.expiry_ms:
-                found[node.name] = usage_of(node, report, view.pods_on(node.name))
+                found[node.name] = usage_of(node, report, view.pods_on(node.name), parts_prod=parts_prod)
         for key, target in sorted(self.plan.moving.items()):
             pod = view.store.get(key)
             if pod is not None and node_of(pod) in found:
@@ -94,38 +95,43 @@ class LowNodeLoad:
 
     def _relieve(self, nodes: PoolNodes, name: str, heat: Heat, cool: list[str]) -> bool:
         """Move pods off one node while it is above its mark; whether any moves."""
-        moved, tried = False, set[Key]()
+        movable, moved = self._movable(nodes, name, heat), False
         while excess := _excess(nodes, name, heat):
-            pod = self._next_victim(nodes, name, heat, excess, tried)
-            if pod is None:
+            found = self._next_move(nodes, name, heat, excess, cool, movable)
+            if found is None:
                 break
-            tried.add(pod.key)
-            if self.args.scope.obstacle(pod) or self.plan.stays(pod):
-                continue
-            target = self._target(nodes, pod, name, cool)
-            if target is None:
-                self.plan.skipped[pod.key] = "no cool node would take it and stay below its mark"
-                continue
-            message = _why(nodes, name, heat, excess)
-            used = nodes.usages[name].take(pod)
-            nodes.usages[target].put(pod, used)
-            self.plan.add(Move(pod, NAME, message, target))
+            used = nodes.take(name, found.pod)
+            nodes.put(found.target, found.pod, used)
+            self.plan.add(found)
             moved = True
         return moved
 
-    def _next_victim(self, nodes: PoolNodes, name: str, heat: Heat, excess: Amounts, tried: set[Key]) -> Object | None:
-        """The first in order of those that use anything of what is used too much."""
+    def _next_move(
+        self, nodes: PoolNodes, name: str, heat: Heat, excess: Amounts, cool: list[str], movable: dict[Key, Object]
+    ) -> Move | None:
+        """The first in order, of those that use anything of what is used too much, that may go and has a place.
+
+        Who may not go is not asked again in this round: ``movable`` are those that are left.
+        """
         usage = nodes.usages[name]
-        there = (self.plan.view.store.get(key) for key in usage.pods if key not in tried)
-        pods = [
-            pod
+        useful = [pod for pod in movable.values() if any(usage.of(pod).get(one, 0) > 0 for one in excess)]
+        for pod in sorted(useful, key=lambda pod: rank(pod, usage.of(pod), excess, nodes.pool.weights)):
+            del movable[pod.key]
+            if self.args.scope.obstacle(pod) or self.plan.stays(pod):
+                continue
+            target = self._target(nodes, pod, name, cool)
+            if target is not None:
+                return Move(pod, NAME, _why(nodes, name, heat, excess), target)
+            self.plan.skipped[pod.key] = "no cool node would take it and stay below its mark"
+        return None
+
+    def _movable(self, nodes: PoolNodes, name: str, heat: Heat) -> dict[Key, Object]:
+        there = (self.plan.view.store.get(key) for key in nodes.usages[name].pods)
+        return {
+            pod.key: pod
             for pod in there
-            if pod is not None
-            and node_of(pod) == name
-            and any(usage.of(pod).get(resource, 0) > 0 for resource in excess)
-            and (heat is Heat.HIGH or is_prod(pod))
-        ]
-        return min(pods, key=lambda pod: rank(pod, usage.of(pod), excess, nodes.pool.weights), default=None)
+            if pod is not None and node_of(pod) == name and (heat is Heat.HIGH or is_prod(pod))
+        }
 
     def _target(self, nodes: PoolNodes, pod: Object, origin: str, cool: list[str]) -> str | None:
         """The coolest node that would take the pod and be no hotter than it may; None where there is none."""

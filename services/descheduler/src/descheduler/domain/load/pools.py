@@ -1,13 +1,14 @@
 """Which nodes are hot and which are cool, by the thresholds of their pool."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
 
 from descheduler.domain.cluster.fitting import takes_pods
 from descheduler.domain.load.usage import NodeUsage
 from descheduler.domain.policy.arguments import FULL
 from descheduler.domain.policy.load_args import NodePool
+from kube import Object
 from resources import Amounts
 
 
@@ -37,6 +38,17 @@ class PoolNodes:
     pool: NodePool
     usages: dict[str, NodeUsage]
     limits: dict[str, Limits]
+    _loads: dict[str, int] = field(default_factory=dict)
+
+    def put(self, name: str, pod: Object, used: Amounts) -> None:
+        """A pod comes to a node, and uses so much."""
+        self._loads.pop(name, None)
+        self.usages[name].put(pod, used)
+
+    def take(self, name: str, pod: Object) -> Amounts:
+        """A pod leaves a node; what it used."""
+        self._loads.pop(name, None)
+        return self.usages[name].take(pod)
 
     def heat(self, name: str) -> Heat:
         """How hot a node is now."""
@@ -60,10 +72,12 @@ class PoolNodes:
 
     def load(self, name: str) -> int:
         """How much of the node is used, by the weights of the resources, in thousandths of a percent."""
-        usage, weights = self.usages[name], self.pool.weights
-        return sum(part(usage.used, usage.capacity, name) * weight for name, weight in weights.items()) // max(
-            1, sum(weights.values())
-        )
+        found = self._loads.get(name)
+        if found is None:
+            usage, weights = self.usages[name], self.pool.weights
+            total = sum(part(usage.used, usage.capacity, one) * weight for one, weight in weights.items())
+            found = self._loads[name] = total // max(1, sum(weights.values()))
+        return found
 
 
 def over(used: Amounts, limit: Amounts) -> list[str]:

@@ -31,13 +31,17 @@ class Report:
 
 @dataclass(slots=True)
 class NodeUsage:
-    """``capacity`` is what the node has before it is amplified. ``used`` counts everything, ``prod`` the pods of that band."""
+    """``capacity`` is what the node has before it is amplified. ``used`` counts everything, ``prod`` the pods of that band.
+
+    With ``parts_prod`` False nobody asks for the latter, and it stays empty.
+    """
 
     node: Object
     capacity: Amounts
     used: Amounts
     prod: Amounts
     pods: dict[Key, Amounts] = field(default_factory=dict)
+    parts_prod: bool = True
 
     @property
     def name(self) -> str:
@@ -51,14 +55,14 @@ class NodeUsage:
         """The pod comes, and uses so much."""
         self.pods[pod.key] = amounts
         self.used = add(self.used, amounts)
-        if is_prod(pod):
+        if self.parts_prod and is_prod(pod):
             self.prod = add(self.prod, amounts)
 
     def take(self, pod: Object) -> Amounts:
         """The pod leaves; what it used."""
         gone = self.pods.pop(pod.key, {})
         self.used = _less(self.used, gone)
-        if is_prod(pod):
+        if self.parts_prod and is_prod(pod):
             self.prod = _less(self.prod, gone)
         return gone
 
@@ -79,12 +83,12 @@ def read_report(item: Object | None) -> Report | None:
         return None
 
 
-def usage_of(node: Object, report: Report, pods: Iterable[Object]) -> NodeUsage:
+def usage_of(node: Object, report: Report, pods: Iterable[Object], *, parts_prod: bool = True) -> NodeUsage:
     """The node with the ``pods`` that are on it: what the report says of others, that are gone, does not count.
 
     A pod that came after the report counts with what it is thought to use; one that was there and is not told of, with nothing.
     """
-    found = NodeUsage(node, _capacity(node), dict(report.system), {})
+    found = NodeUsage(node, _capacity(node), dict(report.system), {}, parts_prod=parts_prod)
     for pod in pods:
         told = report.pods.get(pod.key)
         if told is None:
