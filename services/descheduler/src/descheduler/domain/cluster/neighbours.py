@@ -104,6 +104,11 @@ def hard_spreads(pod: Object) -> list[Manifest]:
     return [one for one in listed if one.get("whenUnsatisfiable") != "ScheduleAnyway"]
 
 
+def keeps_apart(pod: Object) -> bool:
+    """Whether a pod demands that others be elsewhere."""
+    return any(True for _ in _terms(pod, "podAntiAffinity"))
+
+
 def _terms(pod: Object, side: str) -> Iterator[Manifest]:
     affinity = pod.spec.get("affinity")
     if affinity:

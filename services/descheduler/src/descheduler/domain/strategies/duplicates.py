@@ -28,7 +28,9 @@ def remove_duplicates(args: StrategyArgs, plan: Plan) -> None:
 
 def _even(plan: Plan, workload: Workload) -> None:
     pods = [pod for pod in plan.arbiter.workloads.pods(workload) if is_active(pod) and node_of(pod)]
-    homes = [node for node in plan.view.nodes() if takes_pods(node) and may_run(pods[0].spec, node)] if pods else []
+    if len({node_of(pod) for pod in pods}) == len(pods):
+        return
+    homes = [node for node in plan.view.nodes() if takes_pods(node) and may_run(pods[0].spec, node)]
     if len(homes) < 2:
         return
     share = -(-len(pods) // len(homes))

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from descheduler.domain.cluster.neighbours import hard_spreads
+from descheduler.domain.cluster.neighbours import hard_spreads, keeps_apart
 from descheduler.domain.cluster.pod_traits import importance, node_of
 from descheduler.domain.plan import Move, Plan
 from descheduler.domain.policy.strategy_args import StrategyArgs
@@ -41,7 +41,8 @@ def remove_misplaced(args: StrategyArgs, plan: Plan) -> None:
 def remove_crowding(args: StrategyArgs, plan: Plan) -> None:
     """RemovePodsViolatingInterPodAntiAffinity: the least important of those that are too near to each other."""
     for node in plan.view.nodes():
-        for pod in sorted(_meant(plan, args, node), key=lambda pod: (importance(pod), pod.key)):
+        wary = [pod for pod in _meant(plan, args, node) if keeps_apart(pod)]
+        for pod in sorted(wary, key=lambda pod: (importance(pod), pod.key)):
             why = plan.fitting.neighbours.kept_away(pod, node)
             if why:
                 plan.propose(pod, ANTI_AFFINITY, f"{pod.name} on {node.name}: {why}")
