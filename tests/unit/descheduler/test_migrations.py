@@ -269,3 +269,51 @@ def test_what_is_on_its_way_is_not_decided_again(make_cluster: Any) -> None:
     cluster.job("web-2", "second")
     (held,) = cluster.core.decide(cluster.now, frozenset([job.key]))
     assert held.name == "MigrationHeld" and "the next pod of this workload may move at" in held.message
+
+
+def test_with_node_fit_nobody_is_evicted_who_has_no_other_place(make_cluster: Any) -> None:
+    for cpu, evicted in (("1", ["web-1"]), ("11", [])):
+        cluster = cluster_of(make_cluster, {"nodeFit": True})
+        web(cluster, 3, cpu=cpu)
+        cluster.job("web-1")
+        cluster.step()
+        assert cluster.evicted == evicted
+    assert "no other node would take it" in status(cluster)["message"]
+
+
+@pytest.mark.parametrize(
+    ("policy", "gate", "why"),
+    [
+        ({"namespaces": {"exclude": ["default"]}}, "Namespaces", "namespace default is not among"),
+        ({"labelSelector": {"matchLabels": {"app": "x"}}}, "LabelSelector", "no selector takes its labels"),
+        ({"priorityThreshold": {"value": 100}}, "PriorityThreshold", "its priority 200 is not below 100"),
+        ({"maxMigratingGlobally": 0, "namespaces": {"include": ["x"]}}, "Namespaces", "namespace default is not among"),
+    ],
+)
+def test_a_gate_that_is_skipped_is_open(make_cluster: Any, policy: dict[str, Any], gate: str, why: str) -> None:
+    for skipped in ([], [gate]):
+        cluster = cluster_of(make_cluster, {**policy, "skipEvictionGates": skipped})
+        web(cluster, 3, spec={"priority": 200})
+        cluster.job("web-1")
+        cluster.step()
+        assert (cluster.evicted == ["web-1"]) == bool(skipped)
+        assert skipped or why in status(cluster)["message"]
+
+
+@pytest.mark.parametrize(
+    "policy",
+    [
+        {"lowThreshold": {}},
+        {"lowThresholds": {"cpu": 101}, "highThresholds": {"cpu": 101}},
+        {"lowThresholds": {"cpu": 60}, "highThresholds": {"cpu": 50}},
+        {"strategies": {"RemoveEverything": {}}},
+        {"strategies": {"PodLifeTime": {"maxAge": 1}}},
+        {"migration": {"defaultJobMode": "Now"}},
+        {"migration": {"skipEvictionGates": ["All"]}},
+        {"intervalSeconds": 0},
+        {"nodePools": [{"lowThreshold": {}}]},
+    ],
+)
+def test_a_policy_that_makes_no_sense_is_refused(make_cluster: Any, policy: dict[str, Any]) -> None:
+    with pytest.raises(ValueError, match=r"\w"):
+        make_cluster(policy)

@@ -28,7 +28,7 @@ class DeschedulerCore:
         self._policy = policy or DeschedulerPolicy()
         self._view = ClusterView()
         self._book = MigrationBook()
-        self._migrations = Migrations(self._policy.migration, self._book)
+        self._migrations = Migrations(self._policy.migration, self._book, self._view)
         self._planning = Planning(self._policy, self._view, self._book)
         self._records = AnomalyRecords()
         self._round: int | None = None

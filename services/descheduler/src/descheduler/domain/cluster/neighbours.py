@@ -2,7 +2,7 @@
 
 import json
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass, field
 
 from kube import Key, Manifest, Object, Store
@@ -22,58 +22,63 @@ class Neighbours:
     _keepers: list[tuple[Object, Manifest]] | None = None
 
     def obstacle(self, pod: Object, node: Object) -> str:
-        """Why neighbours keep ``pod`` off ``node``, in words; empty where none does."""
+        """Why neighbours keep ``pod`` off ``node``, in words; empty where none does.
+
+        At either moment: while the pod is where it was and a place is reserved for its successor, and when it has gone.
+        """
+        return self._obstacle(pod, node, ()) or self._obstacle(pod, node, (pod.key,))
+
+    def _obstacle(self, pod: Object, node: Object, gone: Collection[Key]) -> str:
         for term in _terms(pod, "podAntiAffinity"):
-            if any(self._shares(other, term, node) for other in self._selected(term, pod) if other.key != pod.key):
+            if any(self._shares(other, term, node) for other in self._selected(term, pod, gone)):
                 return f"a pod that it keeps away from is in its {term.get('topologyKey')}"
         for owner, term in self._all_keepers():
-            if owner.key != pod.key and _is_meant(term, owner, pod, self.store) and self._shares(owner, term, node):
+            if owner.key not in gone and _is_meant(term, owner, pod, self.store) and self._shares(owner, term, node):
                 return f"pod {owner.name} in its {term.get('topologyKey')} keeps it away"
         for term in _terms(pod, "podAffinity"):
-            others = [other for other in self._selected(term, pod) if other.key != pod.key]
-            alone = not others and _is_meant(term, pod, pod, self.store)
+            others = self._selected(term, pod, gone)
+            alone = not others and _is_meant(term, pod, pod, self.store) and term.get("topologyKey") in node.labels
             if not alone and not any(self._shares(other, term, node) for other in others):
                 return f"no pod that it wants near is in its {term.get('topologyKey')}"
-        return self._skewed(pod, node)
+        return self._skewed(pod, node, gone)
 
     def kept_away(self, pod: Object, node: Object) -> str:
         """Whose anti-affinity the pod breaks where it is, or which of its own; empty where none."""
         for term in _terms(pod, "podAntiAffinity"):
-            for other in self._selected(term, pod):
-                if other.key != pod.key and self._shares(other, term, node):
+            for other in self._selected(term, pod, (pod.key,)):
+                if self._shares(other, term, node):
                     return f"it keeps away from {other.name}, which is in the same {term.get('topologyKey')}"
         return ""
 
-    def counts(self, pod: Object, constraint: Manifest, nodes: Iterable[Object]) -> Counter[str]:
-        """How many pods of a spread constraint are in each domain of those ``nodes`` that take part."""
+    def counts(
+        self, pod: Object, constraint: Manifest, nodes: Iterable[Object], gone: Collection[Key] = ()
+    ) -> Counter[str]:
+        """How many pods of a spread constraint are in each domain of those ``nodes`` that take part; ``gone`` do not count."""
         key = str(constraint.get("topologyKey") or "")
         domains = {
             node.name: node.labels[key] for node in nodes if key in node.labels and _takes_part(pod, node, constraint)
         }
         found = Counter(dict.fromkeys(domains.values(), 0))
-        for other in self._selected(_spread_term(pod, constraint), pod):
+        for other in self._selected(_spread_term(pod, constraint), pod, gone):
             domain = domains.get(self.places.get(other.key, ""))
             if domain is not None:
                 found[domain] += 1
         return found
 
-    def _skewed(self, pod: Object, node: Object) -> str:
+    def _skewed(self, pod: Object, node: Object, gone: Collection[Key]) -> str:
         for constraint in hard_spreads(pod):
             key = str(constraint.get("topologyKey") or "")
-            if key not in node.labels:
+            found = self.counts(pod, constraint, self.store.of_kind("Node").values(), gone)
+            if node.labels.get(key) not in found or not _takes_part(pod, node, constraint):
                 return f"it has no {key}, over which the pod is to be spread"
-            found = self.counts(pod, constraint, self.store.of_kind("Node").values())
-            here = self.store.get(Key("Node", "", self.places.get(pod.key, "")))
             own = _is_meant(_spread_term(pod, constraint), pod, pod, self.store)
-            if own and here is not None and here.labels.get(key) in found:
-                found[here.labels[key]] -= 1
             least = min(found.values(), default=0) if len(found) >= int(constraint.get("minDomains") or 1) else 0
             if found[node.labels[key]] + own - least > int(constraint.get("maxSkew") or 1):
                 return f"the skew over {key} would be larger than {constraint.get('maxSkew') or 1}"
         return ""
 
-    def _selected(self, term: Manifest, owner: Object) -> list[Object]:
-        """The placed pods that a term of ``owner`` selects."""
+    def _selected(self, term: Manifest, owner: Object, gone: Collection[Key] = ()) -> list[Object]:
+        """The placed pods that a term of ``owner`` selects, those that are ``gone`` left out."""
         text = json.dumps([term, owner.namespace], sort_keys=True, default=str) + _own_values(term, owner)
         if text not in self._found:
             self._found[text] = [
@@ -81,7 +86,7 @@ class Neighbours:
                 for pod in (self.store.get(key) for key in sorted(self.places))
                 if pod is not None and _is_meant(term, owner, pod, self.store)
             ]
-        return self._found[text]
+        return [pod for pod in self._found[text] if pod.key not in gone]
 
     def _all_keepers(self) -> list[tuple[Object, Manifest]]:
         if self._keepers is None:

@@ -4,7 +4,9 @@ from collections.abc import Iterator
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
 
-from descheduler.domain.cluster.pod_traits import importance, is_active
+from descheduler.domain.cluster.fitting import Fitting
+from descheduler.domain.cluster.pod_traits import importance, is_active, node_of
+from descheduler.domain.cluster.view import ClusterView
 from descheduler.domain.migration import job_changes
 from descheduler.domain.migration.arbiter import Arbiter
 from descheduler.domain.migration.course import Course
@@ -24,6 +26,7 @@ class Migrations:
 
     args: MigrationArgs
     book: MigrationBook
+    view: ClusterView
     due: int | None = None
     _ends: dict[Key, int] = field(default_factory=dict)
 
@@ -56,7 +59,9 @@ class Migrations:
             message = f"pod {job.pod.namespace}/{job.pod.name} is not there"
             return job_changes.failed(job, "MissingPod", message, now)
         ended = is_finished(pod) and not job.direct
-        refusal = "it has ended, and nothing has to be reserved" if ended else arbiter.refusal(pod)
+        refusal = (
+            "it has ended, and nothing has to be reserved" if ended else arbiter.refusal(pod) or self._homeless(pod)
+        )
         if refusal:
             message = f"pod {pod.namespace}/{pod.name} is not moved: {refusal}"
             return job_changes.failed(job, "ForbiddenMigratePod", message, now)
@@ -67,6 +72,14 @@ class Migrations:
         workload = arbiter.workloads.of(pod)
         arbiter.admit(pod)
         return job_changes.started(job, pod, workload.uid if workload is not None else "", reservation, now)
+
+    def _homeless(self, pod: Object) -> str:
+        """That no other node would take the pod, where this is asked for; else empty."""
+        if not self.args.node_fit or "NodeFit" in self.args.skipped or is_finished(pod):
+            return ""
+        fitting = Fitting(self.view)
+        others = (node for node in self.view.nodes() if node.name != node_of(pod))
+        return "" if any(not fitting.obstacle(pod, node) for node in others) else "no other node would take it"
 
     def _line(self, jobs: list[Migration], arbiter: Arbiter) -> Iterator[Migration]:
         """Those that wait, the least important pods first, then the newest job; those of one batch Job together.

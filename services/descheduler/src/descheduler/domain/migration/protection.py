@@ -41,7 +41,7 @@ class Protection:
         return (
             self._by_itself(pod)
             or self._by_storage(pod)
-            or self._by_scope(pod)
+            or self.args.scope.obstacle(pod, self.args.skipped)
             or self._by_owner(pod, workload)
             or self.gangs.obstacle(pod)
         )
@@ -68,11 +68,6 @@ class Protection:
         if claims and self.args.spares_claims and "PVC" not in self.args.skipped:
             return "it has a volume claim"
         return ""
-
-    def _by_scope(self, pod: Object) -> str:
-        if {"LabelSelector", "Namespaces", "PriorityThreshold"} <= self.args.skipped:
-            return ""
-        return self.args.scope.obstacle(pod)
 
     def _by_owner(self, pod: Object, workload: Workload | None) -> str:
         failed = pod.status.get("phase") == "Failed"

@@ -1,6 +1,6 @@
 """Which pods are meant: by namespace, by label, by priority."""
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from typing import Any
 
@@ -30,16 +30,20 @@ class Scope:
             None if threshold is None else int(threshold["value"] if isinstance(threshold, dict) else threshold),
         )
 
-    def obstacle(self, pod: Object) -> str:
-        """Why the pod is not meant; empty when it is."""
-        if (self.include and pod.namespace not in self.include) or pod.namespace in self.exclude:
+    def obstacle(self, pod: Object, skipped: Collection[str] = ()) -> str:
+        """Why the pod is not meant; empty when it is. ``skipped`` are the gates that are open, by upstream's names."""
+        if self._is_outside(pod.namespace) and "Namespaces" not in skipped:
             return f"namespace {pod.namespace} is not among those that are looked at"
-        if self.selectors and not any(matches(selector, pod.labels) for selector in self.selectors):
+        selected = not self.selectors or any(matches(selector, pod.labels) for selector in self.selectors)
+        if not selected and "LabelSelector" not in skipped:
             return "no selector takes its labels"
-        priority = pod.spec.get("priority") or 0
-        if self.below_priority is not None and priority >= self.below_priority:
-            return f"its priority {priority} is not below {self.below_priority}"
+        priority, below = pod.spec.get("priority") or 0, self.below_priority
+        if below is not None and priority >= below and "PriorityThreshold" not in skipped:
+            return f"its priority {priority} is not below {below}"
         return ""
+
+    def _is_outside(self, namespace: str) -> bool:
+        return bool(self.include and namespace not in self.include) or namespace in self.exclude
 
 
 EVERYTHING = Scope()
