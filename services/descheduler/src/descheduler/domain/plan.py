@@ -46,6 +46,12 @@ class Plan:
             if pod is not None and self.moving[key]:
                 self.fitting.move(pod, self.moving[key])
 
+    def fork(self) -> "Plan":
+        """A plan that goes on from here, to try what is then taken over or not."""
+        made = Plan(self.view, self.policy, self.arbiter.fork(), dict(self.moving), self.now, list(self.moves))
+        made._from_node, made._from_namespace = self._from_node.copy(), self._from_namespace.copy()
+        return made
+
     def stays(self, pod: Object) -> str:
         """Why ``pod`` is not to be moved in this round, in words; empty where it may be."""
         if pod.key in self.moving:

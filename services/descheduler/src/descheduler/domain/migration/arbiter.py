@@ -61,6 +61,15 @@ class Arbiter:
             made._assume(decision)
         return made
 
+    def fork(self) -> "Arbiter":
+        """Another one that has counted the same."""
+        made = Arbiter(self.args, self.store, self.now)
+        made.budgets.spent.update(self.budgets.spent)
+        made._on_node, made._in_namespace = self._on_node.copy(), self._in_namespace.copy()
+        made._of_workload = {uid: dict(pods) for uid, pods in self._of_workload.items()}
+        made._pods, made._times = dict(self._pods), {name: list(times) for name, times in self._times.items()}
+        return made
+
     def refusal(self, pod: Object) -> str:
         """Why the pod may never be moved; empty when it may."""
         return self.protection.refusal(pod)
