@@ -14,6 +14,7 @@ VERSION = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["versi
 SERVICES = (
     "admission",
     "cluster_gateway",
+    "descheduler",
     "gang_scheduler",
     "job_controller",
     "node_agent",

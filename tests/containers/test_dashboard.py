@@ -12,6 +12,7 @@ ROOT = Path(__file__).parents[2]
 SERVICES = (
     "admission",
     "cluster_gateway",
+    "descheduler",
     "gang_scheduler",
     "job_controller",
     "node_agent",

@@ -39,7 +39,8 @@ WRITES: dict[str, tuple[str, ...]] = {
     # A volume that is there is kept for a claim; a claim of devices cannot be deleted while it has some.
     "PersistentVolume": ("get", "patch"),
     "ResourceClaim.resource.k8s.io": ("get", "patch"),
-    "Reservation.scheduling.koordinator.sh": ("get", "delete"),
+    "PodMigrationJob.scheduling.koordinator.sh": ("create", "get", "patch", "delete"),
+    "Reservation.scheduling.koordinator.sh": ("create", "get", "delete"),
     "NodeMetric.slo.koordinator.sh": ("create",),
     "Device.scheduling.koordinator.sh": ("create", "patch"),
     "NodeSLO.slo.koordinator.sh": ("create", "get", "patch", "delete"),
@@ -53,7 +54,8 @@ STATUS = (
     "PodGroup.scheduling.k8s.io",
     *("Node", "Pod", "Job.batch", "ResourceClaim.resource.k8s.io", *JOBS, *FLOWS),
     *(f"PodGroup.{VOLCANO}", f"Queue.{VOLCANO}", "ElasticQuota.scheduling.sigs.k8s.io"),
-    *("Reservation.scheduling.koordinator.sh", "NodeMetric.slo.koordinator.sh"),
+    *("PodMigrationJob.scheduling.koordinator.sh", "Reservation.scheduling.koordinator.sh"),
+    "NodeMetric.slo.koordinator.sh",
     "Recommendation.analysis.koordinator.sh",
     *(f"{name}.{KUEUE}" for name in ("Workload", "ClusterQueue", "LocalQueue", "Cohort")),
 )

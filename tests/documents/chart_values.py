@@ -19,6 +19,7 @@ SERVICES = (
     "job_controller",
     "queue_manager",
     "gang_scheduler",
+    "descheduler",
     "slo_controller",
     "node_agent",
     "cluster_gateway",

@@ -58,6 +58,10 @@ def _place(name: str, meaning: str, *carries: str) -> Event:
     return Event(name, "gang_scheduler", meaning, carries)
 
 
+def _move(name: str, meaning: str, *carries: str) -> Event:
+    return Event(name, "descheduler", meaning, carries)
+
+
 def _slo(name: str, meaning: str, *carries: str) -> Event:
     return Event(name, "slo_controller", meaning, carries)
 
@@ -367,6 +371,39 @@ SECTIONS = (
         ),
     ),
     Section(
+        "What should move",
+        (
+            _move(
+                "MoveProposed", "A plan wants a pod elsewhere: the reason names the strategy.", "CREATE PodMigrationJob"
+            ),
+            _move("MigrationHeld", "A migration waits for its turn, and why.", "STATUS subject"),
+            _move(
+                "MigrationStarted",
+                "A migration may go on; where a reservation comes first it is made.",
+                "PATCH subject",
+                "CREATE Reservation",
+                "STATUS subject",
+            ),
+            _move("MigrationObserved", "A migration shows how far it is.", "STATUS subject"),
+            _move(
+                "PodMigrated",
+                "The pod of a migration leaves its node.",
+                "EVICT Pod",
+                "DELETE Pod",
+                "PATCH Pod",
+                "STATUS subject",
+            ),
+            _move("MigrationSucceeded", "The pod has moved.", "STATUS subject"),
+            _move(
+                "MigrationFailed",
+                "A migration is given up, and what was reserved for it goes.",
+                "STATUS subject",
+                "DELETE Reservation",
+            ),
+            _move("MigrationCleared", "A migration that has been over for an hour goes.", "DELETE subject"),
+        ),
+    ),
+    Section(
         "How much may be lent on each node, and under which rules",
         (
             _slo(
@@ -409,4 +446,4 @@ SECTIONS = (
 
 EVENTS = {event.name: event for section in SECTIONS for event in section.events}
 
-DECIDING = ("job_controller", "queue_manager", "gang_scheduler", "slo_controller")
+DECIDING = ("job_controller", "queue_manager", "gang_scheduler", "descheduler", "slo_controller")

@@ -166,8 +166,17 @@ SUPPORT = (
     ),
     Support("JobTemplate.flow.volcano.sh", _JOB, "the blueprint of a step; lists the jobs made from it"),
     Support(
+        "PodMigrationJob.scheduling.koordinator.sh",
+        ("descheduler",),
+        "`mode` (ReservationFirst, EvictDirectly), `podRef`, `ttl` (30 minutes where none is given), `paused`, "
+        "`reservationOptions`, the grace period of `deleteOptions`; arbitration by node, namespace, workload, disruption budget and "
+        "gang; phases, reasons and "
+        "conditions as upstream; the label `koordinator.sh/evict-policy` of pods; an hour after it is over it is deleted",
+        "`preemptionOptions`: a reservation takes free room only",
+    ),
+    Support(
         "Reservation.scheduling.koordinator.sh",
-        ("gang_scheduler",),
+        ("descheduler", "gang_scheduler"),
         "placed like the pod of its template (`nodeName` included) where there is free room; holds it and its host ports for its owners "
         "(any of the list, all that one names), who use it first; `allocateOnce`, `allocatePolicy`, restricted options, `ttl`, "
         "`expires`, `unschedulable`, taints, order; resizing; on pods `reservation-affinity`, `exact-match-reservation`, "
@@ -228,7 +237,7 @@ SUPPORT = (
     ),
     Support(
         "NodeMetric.slo.koordinator.sh",
-        ("cluster_gateway", "gang_scheduler", "slo_controller"),
+        ("cluster_gateway", "descheduler", "gang_scheduler", "slo_controller"),
         "made from what node agents measure, for `tidegate top`; what may be lent of a node rests on it; its annotation "
         "`tidegate.dev/evictions` names the pods that have to leave the node; "
         "nodes whose fresh usage, percentiles included, is above their "

@@ -107,6 +107,12 @@ FIELDS = (
     ("jobs of Volcano and Kubeflow, JobSet", "status", "job_controller"),
     ("Command", "existence", "users; whom it is for deletes it"),
     ("Deployment, ReplicaSet, StatefulSet, DaemonSet, Job, CronJob, ResourceQuota", "status", "cluster_gateway"),
+    (
+        "PodMigrationJob",
+        "status, the annotations of its course; existence of those that a plan asks for",
+        "descheduler",
+    ),
+    ("Reservation", "existence of those that a migration makes", "descheduler"),
     ("Node", "inventory, labels and annotations of the agent", "node_agent"),
     (
         "Node",

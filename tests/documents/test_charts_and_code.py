@@ -14,7 +14,7 @@ from cluster_gateway.domain.ownership import refusal
 from kube import KINDS, Verb
 from tidegate import subjects
 
-DECIDING = ("job_controller", "queue_manager", "gang_scheduler", "slo_controller")
+DECIDING = ("job_controller", "queue_manager", "gang_scheduler", "descheduler", "slo_controller")
 CONDUCTS = conducts()
 
 

@@ -19,8 +19,8 @@ from tidegate_cli.sim import world
 from tidegate_cli.sim.services import Policy
 
 CASES = ROOT / "tests" / "scenarios" / "cases"
-AREAS = ("admission", "gang", "lifecycle", "queue")
-SERVICES = ("job_controller", "queue_manager", "gang_scheduler", "slo_controller")
+AREAS = ("admission", "descheduling", "gang", "lifecycle", "queue")
+SERVICES = ("job_controller", "queue_manager", "gang_scheduler", "descheduler", "slo_controller")
 
 
 @pytest.mark.parametrize("area", AREAS)

@@ -171,6 +171,7 @@ FLAGS: dict[str, tuple[str, ...]] = {
     "job_controller": (),
     "queue_manager": (),
     "gang_scheduler": ("--scheduler-names", "tidegate,volcano,koord-scheduler"),
+    "descheduler": (),
     "slo_controller": (),
     "node_agent": ("--kubelet", "true", "--node", "n0", "--usage-interval", "1s", "--inventory", str(INVENTORY)),
 }

@@ -21,6 +21,7 @@ ROOT = Path(__file__).resolve().parents[2]
 SERVICES = (
     "admission",
     "cluster_gateway",
+    "descheduler",
     "gang_scheduler",
     "job_controller",
     "node_agent",

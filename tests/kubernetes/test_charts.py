@@ -14,6 +14,7 @@ from lab_programs import NoLab, programs
 SERVICES = (
     "admission",
     "cluster-gateway",
+    "descheduler",
     "gang-scheduler",
     "job-controller",
     "node-agent",

@@ -20,7 +20,7 @@ def system(plane: ControlPlane, tmp_path_factory: pytest.TempPathFactory) -> Ite
 
 
 @pytest.mark.parametrize(
-    "name", ["admission", "cluster_gateway", "gang_scheduler", "job_controller", "queue_manager", "nats"]
+    "name", ["admission", "cluster_gateway", "descheduler", "gang_scheduler", "job_controller", "queue_manager", "nats"]
 )
 def test_a_part_that_is_killed_while_gangs_start_loses_nothing(plane: ControlPlane, system: Path, name: str) -> None:
     with gangs(plane, f"killed-{name.replace('_', '-')}-") as made:

@@ -20,6 +20,7 @@ LOGINS = tuple(
 SERVICES = (
     "admission",
     "cluster-gateway",
+    "descheduler",
     "gang-scheduler",
     "job-controller",
     "node-agent",

@@ -29,13 +29,21 @@ OURS = f"/api/v1/namespaces/{NAMESPACE}/pods"
 METRIC = f"/apis/slo.koordinator.sh/v1alpha1/nodemetrics/{NODE}"
 SMALL = {"resources": {"requests": {"cpu": "10m", "memory": "32Mi"}}}
 DECIDING = ("gang-scheduler", "job-controller")
-SERVICES = ("admission", "cluster-gateway", "node-agent", "queue-manager", "slo-controller", *DECIDING)
+SERVICES = ("admission", "cluster-gateway", "descheduler", "node-agent", "queue-manager", "slo-controller", *DECIDING)
 WAIT = ("--wait", "--timeout", "280s")
 
 
 def values(node: RealNode) -> dict[str, Any]:
     """Little of everything: one node of few cores holds all of it, three servers of the bus with it, which speak TLS alone."""
-    charts = ("admission", "cluster-gateway", "gang-scheduler", "job-controller", "queue-manager", "slo-controller")
+    charts = (
+        "admission",
+        "cluster-gateway",
+        "descheduler",
+        "gang-scheduler",
+        "job-controller",
+        "queue-manager",
+        "slo-controller",
+    )
     return {
         **{chart: {"replicas": 1, **SMALL} for chart in charts},
         "global": {"nats": {"streamReplicas": 3, "tls": {"enabled": True}}},
@@ -124,7 +132,15 @@ def test_the_whole_system_comes_up_inside_the_cluster(node: RealNode) -> None:
     found = node.plane.request("GET", OURS)["items"]
 
     by_chart = {pod["metadata"]["labels"]["app.kubernetes.io/name"]: pod for pod in found}
-    assert by_chart.keys() >= {"nats", "cluster-gateway", "admission", "node-agent", *DECIDING, "queue-manager"}
+    assert by_chart.keys() >= {
+        "nats",
+        "cluster-gateway",
+        "admission",
+        "descheduler",
+        "node-agent",
+        *DECIDING,
+        "queue-manager",
+    }
     assert {pod["spec"]["schedulerName"] for pod in found} == {"default-scheduler"}
     assert node.plane.request("GET", f"{REGISTRATION}/validatingwebhookconfigurations/tidegate-admission")["webhooks"]
 

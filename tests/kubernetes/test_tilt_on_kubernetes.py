@@ -54,7 +54,15 @@ def test_ci_brings_all_charts_up(tilt: Tilt, node: RealNode) -> None:
     assert "SUCCESS. All workloads are healthy." in done.stdout
     pods = node.plane.request("GET", f"/api/v1/namespaces/{NAMESPACE}/pods")["items"]
     charts = {pod["metadata"]["labels"].get("app.kubernetes.io/name") for pod in pods}
-    assert charts >= {"nats", "admission", "cluster-gateway", "gang-scheduler", "job-controller", "queue-manager"}
+    assert charts >= {
+        "nats",
+        "admission",
+        "cluster-gateway",
+        "descheduler",
+        "gang-scheduler",
+        "job-controller",
+        "queue-manager",
+    }
     assert node.plane.request("GET", f"{DEFINITIONS}/jobs.batch.volcano.sh")["spec"]
 
 

@@ -45,6 +45,7 @@ SERVICES = (
     "job_controller",
     "queue_manager",
     "gang_scheduler",
+    "descheduler",
     "slo_controller",
     "node_agent",
 )

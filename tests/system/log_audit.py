@@ -15,7 +15,7 @@ from tidegate.codec.decisions import decode_commit
 from tidegate.decision.v1 import decision_pb2
 from tidegate.fact.v1 import fact_pb2
 
-DECIDING = ("job_controller", "queue_manager", "gang_scheduler", "slo_controller")
+DECIDING = ("job_controller", "queue_manager", "gang_scheduler", "descheduler", "slo_controller")
 GROUP = "scheduling.k8s.io/group-name"
 STAGES = {"": 0, "Pending": 0, "Running": 1, "Succeeded": 2, "Failed": 2}
 PATIENCE_SECONDS = 20.0

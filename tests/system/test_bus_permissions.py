@@ -37,6 +37,7 @@ FLAGS = {
     "job_controller": (),
     "queue_manager": (),
     "gang_scheduler": ("--load-aware", "false"),
+    "descheduler": (),
     "slo_controller": (),
     "node_agent": ("--drain-on-stop", "true"),
 }

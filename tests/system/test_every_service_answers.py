@@ -19,6 +19,7 @@ SERVICES = (
     "job_controller",
     "queue_manager",
     "gang_scheduler",
+    "descheduler",
     "slo_controller",
     "node_agent",
 )
@@ -59,6 +60,7 @@ FIGURES = {
     "job_controller": ('decisions_total{name="PodsWanted"}', "decide_seconds_count", "revision"),
     "queue_manager": ('decisions_total{name="GroupAdmitted"}', "commit_seconds_count", "facts_total"),
     "gang_scheduler": ('decisions_total{name="GangPlaced"}', "decide_seconds_count", "commit_seconds_count"),
+    "descheduler": ("facts_total", "revision"),
     "slo_controller": ("facts_total", "revision"),
     "node_agent": ("pods", 'calls_total{code="OK",method="Check"}'),
 }

@@ -115,7 +115,7 @@ def test_a_snapshot_holds_what_is_there_and_what_the_services_were_told(desk: An
     names = [change.name for part in taken.facts.parts for change in part.changes]
     assert "c" in names
     told = {log.service: log.settings for log in taken.logs}
-    silent = {"job_controller": b"", "queue_manager": b"", "slo_controller": b""}
+    silent = {"descheduler": b"", "job_controller": b"", "queue_manager": b"", "slo_controller": b""}
     assert told == {**silent, "gang_scheduler": b'{"placement":"spread"}'}
 
 

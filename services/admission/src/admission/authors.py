@@ -6,6 +6,7 @@ PARTS = frozenset(
         "job_controller",
         "queue_manager",
         "gang_scheduler",
+        "descheduler",
         "slo_controller",
         "cluster_gateway",
         "node_agent",

@@ -15,7 +15,7 @@ from chassis.rpc_server import Add
 from tidegate.api.v1 import api_pb2, api_pb2_grpc
 
 NAMES = (api_pb2.DESCRIPTOR.services_by_name["TidegateService"].full_name,)
-DECIDING = ("job_controller", "queue_manager", "gang_scheduler", "slo_controller")
+DECIDING = ("job_controller", "queue_manager", "gang_scheduler", "descheduler", "slo_controller")
 
 
 async def build(settings: Settings, context: Context) -> Parts:

@@ -8,7 +8,7 @@ from chassis.clock import Clock
 from chassis.snapshots import Snapshots
 from tidegate.codec.snapshots import pack
 
-SERVICES = ("job_controller", "queue_manager", "gang_scheduler", "slo_controller")
+SERVICES = ("job_controller", "queue_manager", "gang_scheduler", "descheduler", "slo_controller")
 
 
 class SnapshotDesk:

@@ -28,6 +28,7 @@ Read
   wait tidegate_cli.commands.wait Wait until objects are in a state.
 Try
   whatif tidegate_cli.commands.whatif Say what would become of manifests if they were applied.
+  moves tidegate_cli.commands.moves Show which pods the descheduler would move, and why.
   snapshot tidegate_cli.commands.snapshot Write all that decisions depend on into a file.
   replay tidegate_cli.commands.snapshot Make a decision again and compare it byte by byte.
   sim tidegate_cli.commands.sim Run scenario files in virtual time.

@@ -4,7 +4,7 @@ from dataclasses import dataclass, field
 
 from cluster_gateway.domain.simulated_nodes import SimulationSettings
 
-DECIDING_SERVICES = ("job_controller", "queue_manager", "gang_scheduler", "slo_controller")
+DECIDING_SERVICES = ("job_controller", "queue_manager", "gang_scheduler", "descheduler", "slo_controller")
 
 
 @dataclass(frozen=True, slots=True)

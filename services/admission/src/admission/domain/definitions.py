@@ -29,7 +29,6 @@ UNRULED = (
     "NodeSLO.slo.koordinator.sh",
     "Numatopology.nodeinfo.volcano.sh",
     "NodeResourceTopology.topology.node.k8s.io",
-    "PodMigrationJob.scheduling.koordinator.sh",
 )
 """Kinds that are read or written by services and that no user writes by hand: their shape is not ours to say."""
 
@@ -83,6 +82,13 @@ _COLUMNS: dict[str, tuple[Column, ...]] = {
         ("Reserved in", "string", ".status.admission.clusterQueue"),
         ("Admitted", "string", ".status.conditions[?(@.type=='Admitted')].status"),
         ("Finished", "string", ".status.conditions[?(@.type=='Finished')].status"),
+    ),
+    "PodMigrationJob.scheduling.koordinator.sh": (
+        ("Phase", "string", ".status.phase"),
+        ("Status", "string", ".status.status"),
+        ("Node", "string", ".status.nodeName"),
+        ("Pod", "string", ".spec.podRef.name"),
+        ("Why", "string", ".status.message"),
     ),
     "Reservation.scheduling.koordinator.sh": (
         ("Phase", "string", ".status.phase"),

@@ -21,6 +21,7 @@ from admission.domain import (
     node,
     pod,
     pod_group,
+    pod_migration,
     priority,
     qos_class,
     queue_hierarchy,
@@ -260,6 +261,11 @@ QUOTAS = {
         _top(reservation.RESERVATION_SPEC),
         (reservation.default_reservation,),
         (reservation.check_reservation,),
+    ),
+    "PodMigrationJob.scheduling.koordinator.sh": Rules(
+        _top(pod_migration.MIGRATION_SPEC),
+        (pod_migration.default_migration,),
+        (pod_migration.check_migration,),
     ),
     "ClusterNetworkTopology.scheduling.koordinator.sh": Rules(
         _top(topology.NETWORK_SPEC), checks=(topology.check_network_layers,)

@@ -8,7 +8,6 @@ _KINDS = (
     "Experiment.kubeflow.org",
     "Trial.kubeflow.org",
     "Suggestion.kubeflow.org",
-    "PodMigrationJob.scheduling.koordinator.sh",
 )
 
 UNATTENDED = frozenset(_KINDS) | {info.id for info in KINDS.values() if info.group in _GROUPS}

@@ -7,6 +7,9 @@ from dataclasses import dataclass, field
 from bus import Bus
 from chassis import Clock, Decider, Measures, Role, Workplace
 from chassis.core import Core
+from descheduler import role as moving
+from descheduler.domain.core import DeschedulerCore
+from descheduler.domain.policy.policy import DeschedulerPolicy
 from gang_scheduler import role as scheduling
 from gang_scheduler.domain.core import SchedulerCore
 from gang_scheduler.domain.terms.load_policy import LoadPolicy
@@ -22,14 +25,16 @@ from slo_controller.domain import SloCore, SloPolicy
 
 ROLES: Mapping[str, tuple[str, ...]] = {
     "scheduler": ("gang_scheduler", "queue_manager"),
-    "controllers": ("job_controller", "slo_controller"),
+    "controllers": ("job_controller", "descheduler", "slo_controller"),
     "autoscaler": (),
     "agents": (),
-    "all": ("job_controller", "queue_manager", "gang_scheduler", "slo_controller"),
+    "all": ("job_controller", "queue_manager", "gang_scheduler", "descheduler", "slo_controller"),
 }
 """Which services a part of the system stands for, as scenarios name the parts."""
 
-DECIDING: Mapping[str, Role] = {role.service: role for role in (jobs.ROLE, queues.ROLE, scheduling.ROLE, slos.ROLE)}
+DECIDING: Mapping[str, Role] = {
+    role.service: role for role in (jobs.ROLE, queues.ROLE, scheduling.ROLE, moving.ROLE, slos.ROLE)
+}
 """What the deciding services are, by name."""
 
 
@@ -40,15 +45,18 @@ class Policy:
     queues: QueuePolicy
     scheduling: Manifest
     """The keywords of SchedulerCore."""
+
     lending: SloPolicy = field(default_factory=SloPolicy)
+    moving: DeschedulerPolicy = field(default_factory=DeschedulerPolicy)
 
     @classmethod
     def told(cls, settings: Mapping[str, Manifest]) -> "Policy":
         """The choices that running services say were made, by service; what one does not say is as by default."""
         queues = dict(settings.get("queue_manager", {}))
         kueue = KueuePolicy(**queues.pop("kueue", {}))
+        moving = DeschedulerPolicy.of(settings.get("descheduler", {}))
         lending = SloPolicy(**settings.get("slo_controller", {}))
-        return cls(QueuePolicy(**queues, kueue=kueue), settings.get("gang_scheduler", {}), lending)
+        return cls(QueuePolicy(**queues, kueue=kueue), settings.get("gang_scheduler", {}), lending, moving)
 
     @classmethod
     def of(cls, policy: Manifest) -> "Policy":
@@ -72,7 +80,8 @@ class Policy:
             "revocable_zones": str(policy.get("revocableZones", "")),
             **{name: bool(policy.get(name, True)) for name in ("preemption", "reclaim", "backfill")},
         }
-        return cls(queues, scheduling, SloPolicy.of(policy.get("colocation") or {}, policy.get("nodeAgent") or {}))
+        lending = SloPolicy.of(policy.get("colocation") or {}, policy.get("nodeAgent") or {})
+        return cls(queues, scheduling, lending, DeschedulerPolicy.of(policy.get("descheduler") or {}))
 
 
 def core_of(service: str, policy: Policy) -> Core:
@@ -80,6 +89,7 @@ def core_of(service: str, policy: Policy) -> Core:
     make: dict[str, Callable[[], Core]] = {
         "gang_scheduler": lambda: SchedulerCore(**policy.scheduling),
         "queue_manager": lambda: QueueCore(policy.queues),
+        "descheduler": lambda: DeschedulerCore(policy.moving),
         "slo_controller": lambda: SloCore(policy.lending),
         "job_controller": JobCore,
     }

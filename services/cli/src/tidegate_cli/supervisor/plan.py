@@ -11,7 +11,7 @@ from urllib.parse import urlsplit
 from bus.server import ServerSettings, command
 from tidegate_cli.supervisor.service_settings import ServiceSetting
 
-CONTROL = ("admission", "job_controller", "queue_manager", "gang_scheduler", "slo_controller")
+CONTROL = ("admission", "job_controller", "queue_manager", "gang_scheduler", "descheduler", "slo_controller")
 START_ORDER = ("cluster_gateway", *CONTROL, "node_agent")
 STOP_ORDER = (*CONTROL, "node_agent", "cluster_gateway", "nats")
 """Who decides stops first, so that nobody reacts to the pods that the node ends; the log goes last."""

@@ -9,6 +9,7 @@ import click
 SERVICES = (
     "admission",
     "cluster_gateway",
+    "descheduler",
     "gang_scheduler",
     "job_controller",
     "node_agent",

@@ -15,8 +15,10 @@ _SEED = 0xFFFF
 """Makes uids that none of a cluster's objects has."""
 
 
-def restored(snapshot: snapshot_pb2.SystemSnapshot) -> World:
+def restored(snapshot: snapshot_pb2.SystemSnapshot, policy: Policy | None = None) -> World:
     """The system as it was; its nodes only pretend from now on, and pods leave at once when they are told to.
+
+    It goes on by the choices that its services say were made, unless ``policy`` gives others.
 
     Decision logs are numbered anew from 1, so the positions in the facts are, too.
     """
@@ -29,7 +31,7 @@ def restored(snapshot: snapshot_pb2.SystemSnapshot) -> World:
         )
         facts.positions[log.service] = sum(entry.settled for entry in log.entries)
     bus.log(subjects.FACTS).start_from(facts.revision, facts.SerializeToString())
-    return World(policy_of(snapshot), {}, _SEED, bus, snapshot.taken_at_ms)
+    return World(policy or policy_of(snapshot), {}, _SEED, bus, snapshot.taken_at_ms)
 
 
 def policy_of(snapshot: snapshot_pb2.SystemSnapshot) -> Policy:

@@ -19,6 +19,7 @@ _QUOTA = "ElasticQuota.scheduling.sigs.k8s.io"
 _CLAIM = "PersistentVolumeClaim"
 _RESERVATION = "Reservation.scheduling.koordinator.sh"
 _DEVICES = "ResourceClaim.resource.k8s.io"
+_MIGRATION = "PodMigrationJob.scheduling.koordinator.sh"
 _NODE = "Node"
 _SLO = "NodeSLO.slo.koordinator.sh"
 _RECOMMENDATION = "Recommendation.analysis.koordinator.sh"
@@ -45,6 +46,13 @@ _MAY: dict[str, dict[Verb, tuple[str, ...]]] = {
         Verb.STATUS: (_POD, _GROUP, _KUBERNETES_GROUP, _RESERVATION, _DEVICES),
         Verb.PATCH: (_CLAIM, _POD),
         Verb.DELETE: (_RESERVATION,),
+    },
+    "descheduler": {
+        Verb.CREATE: (_MIGRATION, _RESERVATION),
+        Verb.STATUS: (_MIGRATION,),
+        Verb.PATCH: (_MIGRATION, _POD),
+        Verb.DELETE: (_MIGRATION, _RESERVATION, _POD),
+        Verb.EVICT: (_POD,),
     },
     "slo_controller": {
         Verb.EVICT: (_POD,),
@@ -105,6 +113,12 @@ _ONLY: dict[tuple[str, Verb, str], tuple[str, ...]] = {
         "spec.volumeName",
     ),
     ("gang_scheduler", Verb.PATCH, _POD): ("metadata.annotations.scheduling.koordinator.sh/reservation-allocated",),
+    ("descheduler", Verb.PATCH, _MIGRATION): (
+        "metadata.annotations.descheduler.koordinator.sh/passed-arbitration",
+        "metadata.annotations.tidegate.dev/migrates",
+        "spec.podRef",
+    ),
+    ("descheduler", Verb.PATCH, _POD): ("metadata.annotations.scheduling.koordinator.sh/soft-eviction",),
     ("gang_scheduler", Verb.STATUS, _DEVICES): ("allocation", "reservedFor"),
     ("gang_scheduler", Verb.STATUS, _KUBERNETES_GROUP): ("conditions.PodGroupScheduled",),
     ("gang_scheduler", Verb.STATUS, _GROUP): (

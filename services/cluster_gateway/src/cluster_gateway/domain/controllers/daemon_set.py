@@ -3,10 +3,10 @@
 from collections.abc import Iterable
 
 from cluster_gateway.domain.controllers.made_pods import available_count, is_active, pod_manifest
-from cluster_gateway.domain.controllers.node_choice import may_run
 from cluster_gateway.domain.controllers.templates import REVISION_HASH, template_hash
 from cluster_gateway.domain.controllers.work import Work, share_of, whole
 from kube import Manifest, Object
+from kube.node_choice import may_run
 from kube.pods import is_finished, is_ready
 
 DAEMON_SET = "DaemonSet.apps"

@@ -7,9 +7,9 @@ the taint came, or the pod. A pod that says nothing of nodes that are not ready 
 
 from collections.abc import Iterable, Sequence
 
-from cluster_gateway.domain.controllers.node_choice import tolerates
 from cluster_gateway.domain.controllers.work import Work, condition_of, with_conditions
 from kube import Manifest, Object, parse_time, rfc3339
+from kube.node_choice import tolerates
 from kube.pods import is_finished
 
 NODE, NO_EXECUTE = "Node", "NoExecute"

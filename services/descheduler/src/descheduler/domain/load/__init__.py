@@ -1,0 +1,1 @@
+"""Balancing by what nodes really use."""

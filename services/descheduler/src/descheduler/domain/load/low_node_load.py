@@ -1,0 +1,185 @@
+"""LowNodeLoad: pods leave nodes that have been hot for long, for nodes that are cool, until the hot ones are below their mark.
+
+Koordinator's plug-in, with its known defects mended: a pool takes only nodes that no pool before it has, what a move takes of
+the room of a cool node is spent once, and a pod goes only where it fits and where it makes no node hot.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from descheduler.domain.cluster.pod_traits import is_prod, node_of
+from descheduler.domain.load.anomaly import AnomalyRecords
+from descheduler.domain.load.pools import Heat, PoolNodes, over, part, pool_nodes
+from descheduler.domain.load.usage import METRIC, NodeUsage, read_report, usage_of
+from descheduler.domain.load.victim_order import rank
+from descheduler.domain.plan import Move, Plan
+from descheduler.domain.policy.load_args import LoadArgs, NodePool
+from kube import Key, Object
+from kube.selectors import matches
+from kube.words import counted, verb
+from resources import Amounts
+from resources.amounts import format_amount
+
+NAME = "LowNodeLoad"
+
+
+@dataclass(slots=True)
+class LowNodeLoad:
+    """One round of it over ``plan``. ``records`` are changed, unless it is only a ``rehearsal``."""
+
+    args: LoadArgs
+    plan: Plan
+    records: AnomalyRecords
+    rehearsal: bool = False
+
+    def run(self) -> None:
+        """Add the moves of every pool to the plan."""
+        for nodes in self.pools():
+            self._balance(nodes)
+        if not self.rehearsal:
+            self.records.forget_before(self.plan.now - self.args.cache_ms)
+
+    def pools(self) -> list[PoolNodes]:
+        """The pools with the nodes that they have; a node is in the first that takes it."""
+        left, found = self._known_nodes(), list[PoolNodes]()
+        for pool in self.args.pools:
+            taken = {name: usage for name, usage in left.items() if _is_in(pool, usage.node)}
+            left = {name: usage for name, usage in left.items() if name not in taken}
+            if pool.has_thresholds and taken:
+                found.append(pool_nodes(pool, taken))
+        return found
+
+    def _known_nodes(self) -> dict[str, NodeUsage]:
+        """Nodes with a report that is fresh. Pods on the move are counted where they go."""
+        view, found = self.plan.view, dict[str, NodeUsage]()
+        parts_prod = any(pool.prod_high for pool in self.args.pools)
+        for node in view.nodes():
+            if self.args.selector is not None and not matches(self.args.selector, node.labels):
+                continue
+            report = read_report(view.store.get(Key(METRIC, "", node.name)))
+            if report is not None and self.plan.now - report.at < self.args.expiry_ms:
+                found[node.name] = usage_of(node, report, view.pods_on(node.name), parts_prod=parts_prod)
+        for key, target in sorted(self.plan.moving.items()):
+            pod = view.store.get(key)
+            if pod is not None and node_of(pod) in found:
+                used = found[node_of(pod)].take(pod)
+                if target in found:
+                    found[target].put(pod, used)
+        return found
+
+    def _balance(self, nodes: PoolNodes) -> None:
+        pool = nodes.pool
+        heats = {name: nodes.heat(name) for name in nodes.usages}
+        hot = [name for name, heat in heats.items() if heat in (Heat.HIGH, Heat.PROD_HIGH)]
+        sources = [name for name in heats if self._is_long(pool, name, name in hot)]
+        low = [name for name in heats if nodes.is_low(name)]
+        prod_low = [name for name in heats if nodes.is_prod_low(name)]
+        self._note(nodes, hot, sources, low)
+        for heat, cool in ((Heat.HIGH, low), (Heat.PROD_HIGH, prod_low)):
+            if len(cool) <= self.args.spare_nodes or len(cool) == len(heats):
+                continue
+            ranked = sorted(
+                (name for name in sources if heats[name] is heat), key=lambda name: (-nodes.load(name), name)
+            )
+            for name in ranked:
+                if self._relieve(nodes, name, heat, [other for other in cool if other != name]):
+                    self._relieved(pool, name)
+
+    def _is_long(self, pool: NodePool, name: str, hot: bool) -> bool:
+        records = AnomalyRecords(dict(self.records.records)) if self.rehearsal else self.records
+        return records.mark(f"{pool.name}/{name}", hot, pool.anomaly, self.plan.now)
+
+    def _relieved(self, pool: NodePool, name: str) -> None:
+        if not self.rehearsal:
+            self.records.reset(f"{pool.name}/{name}")
+
+    def _relieve(self, nodes: PoolNodes, name: str, heat: Heat, cool: list[str]) -> bool:
+        """Move pods off one node while it is above its mark; whether any moves."""
+        movable, moved = self._movable(nodes, name, heat), False
+        while excess := _excess(nodes, name, heat):
+            found = self._next_move(nodes, name, heat, excess, cool, movable)
+            if found is None:
+                break
+            used = nodes.take(name, found.pod)
+            nodes.put(found.target, found.pod, used)
+            self.plan.add(found)
+            moved = True
+        return moved
+
+    def _next_move(
+        self, nodes: PoolNodes, name: str, heat: Heat, excess: Amounts, cool: list[str], movable: dict[Key, Object]
+    ) -> Move | None:
+        """The first in order, of those that use anything of what is used too much, that may go and has a place.
+
+        Who may not go is not asked again in this round: ``movable`` are those that are left.
+        """
+        usage = nodes.usages[name]
+        useful = [pod for pod in movable.values() if any(usage.of(pod).get(one, 0) > 0 for one in excess)]
+        for pod in sorted(useful, key=lambda pod: rank(pod, usage.of(pod), excess, nodes.pool.weights)):
+            del movable[pod.key]
+            if self.args.scope.obstacle(pod) or self.plan.stays(pod):
+                continue
+            target = self._target(nodes, pod, name, cool)
+            if target is not None:
+                return Move(pod, NAME, _why(nodes, name, heat, excess), target)
+            self.plan.skipped[pod.key] = "no cool node would take it and stay below its mark"
+        return None
+
+    def _movable(self, nodes: PoolNodes, name: str, heat: Heat) -> dict[Key, Object]:
+        there = (self.plan.view.store.get(key) for key in nodes.usages[name].pods)
+        return {
+            pod.key: pod
+            for pod in there
+            if pod is not None and node_of(pod) == name and (heat is Heat.HIGH or is_prod(pod))
+        }
+
+    def _target(self, nodes: PoolNodes, pod: Object, origin: str, cool: list[str]) -> str | None:
+        """The coolest node that would take the pod and be no hotter than it may; None where there is none."""
+        used = nodes.usages[origin].of(pod)
+        for name in sorted(cool, key=lambda name: (nodes.load(name), name)):
+            if not _heats(nodes, name, pod, used) and not (
+                self.args.node_fit and self.plan.fitting.obstacle(pod, nodes.usages[name].node)
+            ):
+                return name
+        return None
+
+    def _note(self, nodes: PoolNodes, hot: list[str], sources: list[str], low: list[str]) -> None:
+        if hot:
+            new = len(hot) - len(sources)
+            since = f", {counted(new, 'of them', 'of them')} not for long" if new else ""
+            self.plan.notes.append(
+                f"pool {nodes.pool.name}: {counted(len(hot), 'node')} {verb(len(hot))} hot{since}; "
+                f"{counted(len(low), 'node')} of {len(nodes.usages)} {verb(len(low))} cool"
+            )
+
+
+def _is_in(pool: NodePool, node: Object) -> bool:
+    return pool.selector is None or matches(pool.selector, node.labels)
+
+
+def _excess(nodes: PoolNodes, name: str, heat: Heat) -> Amounts:
+    """What the node uses above its mark, of resources of which it does."""
+    usage, limits = nodes.usages[name], nodes.limits[name]
+    used, limit = (usage.used, limits.high) if heat is Heat.HIGH else (usage.prod, limits.prod_high)
+    return {resource: used.get(resource, 0) - limit[resource] for resource in over(used, limit)}
+
+
+def _heats(nodes: PoolNodes, name: str, pod: Object, used: Mapping[str, int]) -> bool:
+    """Whether a node would be above a mark with the pod."""
+    usage, limits, pool = nodes.usages[name], nodes.limits[name], nodes.pool
+    if pool.high and any(usage.used.get(one, 0) + used.get(one, 0) > most for one, most in limits.high.items()):
+        return True
+    prod = is_prod(pod) and bool(pool.prod_high)
+    return prod and any(usage.prod.get(one, 0) + used.get(one, 0) > most for one, most in limits.prod_high.items())
+
+
+def _why(nodes: PoolNodes, name: str, heat: Heat, excess: Amounts) -> str:
+    usage, limits = nodes.usages[name], nodes.limits[name]
+    used, limit = (usage.used, limits.high) if heat is Heat.HIGH else (usage.prod, limits.prod_high)
+    told = [
+        f"{format_amount(one, used[one])} of {format_amount(one, usage.capacity.get(one, 0))} {one} "
+        f"({part(used, usage.capacity, one) // 1000} %) {'are used' if heat is Heat.HIGH else 'are used by important pods'}, "
+        f"and {format_amount(one, limit[one])} may be"
+        for one in excess
+    ]
+    return f"{name} is hot: {'; '.join(told)}"

@@ -1,0 +1,1 @@
+"""Migrations: which may go on now, and what is next for each."""

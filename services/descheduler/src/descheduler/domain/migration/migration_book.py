@@ -1,0 +1,58 @@
+"""All migrations: those that wait, those that go on, and those that are over, kept for people and for the limits."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+from descheduler.domain.migration.job import MIGRATION, Migration
+from kube import Decision, Event, Key, Store, Verb, from_manifest
+
+
+@dataclass(slots=True)
+class MigrationBook:
+    """``open`` are the keys of jobs that are not over. ``assumed`` are decisions of which the facts do not tell yet."""
+
+    store: Store = field(default_factory=Store)
+    open: dict[Key, None] = field(default_factory=dict)
+    assumed: dict[str, Decision] = field(default_factory=dict)
+
+    def fold(self, event: Event) -> None:
+        """A job came, changed or went."""
+        if event.new is not None and not event.new.deleting and not Migration(event.new).is_over:
+            self.open[event.key] = None
+        else:
+            self.open.pop(event.key, None)
+
+    def all(self) -> list[Migration]:
+        """Every job, by name."""
+        return sorted((Migration(item) for item in self.store.of_kind(MIGRATION).values()), key=lambda job: job.name)
+
+    def unfinished(self) -> list[Migration]:
+        """Those that are not over, by name."""
+        found = (self.store.get(key) for key in sorted(self.open))
+        return [Migration(item) for item in found if item is not None]
+
+    def moving(self) -> dict[Key, str]:
+        """Pods for which a job is there, or is being made; each with the node that it goes to, empty where that is open."""
+        found = dict(self._proposed())
+        for job in self.unfinished():
+            if job.pod not in found or job.begun:
+                found[job.pod] = self.destination(job)
+        return found
+
+    def destination(self, job: Migration) -> str:
+        """The node on which its reservation stands, else the one that was planned; empty where that is open."""
+        item = self.store.get(job.reservation) if not job.direct else None
+        stands = str(item.status.get("nodeName") or "") if item is not None else ""
+        return stands or job.target
+
+    def _proposed(self) -> Iterator[tuple[Key, str]]:
+        for decision in self.assumed.values():
+            for mutation in decision.mutations:
+                if mutation.verb is Verb.CREATE and mutation.key.kind == MIGRATION and mutation.manifest:
+                    job = Migration(from_manifest(mutation.manifest))
+                    yield job.pod, job.target
+
+    def check(self) -> list[str]:
+        """Whether the index says what the facts say."""
+        told = {job.key for job in self.all() if not job.is_over and not job.item.deleting}
+        return [f"{key} is open in the index or in the facts only" for key in sorted(told ^ self.open.keys())]

@@ -1,0 +1,68 @@
+"""One round: every strategy that is on adds its moves to one plan, so that none spends what another has taken."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from descheduler.domain.cluster.pod_traits import node_of
+from descheduler.domain.cluster.view import ClusterView
+from descheduler.domain.load.anomaly import AnomalyRecords
+from descheduler.domain.load.low_node_load import LowNodeLoad
+from descheduler.domain.load.pools import PoolNodes
+from descheduler.domain.migration import job_changes
+from descheduler.domain.migration.arbiter import Arbiter
+from descheduler.domain.migration.migration_book import MigrationBook
+from descheduler.domain.plan import Move, Plan
+from descheduler.domain.policy.migration_args import EVICT_DIRECTLY
+from descheduler.domain.policy.policy import DeschedulerPolicy
+from descheduler.domain.strategies.registry import STRATEGIES
+from kube import Decision
+from kube.pods import is_finished
+
+_LONGEST_NAME = 200
+
+
+@dataclass(frozen=True, slots=True)
+class Planning:
+    """Makes plans from the facts, and decisions from plans."""
+
+    policy: DeschedulerPolicy
+    view: ClusterView
+    book: MigrationBook
+
+    def plan(self, records: AnomalyRecords, arbiter: Arbiter, now: int, *, rehearsal: bool) -> Plan:
+        """What should move now. ``records`` take this round, unless it is a rehearsal."""
+        plan = self.empty(arbiter, now)
+        for name, args in self.policy.strategies.items():
+            STRATEGIES[name](args, plan)
+        if not self.policy.load.paused:
+            LowNodeLoad(self.policy.load, plan, records, rehearsal).run()
+        return plan
+
+    def empty(self, arbiter: Arbiter, now: int) -> Plan:
+        """A plan of nothing but what goes on already."""
+        return Plan(self.view, self.policy, arbiter, self.book.moving(), now)
+
+    def pools(self, plan: Plan) -> list[PoolNodes]:
+        """How hot the nodes are when all that ``plan`` moves has moved."""
+        return LowNodeLoad(self.policy.load, plan, AnomalyRecords(), rehearsal=True).pools()
+
+    def decisions(self, plan: Plan) -> Iterator[Decision]:
+        """A job for each move; none for those of a strategy that only plans."""
+        args = self.policy.migration
+        for move in plan.moves:
+            if self.policy.plan_only or (self.policy.load.dry_run and move.strategy == "LowNodeLoad"):
+                continue
+            mode = EVICT_DIRECTLY if is_finished(move.pod) else args.mode
+            target = "" if mode == EVICT_DIRECTLY else move.target
+            name = self._name(move, plan.now)
+            yield job_changes.proposed(move.pod, move.strategy, _sentence(move), name, mode, args.ttl_ms, target)
+
+    def _name(self, move: Move, now: int) -> str:
+        """Of the pod and the round: the same facts give the same name, and a later try another one."""
+        pod, number = move.pod, now // self.policy.interval_ms
+        return f"{pod.namespace}-{pod.name}"[:_LONGEST_NAME] + f"-{pod.uid[-6:]}-{number:x}"
+
+
+def _sentence(move: Move) -> str:
+    where = f" to {move.target}" if move.target else ""
+    return f"pod {move.pod.namespace}/{move.pod.name} should move from {node_of(move.pod)}{where}: {move.message}"

@@ -1,0 +1,1 @@
+"""What else should move: pods where they may not be, or should not be any more."""

@@ -1,0 +1,5 @@
+"""What this service is to the others."""
+
+from chassis import Role
+
+ROLE = Role("descheduler", queries=("plan", "settings"))

@@ -1,0 +1,169 @@
+"""Room for a gang that waits: what moves, what it costs, and that it is enough; against trying everything."""
+
+from itertools import permutations
+from typing import Any
+
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from descheduler.domain.migration.arbiter import Arbiter
+from descheduler.domain.plan import Plan
+from descheduler.domain.policy.strategy_args import StrategyArgs
+from descheduler.domain.strategies.defragmentation import defragment
+from kube import Manifest, merge
+
+QUIET = settings(max_examples=120, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+MINUTE = 60_000
+FREE = {
+    "migration": {
+        "maxMigratingPerNode": 0,
+        "maxMigratingPerWorkload": "100%",
+        "maxUnavailablePerWorkload": "100%",
+        "skipCheckExpectedReplicas": True,
+        "objectLimiters": {"workload": {"duration": "0s"}},
+    }
+}
+
+
+def waiting(cluster: Any, name: str, cpu: int, *, gang: str = "", **more: Any) -> None:
+    """A pod for which the scheduler has found no node."""
+    told = {"type": "PodScheduled", "status": "False", "reason": "Unschedulable"}
+    notes = {"annotations": {"scheduling.k8s.io/group-name": gang}} if gang else {}
+    cluster.pod(name, "", cpu=str(cpu), metadata=notes, spec=more)
+    pod = cluster.get("Pod", name)
+    cluster._store(pod.changed(status={"phase": "Pending", "conditions": [told]}))
+
+
+def group(cluster: Any, name: str, minimum: int, phase: str = "Inqueue", **spec: Any) -> None:
+    manifest: Manifest = {"apiVersion": "scheduling.volcano.sh/v1beta1", "kind": "PodGroup", "metadata": {"name": name}}
+    cluster.put({**manifest, "spec": {"minMember": minimum, **spec}, "status": {"phase": phase}})
+
+
+def planned(cluster: Any, **args: Any) -> Plan:
+    core = cluster.core
+    plan = Plan(
+        core._view, cluster.policy, Arbiter.of(cluster.policy.migration, core._book, cluster.now), {}, cluster.now
+    )
+    defragment(StrategyArgs(given={"maxCostPercent": 1000, **args}), plan)
+    return plan
+
+
+def cluster_with(make_cluster: Any, sizes: list[int], pods: list[tuple[int, int]]) -> Any:
+    """Nodes of so many cpus, and pods of (node, cpus), each of a workload of its own."""
+    cluster = make_cluster(FREE)
+    for number, cpu in enumerate(sizes):
+        cluster.node(f"n{number}", cpu)
+    for number, (node, cpu) in enumerate(pods):
+        cluster.pod(f"p{number}", f"n{node}", cluster.workload(f"w{number}", 1), cpu=str(cpu))
+    return cluster
+
+
+def test_the_cheapest_node_is_cleared(make_cluster: Any) -> None:
+    """Four are wanted: n0 would have to lose a pod of three, n1 one of two, and n2 has two free for it."""
+    cluster = cluster_with(make_cluster, [5, 4, 5], [(0, 3), (1, 2), (2, 3)])
+    waiting(cluster, "big", 4)
+    cluster.now += 6 * MINUTE
+    assert [(move.pod.name, move.target) for move in planned(cluster).moves] == [("p1", "n0")]
+
+
+def test_nobody_is_moved_for_who_does_not_wait_for_room(make_cluster: Any) -> None:
+    for case in ("young", "quota", "not let in", "topology", "fits"):
+        cluster = cluster_with(make_cluster, [5, 4, 5], [(0, 3), (1, 2), (2, 3)])
+        group(
+            cluster,
+            "g",
+            1,
+            "Pending" if case == "not let in" else "Inqueue",
+            **({"networkTopology": {"mode": "hard"}} if case == "topology" else {}),
+        )
+        waiting(cluster, "big", 2 if case == "fits" else 4, gang="g")
+        if case == "quota":
+            pod = cluster.get("Pod", "big")
+            held = {"conditions": [{"type": "QuotaReserved", "status": "False"}]}
+            cluster._store(pod.changed(status=merge(pod.status, held)))
+        cluster.now += MINUTE if case == "young" else 6 * MINUTE
+        assert planned(cluster).moves == [], case
+
+
+def test_what_is_more_important_stays(make_cluster: Any) -> None:
+    cluster = cluster_with(make_cluster, [5, 4, 5], [(0, 3), (1, 2), (2, 3)])
+    pod = cluster.get("Pod", "p1")
+    cluster._store(pod.changed(body={**pod.body, "spec": {**pod.spec, "priority": 10}}))
+    waiting(cluster, "big", 4, priority=5)
+    cluster.now += 6 * MINUTE
+    assert "p1" not in [move.pod.name for move in planned(cluster).moves]
+
+
+def test_limits_are_kept_as_for_all_moves(make_cluster: Any) -> None:
+    """Both pods that would have to go are of one workload, of which only one may."""
+    cluster = make_cluster({})
+    for number in range(4):
+        cluster.node(f"n{number}", 4)
+    owner = cluster.workload("w", 4)
+    for number in range(4):
+        cluster.pod(f"p{number}", f"n{number}", owner, cpu="2")
+    group(cluster, "g", 2)
+    for number in range(2):
+        waiting(cluster, f"big-{number}", 4, gang="g")
+    cluster.now += 6 * MINUTE
+    plan = planned(cluster)
+    assert plan.moves == [] and "no 8 moves would make room for the 2 that it lacks" in plan.notes[0]
+
+
+@QUIET
+@given(
+    st.lists(st.integers(3, 8), min_size=2, max_size=4),
+    st.lists(st.tuples(st.integers(0, 3), st.integers(1, 4)), max_size=7),
+    st.integers(2, 8),
+    st.integers(1, 2),
+    st.integers(1, 4),
+)
+def test_the_gang_fits_after_the_moves_and_everybody_else_does(
+    make_cluster: Any, sizes: list[int], raw: list[tuple[int, int]], cpu: int, minimum: int, most: int
+) -> None:
+    pods = within(sizes, [(node % len(sizes), size) for node, size in raw])
+    cluster = cluster_with(make_cluster, sizes, pods)
+    group(cluster, "g", minimum)
+    for number in range(minimum):
+        waiting(cluster, f"big-{number}", cpu, gang="g")
+    cluster.now += 6 * MINUTE
+    moves = planned(cluster, maxMoves=most).moves
+    assert len(moves) <= most and len({move.pod.name for move in moves}) == len(moves)
+    places = {f"p{number}": place for number, place in enumerate(pods)}
+    for move in moves:
+        places[move.pod.name] = (int(move.target[1:]), places[move.pod.name][1])
+    free = left(sizes, list(places.values()))
+    assert min(free) >= 0
+    if moves:
+        assert not fits_all(left(sizes, pods), cpu, minimum) and fits_all(free, cpu, minimum)
+    elif minimum == 1 and not fits_all(left(sizes, pods), cpu, 1):
+        assert not any_single_move(sizes, pods, cpu), "one move would have been enough"
+
+
+def within(sizes: list[int], pods: list[tuple[int, int]]) -> list[tuple[int, int]]:
+    """Those pods, in order, for which there is room."""
+    found: list[tuple[int, int]] = []
+    for pod in pods:
+        if min(left(sizes, [*found, pod])) >= 0:
+            found.append(pod)
+    return found
+
+
+def left(sizes: list[int], pods: list[tuple[int, int]]) -> list[int]:
+    free = list(sizes)
+    for node, cpu in pods:
+        free[node] -= cpu
+    return free
+
+
+def fits_all(free: list[int], cpu: int, count: int) -> bool:
+    return sum(room // cpu for room in free) >= count
+
+
+def any_single_move(sizes: list[int], pods: list[tuple[int, int]], cpu: int) -> bool:
+    for number, (node, size) in enumerate(pods):
+        for _, other in permutations(range(len(sizes)), 2):
+            moved = [(other, size) if one == number else place for one, place in enumerate(pods)]
+            if other != node and min(left(sizes, moved)) >= 0 and left(sizes, moved)[node] >= cpu:
+                return True
+    return False
