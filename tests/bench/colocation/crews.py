@@ -8,6 +8,7 @@ import time
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -83,7 +84,7 @@ async def pods(crew: Crew, load: Load, system: System) -> AsyncIterator[None]:
         yield
     finally:
         for name in crew.programs:
-            await system.delete("v1", "Pod", name)
+            await system.delete("Pod", name)
         await asyncio.to_thread(_wait_for, None)
 
 
@@ -135,7 +136,7 @@ def colocation() -> dict[str, Any]:
 def _processes(programs: dict[str, tuple[list[str], list[str]]], load: Load) -> Iterator[None]:
     """Run commands in the groups whose files are named beside them."""
     started = [
-        subprocess.Popen(command, start_new_session=True, preexec_fn=lambda files=files: _join(files))
+        subprocess.Popen(command, start_new_session=True, preexec_fn=partial(_join, files))
         for command, files in programs.values()
     ]
     try:
@@ -155,7 +156,7 @@ def _join(files: list[str]) -> None:
 
 def _remove(groups: Cgroups, names: list[str]) -> None:
     ends = time.monotonic() + 10
-    while not all([groups.remove(name) for name in names]) and time.monotonic() < ends:
+    while (names := [name for name in names if not groups.remove(name)]) and time.monotonic() < ends:
         time.sleep(0.05)
     groups.release()
 

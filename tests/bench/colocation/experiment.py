@@ -6,13 +6,12 @@ medians of the rounds. The noise that is stated is the service's own: the spread
 
 import asyncio
 import os
-from contextlib import AbstractAsyncContextManager, asynccontextmanager
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
+from contextlib import AbstractAsyncContextManager, AbstractContextManager, asynccontextmanager
 from dataclasses import dataclass
 
 import psutil
-from tests.bench.colocation.crews import Crew, bare, batch_seconds, colocation, node_slo, pods, shares
-from tests.bench.colocation.crews import PORTS
+from tests.bench.colocation.crews import PORTS, Crew, bare, batch_seconds, colocation, node_slo, pods, shares
 from tests.bench.colocation.load import Answers, Load, Part
 from tests.bench.figures import Figure, at_least, at_most, median
 from tests.bench.running_system import System, running
@@ -52,7 +51,7 @@ async def colocation_experiment() -> list[Figure]:
     processors = len(os.sched_getaffinity(0))
     load = Load(list(PORTS), processors)
     async with running() as system:
-        await system.apply(system.request([colocation(), node_slo(await system.only_node())]))
+        await system.apply(system.request([colocation(), node_slo((await system.nodes())[0])]))
         with bare(Crew(), load):
             load.calibrate()
         figures = await _compute_bound(load, system)
@@ -91,7 +90,11 @@ async def _memory_bound(load: Load, system: System) -> list[Figure]:
     p99 = {name: median([one.p99 for one in rounds]) for name, rounds in found.items()}
     ours, theirs = p99["tidegate"] - p99["alone"], p99["shares"] - p99["alone"]
     reference = "ms: " + ", ".join(f"{name} {value:.2f}" for name, value in p99.items())
-    return [at_most("p99 added by batch work that streams memory, of what shares alone add", ours / theirs, "", 0.5, reference)]
+    return [
+        at_most(
+            "p99 added by batch work that streams memory, of what shares alone add", ours / theirs, "", 0.5, reference
+        )
+    ]
 
 
 async def _step(load: Load, system: System) -> list[Figure]:
@@ -111,11 +114,12 @@ async def _step(load: Load, system: System) -> list[Figure]:
 
 async def _rounds(load: Load, system: System, kind: str) -> dict[str, list[Round]]:
     found: dict[str, list[Round]] = {}
-    ways = {
-        "alone": lambda: _plainly(bare, Crew(), load),
-        "bare": lambda: _plainly(bare, Crew(kind), load),
-        "shares": lambda: _plainly(shares, Crew(kind), load),
-        "tidegate": lambda: pods(Crew(kind), load, system),
+    crew = Crew(kind)
+    ways: dict[str, Callable[[], AbstractAsyncContextManager[None]]] = {
+        "alone": lambda: _as_async(bare(Crew(), load)),
+        "bare": lambda: _as_async(bare(crew, load)),
+        "shares": lambda: _as_async(shares(crew, load)),
+        "tidegate": lambda: pods(crew, load, system),
     }
     for number in range(ROUNDS):
         for name, way in ways.items():
@@ -134,8 +138,8 @@ def _round(load: Load, seed: int) -> Round:
 
 
 @asynccontextmanager
-async def _plainly(way: object, crew: Crew, load: Load) -> AsyncIterator[None]:
-    with way(crew, load):  # type: ignore[operator]
+async def _as_async(way: AbstractContextManager[None]) -> AsyncIterator[None]:
+    with way:
         yield
 
 
