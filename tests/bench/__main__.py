@@ -12,6 +12,7 @@ from tests.bench.admission import admission
 from tests.bench.bench_gpu_quality import gpu_quality
 from tests.bench.bench_job_quality import job_quality
 from tests.bench.bench_queues import queues
+from tests.bench.colocation.experiment import colocation_experiment
 from tests.bench.end_to_end import large, real_gangs, simulated
 from tests.bench.figures import Figure, show
 from tests.bench.idle import idle
@@ -36,6 +37,7 @@ BENCHMARKS: dict[str, Callable[[], Awaitable[list[Figure]]]] = {
     "queues": queues,
     "admission": admission,
     "job-quality": job_quality,
+    "colocation": colocation_experiment,
 }
 
 GPU_QUALITY = "gpu-quality"

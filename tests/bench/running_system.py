@@ -91,6 +91,18 @@ class System:
             for answer in stream_answers(response):
                 _check(answer)
 
+    async def delete(self, kind: str, name: str) -> None:
+        """Delete an object of the namespace ``default``."""
+        await self.stub.Delete(
+            api_pb2.DeleteRequest(names=[api_pb2.ObjectName(kind=kind, namespace="default", name=name)]),
+            metadata=self.metadata,
+        )
+
+    async def nodes(self) -> list[str]:
+        """The names of the nodes."""
+        answer = await self.stub.List(api_pb2.ListRequest(kind="node"), metadata=self.metadata)
+        return sorted(json.loads(one)["metadata"]["name"] for one in answer.manifests)
+
     def processes(self) -> list[psutil.Process]:
         found = endpoint.read(self.folder)
         assert found is not None
