@@ -7,11 +7,13 @@ import argparse
 import asyncio
 import sys
 from collections.abc import Awaitable, Callable
+from pathlib import Path
 
 from tests.bench.admission import admission
 from tests.bench.bench_gpu_quality import gpu_quality
 from tests.bench.bench_job_quality import job_quality
 from tests.bench.bench_queues import queues
+from tests.bench.colocation.day import colocation_day
 from tests.bench.colocation.experiment import colocation_experiment
 from tests.bench.end_to_end import large, real_gangs, simulated
 from tests.bench.figures import Figure, show
@@ -38,6 +40,7 @@ BENCHMARKS: dict[str, Callable[[], Awaitable[list[Figure]]]] = {
     "admission": admission,
     "job-quality": job_quality,
     "colocation": colocation_experiment,
+    "colocation-day": colocation_day,
 }
 
 GPU_QUALITY = "gpu-quality"
@@ -50,9 +53,13 @@ def main() -> None:
     parser.add_argument("--seeds", type=int, default=1, help="shuffles of each trace (gpu-quality)")
     parser.add_argument("--traces", default="default", help="names with commas between them, or all (gpu-quality)")
     parser.add_argument("--all", action="store_true", help="ten shuffles of every trace (gpu-quality)")
+    parser.add_argument("--figures", type=Path, help="a folder for the pictures that benchmarks draw (colocation-day)")
     options = parser.parse_args()
     traces = TRACES if options.all or options.traces == "all" else tuple(options.traces.split(","))
-    known = BENCHMARKS | {GPU_QUALITY: lambda: gpu_quality(10 if options.all else options.seeds, traces)}
+    known = BENCHMARKS | {
+        GPU_QUALITY: lambda: gpu_quality(10 if options.all else options.seeds, traces),
+        "colocation-day": lambda: colocation_day(options.figures),
+    }
     names = options.names or list(BENCHMARKS)
     unknown = [name for name in names if name not in known] + [name for name in traces if name not in TRACES]
     if unknown:
