@@ -90,10 +90,8 @@ class Renewal:
         unnumbered = states.stale(unmirrored, before, mirror.seen)
         if self._words is not states.words:
             self._words = states.words
-            if len(self._scores) != len(states.worth):
-                self._scores = np.zeros(len(states.worth), np.int32)
-            self._scores.fill(-1)
             self._ask = appraisal.ask(self.shape)
+            self._scores = states.scores(self._ask)
         have, free, prices, measures = (
             table.devices.have,
             table.devices.free,
