@@ -9,6 +9,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from gang_scheduler.domain.nodes.filters import StaticMasks, static_mask
+from gang_scheduler.domain.score import filling_kernel
 from gang_scheduler.domain.score.basis import Basis
 from gang_scheduler.domain.score.mixture import PATIENCE, Ask, Asked, Filling, demands_of, filling_of, kinds_of
 from gang_scheduler.domain.score.prices import TOGETHER, Prices
@@ -52,7 +53,8 @@ def plain_filling(asks: Sequence[Asked], admitted: set[int]) -> Filling:
 @given(asks=ASKED, admitted=st.sets(st.integers(0, RULES - 1)))
 def test_a_card_is_filled_as_pod_by_pod_to_the_last_bit(asks: list[Asked], admitted: set[int]) -> None:
     demands = demands_of(asks, RULES)
-    assert filling_of([demands[rule] for rule in sorted(admitted)]) == plain_filling(asks, admitted)
+    here = [demands[rule] for rule in sorted(admitted)]
+    assert filling_of(here) == filling_of(here, filling_kernel.ready()) == plain_filling(asks, admitted)
 
 
 @given(asks=ASKED.filter(bool))

@@ -65,7 +65,7 @@ class Room:
     def __post_init__(self) -> None:
         self.neighbours = NeighbourIndex(self.table)
         self.ports = PortIndex(self.table)
-        self.foresight = Foresight(self.table)
+        self.foresight = Foresight(self.table, lambda: self.views.kernels())
         self.choices = PlacementChoices(self.placement, self.ledger)
         self.views = ShapeViews(self.table, self.placement, self.foresight)
         self.hyper_nodes = HyperNodes(self.table)

@@ -9,11 +9,12 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from gang_scheduler.domain.columns.compiled import Kernels, Renew, no_kernel
 from gang_scheduler.domain.columns.vectors import ALL, Ints, Mask, Slots, parts
 from gang_scheduler.domain.nodes.filters import static_mask
 from gang_scheduler.domain.nodes.node_table import NodeTable
 from gang_scheduler.domain.pods.pod_shape import PodShape
-from gang_scheduler.domain.room.renewal import Kernel, Kernels, Renewal, View, compilable, no_kernel, plain
+from gang_scheduler.domain.room.renewal import Renewal, View, compilable, plain
 from gang_scheduler.domain.score.outlook import Outlook
 from gang_scheduler.domain.score.scoring import FULL, Placement, RoomScore, static_score
 
@@ -254,13 +255,14 @@ class ShapeView:
         keys = (score << _RANK_BITS) + self.base[slots]
         self.keys[slots] = np.where(copies > 0, keys, NO_NODE)
 
-    def _kernel(self) -> Kernel | None:
+    def _kernel(self) -> Renew | None:
         """Compiled code for what _renew_room does, where there is any."""
         if self.foresight.appraisal is None or not (self._compilable and self._foresees and plain(self.table)):
             return None
-        return None if self._by_load else self.kernels()
+        compiled = None if self._by_load else self.kernels()
+        return compiled.renew if compiled else None
 
-    def _renew_compiled(self, kernel: Kernel, slots: Ints, *, everywhere: bool) -> None:
+    def _renew_compiled(self, kernel: Renew, slots: Ints, *, everywhere: bool) -> None:
         """What _renew_room does at ``slots``, which may be named twice, and the keys ``everywhere`` for copies that are right."""
         appraisal = self.foresight.appraisal
         assert appraisal is not None, "there is a kernel only where it is"

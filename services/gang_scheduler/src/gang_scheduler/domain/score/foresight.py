@@ -18,6 +18,7 @@ from typing import Any
 
 import numpy as np
 
+from gang_scheduler.domain.columns.compiled import Kernels, Serve, no_kernel
 from gang_scheduler.domain.columns.vectors import Ints, Mask
 from gang_scheduler.domain.nodes.filters import StaticMasks
 from gang_scheduler.domain.nodes.node_table import NodeTable
@@ -50,6 +51,7 @@ class Foresight:
     """Scores nodes by what a pod would spoil there. ``version`` is 0 as long as too little is known for that."""
 
     table: NodeTable
+    kernels: Kernels = no_kernel
     census: Census = field(default_factory=Census)
     version: int = 0
     basis: Basis | None = None
@@ -98,7 +100,7 @@ class Foresight:
     def restore(self, data: Any) -> None:
         """Go on with what a predecessor found. What cannot be read is dropped, and looked for anew."""
         basis = read(data)
-        self._know(Prices(basis) if basis else None)
+        self._know(Prices(basis, self._serve()) if basis else None)
 
     def _due(self) -> bool:
         pods = self.census.with_cards
@@ -111,7 +113,11 @@ class Foresight:
 
     def _look(self) -> None:
         enough = self.census.with_cards >= FIRST_LOOK and self._count_cards()
-        self._know(look(self.census, self.table, self._masks, self._count_cards()) if enough else None)
+        self._know(look(self.census, self.table, self._masks, self._count_cards(), self._serve()) if enough else None)
+
+    def _serve(self) -> Serve | None:
+        compiled = self.kernels()
+        return compiled.serve if compiled else None
 
     def _know(self, prices: Prices | None) -> None:
         self._written = None
@@ -127,13 +133,13 @@ class Foresight:
         self.appraisal = known.renewed(prices) if known else Appraisal(self.table, prices, self._masks)
 
 
-def look(census: Census, table: NodeTable, static: StaticMasks, cards: int) -> Prices:
+def look(census: Census, table: NodeTable, static: StaticMasks, cards: int, serve: Serve | None) -> Prices:
     """What there is to find now. All sums are exact: the order of the nodes, which a restart changes, must not show."""
     nodes = np.flatnonzero(table.devices.have.memory[0])
     have = table.devices.have.memory[:, nodes]
     card_memory = int(have.sum()) // max(1, cards)
     rules, asks = census.asked(card_memory)
-    bare = Prices(Basis(census.with_cards, card_memory, cards, rules, asks, (), 0.0))
+    bare = Prices(Basis(census.with_cards, card_memory, cards, rules, asks, (), 0.0), serve)
     masks = np.array([static.of(item)[nodes] for item in rules], np.bool_)
     left = left_of(table, nodes, bare.classes_of(masks))
     cpu, memory = left.cpu.astype(np.float64), left.memory.astype(np.float64)

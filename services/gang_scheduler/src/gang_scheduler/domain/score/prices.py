@@ -10,6 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from gang_scheduler.domain.columns.compiled import Serve
 from gang_scheduler.domain.columns.vectors import Ints, Mask
 from gang_scheduler.domain.score.basis import Basis
 from gang_scheduler.domain.score.mixture import Ask, Demand, Filling, Floats, Kinds, demands_of, filling_of, kinds_of
@@ -103,6 +104,9 @@ class Prices:
     what a copy more of each kind is worth there."""
 
     basis: Basis
+    serve: Serve | None = None
+    """Compiled, where there is any."""
+
     kinds: Kinds = field(init=False)
     measures: Measures = field(init=False)
     classes: dict[int, int] = field(default_factory=dict)
@@ -165,7 +169,7 @@ class Prices:
         return scores
 
     def _filling_of(self, bits: int) -> Filling:
-        return filling_of([demand for rule, demand in enumerate(self._demands) if bits >> rule & 1])
+        return filling_of([demand for rule, demand in enumerate(self._demands) if bits >> rule & 1], self.serve)
 
     def _prices_of(self, classes: Iterable[int]) -> Floats:
         """What a copy is worth (class by kind): the sum over the rules that admit it, exact in any order."""
