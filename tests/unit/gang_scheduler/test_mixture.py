@@ -8,12 +8,12 @@ import numpy as np
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from gang_scheduler.domain.nodes.filters import StaticMasks, static_mask
+from gang_scheduler.domain.nodes.filters import StaticMasks, static_filters, static_mask
 from gang_scheduler.domain.score import filling_kernel
 from gang_scheduler.domain.score.basis import Basis
 from gang_scheduler.domain.score.mixture import PATIENCE, Ask, Asked, Filling, demands_of, filling_of, kinds_of
 from gang_scheduler.domain.score.prices import TOGETHER, Prices
-from gang_scheduler.domain.terms.node_rules import NodeRules
+from gang_scheduler.domain.terms.node_rules import NodeRules, Toleration
 from gang_scheduler.domain.terms.selectors import Requirement
 
 RULES = 4
@@ -94,9 +94,14 @@ def test_a_copy_is_worth_what_the_rules_say_that_admit_it(
             assert prices.per_copy[number, kind] == plain
 
 
-@given(models=st.lists(st.tuples(st.integers(0, 3), st.sampled_from("abc")), max_size=8))
+SPECS = [{}, {"unschedulable": True}, {"taints": [{"key": "own", "value": "x", "effect": "NoSchedule"}]}]
+
+
+@given(
+    models=st.lists(st.tuples(st.integers(0, 3), st.sampled_from("abc"), st.sampled_from(SPECS)), max_size=8),
+)
 @settings(max_examples=20, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
-def test_masks_that_are_kept_follow_the_nodes(new_toy: Any, models: list[tuple[int, str]]) -> None:
+def test_masks_that_are_kept_follow_the_nodes(new_toy: Any, models: list[tuple[int, str, Any]]) -> None:
     toy = new_toy()
     table = toy.core.cluster.room.table
     masks = StaticMasks(table)
@@ -104,8 +109,16 @@ def test_masks_that_are_kept_follow_the_nodes(new_toy: Any, models: list[tuple[i
         NodeRules(),
         NodeRules((Requirement("model", "In", ("a",)),)),
         NodeRules((Requirement("model", "In", ("b",)),)),
+        NodeRules((Requirement("model", "In", ("a", "c")),), None, (), (Toleration("own", "Exists", "", ""),)),
     ]
-    for node, model in models:
-        toy.node(f"n{node}", cpu=4, labels={"model": model})
+    for node, model, spec in models:
+        toy.node(f"n{node}", cpu=4, labels={"model": model}, spec=spec)
         for rules in wanted * 2:
             assert np.array_equal(masks.of(rules), static_mask(rules, table))
+            left, failing = table.exists.copy(), []
+            for words, mask in static_filters(rules, table):
+                if (left & ~mask).any():
+                    failing.append((words, int((left & ~mask).sum())))
+                left &= mask
+            assert masks.failing(rules) == tuple(failing)
+            assert np.array_equal(masks.of(rules), left)

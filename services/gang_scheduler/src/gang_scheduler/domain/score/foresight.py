@@ -51,6 +51,7 @@ class Foresight:
     """Scores nodes by what a pod would spoil there. ``version`` is 0 as long as too little is known for that."""
 
     table: NodeTable
+    static: StaticMasks
     kernels: Kernels = no_kernel
     census: Census = field(default_factory=Census)
     version: int = 0
@@ -66,10 +67,6 @@ class Foresight:
     """The nodes at the prices of the last look; None as long as too little is known."""
 
     _cards: tuple[int, int] = (-1, 0)
-    _masks: StaticMasks = field(init=False)
-
-    def __post_init__(self) -> None:
-        self._masks = StaticMasks(self.table)
 
     def renew(self) -> None:
         """Look at what runs, if that, or what there is for it, has become another: at the start of a pass.
@@ -113,7 +110,7 @@ class Foresight:
 
     def _look(self) -> None:
         enough = self.census.with_cards >= FIRST_LOOK and self._count_cards()
-        self._know(look(self.census, self.table, self._masks, self._count_cards(), self._serve()) if enough else None)
+        self._know(look(self.census, self.table, self.static, self._count_cards(), self._serve()) if enough else None)
 
     def _serve(self) -> Serve | None:
         compiled = self.kernels()
@@ -130,7 +127,7 @@ class Foresight:
         self._looks += 1
         self.version = self._looks
         known = self.appraisal
-        self.appraisal = known.renewed(prices) if known else Appraisal(self.table, prices, self._masks)
+        self.appraisal = known.renewed(prices) if known else Appraisal(self.table, prices, self.static)
 
 
 def look(census: Census, table: NodeTable, static: StaticMasks, cards: int, serve: Serve | None) -> Prices:
