@@ -26,6 +26,6 @@ class BackgroundKernels:
 
     def _make(self) -> None:
         from gang_scheduler.domain.room import shape_kernel
-        from gang_scheduler.domain.score import filling_kernel
+        from gang_scheduler.domain.score import look_kernel
 
-        self._found = Compiled(shape_kernel.ready(), filling_kernel.ready())
+        self._found = Compiled(shape_kernel.ready(), *look_kernel.ready())

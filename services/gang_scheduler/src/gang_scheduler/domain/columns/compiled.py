@@ -12,7 +12,10 @@ Renew = Callable[..., int]
 """``shape_kernel.renew``."""
 
 Serve = Callable[[Ints, npt.NDArray[np.float64]], npt.NDArray[np.float64]]
-"""``filling_kernel.served_of``."""
+"""``look_kernel.served_of``."""
+
+Copies = Callable[..., npt.NDArray[np.float64]]
+"""``look_kernel.copies``."""
 
 
 class Compiled(NamedTuple):
@@ -20,6 +23,7 @@ class Compiled(NamedTuple):
 
     renew: Renew
     serve: Serve
+    copies: Copies
 
 
 Kernels = Callable[[], Compiled | None]
