@@ -54,7 +54,8 @@ class NodeStates:
         key = ask.tobytes()
         found = self._scores.get(key)
         if found is None:
-            found = self._scores[key] = np.full(len(self.worth), -1, np.int32)
+            found = self._scores[key] = np.empty(len(self.worth), np.int32)
+            found.fill(-1)
         return found
 
     def stale(self, changed: Ints, before: tuple[int, int], now: tuple[int, int]) -> Ints:
