@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from kube import Decision, Key
 from kube.alarms import Alarms
 from resources import Amounts
+from slo_controller.domain.configuration.parts import COLOCATION_KEY
 from slo_controller.domain.lending.lender import NEVER, Standing, lent_now, look, stand
 from slo_controller.domain.lending.reserved import reserved
 from slo_controller.domain.lending.rule import rule_on
@@ -135,7 +136,7 @@ class LendingDesk:
         node = self.nodes.get(name)
         if node is None:
             return None
-        rule = rule_on(node, self.memory.configuration.strategies["colocation-config"])
+        rule = rule_on(node, self.memory.configuration.strategies[COLOCATION_KEY])
         seen = self.nodes.seen(name)
         predicted = self._predicted(name) if rule.enabled and seen is not None and seen.reclaimable is None else NOTHING
         return stand(node, rule, seen, self.nodes.tenants(name), predicted, now, self.nodes.topology(name))
