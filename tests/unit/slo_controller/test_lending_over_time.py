@@ -16,7 +16,7 @@ def names(decisions) -> list[str]:
 
 def test_a_node_lends_when_it_has_been_measured_and_says_how_much_and_why(toy) -> None:
     toy.node()
-    assert toy.settle() == []
+    assert names(toy.settle()) == ["NodeSLOComputed"]
     toy.pod("web", cpu="20")
     toy.use(system=("5", "1G"), web=("10", "1G"))
     (decision,) = toy.settle()
@@ -82,7 +82,7 @@ def test_co_location_that_is_turned_off_takes_back_what_was_written_here_alone(m
     toy.use()
     toy.settle()
     toy.configure(colocation_config='{"enable": false}')
-    assert names(toy.settle()) == ["LendingStopped"] and toy.lent(CPU) is None
+    assert names(toy.settle()) == ["NodeSLOWithdrawn", "LendingStopped"] and toy.lent(CPU) is None
     amounts = {"cpu": "10", "kubernetes.io/batch-cpu": "7000"}
     toy.put({"apiVersion": "v1", "kind": "Node", "metadata": {"name": "o"}, "status": {"allocatable": amounts}})
     assert toy.settle() == [] and toy.lent(CPU, "o") == 7_000

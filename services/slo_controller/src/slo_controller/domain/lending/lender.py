@@ -7,13 +7,12 @@ from functools import partial
 
 from kube import Decision, Manifest, Mutation, Object, Verb, parse_time, rfc3339
 from resources import Amounts, QuantityError, format_amounts, parse_amounts
-from resources.amounts import format_amount
 from slo_controller.domain.lending.computing import Computed, compute
 from slo_controller.domain.lending.measured import Measured
 from slo_controller.domain.lending.rule import Rule
 from slo_controller.domain.lending.steadiness import Lows, is_worth_writing
 from slo_controller.domain.lending.tenants import Tenant
-from slo_controller.domain.lending.terms import Use
+from slo_controller.domain.lending.terms import Use, shown
 from slo_controller.domain.lending.zones import are_zoned, unzoned, zoned
 from slo_controller.domain.names import LENT, ORIGINAL
 
@@ -137,7 +136,7 @@ def _zones(standing: Standing, amounts: Mapping[int, Amounts], wanted: Amounts) 
 
 
 def _held_back(amount: int, written: int, resource: str) -> str:
-    return "" if amount == written else f", of which {format_amount(resource, written)} until it has lasted"
+    return "" if amount == written else f", of which {shown(resource, written)} until it has lasted"
 
 
 def _marks(node: Object, computed: Computed) -> list[Mutation]:
