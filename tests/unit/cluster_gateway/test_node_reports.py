@@ -302,3 +302,10 @@ async def test_percentiles_and_programs_of_the_node_stand_beside_its_newest_use(
     status = server.objects[f"{METRICS}/n1"]["status"]
     assert status["nodeMetric"]["aggregatedNodeUsages"] == usages and "nodeUsage" in status["nodeMetric"]
     assert status["hostApplicationMetric"] == [{"name": "db"}]
+
+
+async def test_containers_stand_with_their_pod(server: Server) -> None:
+    assert await server.report("", "uid-a", "uid-a/main", "uid-a/side", "uid-b/foreign") == ""
+    (told,) = server.objects[f"{METRICS}/n1"]["status"]["podsMetric"]
+    used = {one["name"]: one["usage"]["resources"]["cpu"] for one in told["containers"]}
+    assert (told["name"], used) == ("a", {"main": "102m", "side": "103m"})
