@@ -278,9 +278,13 @@ async def test_the_cluster_is_asked_about_a_token_once_in_a_while_and_a_failure_
     assert server.asked.count("review") == 2
 
 
-async def test_the_pods_that_have_to_leave_stand_beside_the_use_until_nobody_has_to(server: Server) -> None:
-    await server.report("", "uid-a")
-    server.tells()
+@pytest.mark.parametrize("measured", [True, False])
+async def test_the_pods_that_have_to_leave_stand_beside_the_use_until_nobody_has_to(
+    server: Server, measured: bool
+) -> None:
+    if measured:
+        await server.report("", "uid-a")
+        server.tells()
     wish = {"uid": "uid-a", "namespace": "default", "name": "a", "reason": "MemoryEvict", "message": "full", "at": 5}
     foreign = {**wish, "uid": "nobody's"}
 
