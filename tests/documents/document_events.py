@@ -372,7 +372,9 @@ SECTIONS = (
             _slo(
                 "SloConfigRefused",
                 "The configuration of nodes holds what makes no sense; what is in force stays so.",
+                "PATCH ConfigMap",
             ),
+            _slo("SloConfigMended", "All of the configuration of nodes makes sense again.", "PATCH ConfigMap"),
             _slo(
                 "NodeSLOComputed",
                 "The rules of a node follow from the strategies that select it.",
@@ -381,7 +383,7 @@ SECTIONS = (
             ),
             _slo("PodEvictedForNode", "A node is short of something, so a pod that it names leaves it.", "EVICT Pod"),
             _slo(
-                "ResourcesLent",
+                "LendingComputed",
                 "So much of a node may be lent to batch and mid work, by these terms.",
                 "STATUS subject",
                 "PATCH subject",

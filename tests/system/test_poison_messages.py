@@ -15,7 +15,15 @@ from tidegate.fact.v1 import fact_pb2
 
 pytestmark = [pytest.mark.system, pytest.mark.timeout(400)]
 
-PARTS = ("cluster_gateway", "admission", "job_controller", "queue_manager", "gang_scheduler", "node_agent")
+PARTS = (
+    "cluster_gateway",
+    "admission",
+    "job_controller",
+    "queue_manager",
+    "gang_scheduler",
+    "slo_controller",
+    "node_agent",
+)
 GARBAGE = b"\xff\xfe this is no message \x00"
 
 
@@ -51,7 +59,7 @@ def goes_on(system, name: str) -> None:
     clean(system, [name, f"{name}-again"])
 
 
-@pytest.mark.parametrize("service", ["job_controller", "queue_manager", "gang_scheduler"])
+@pytest.mark.parametrize("service", ["job_controller", "queue_manager", "gang_scheduler", "slo_controller"])
 def test_garbage_in_the_decisions_is_parked_and_the_service_goes_on(system, service: str) -> None:
     sequence = put(system, subjects.decisions(service), GARBAGE)
     system.eventually(lambda: f"{subjects.decisions(service)}/{sequence}" in dead(system))
@@ -60,7 +68,7 @@ def test_garbage_in_the_decisions_is_parked_and_the_service_goes_on(system, serv
 
 def test_garbage_in_the_facts_is_parked_and_everybody_goes_on(system) -> None:
     sequence = put(system, subjects.FACTS, GARBAGE)
-    system.eventually(lambda: dead(system).count(f"{subjects.FACTS}/{sequence}") >= 4)
+    system.eventually(lambda: dead(system).count(f"{subjects.FACTS}/{sequence}") >= 5)
     assert "DecodeError" in dead(system)
     goes_on(system, "after-facts")
 

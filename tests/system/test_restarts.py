@@ -9,7 +9,16 @@ from kube import Manifest
 
 pytestmark = [pytest.mark.system, pytest.mark.timeout(400)]
 
-PARTS = ("nats", "cluster_gateway", "admission", "job_controller", "queue_manager", "gang_scheduler", "node_agent")
+PARTS = (
+    "nats",
+    "cluster_gateway",
+    "admission",
+    "job_controller",
+    "queue_manager",
+    "gang_scheduler",
+    "slo_controller",
+    "node_agent",
+)
 
 
 def too_large(name: str) -> Manifest:

@@ -20,7 +20,16 @@ pytestmark = [pytest.mark.system, pytest.mark.timeout(400)]
 LONG = bool(os.environ.get("TIDEGATE_LONG"))
 BROKEN_SECONDS = 60.0
 """A part that died, started again: no stream that gets on at all is without an answer for so long."""
-PARTS = ("nats", "cluster_gateway", "admission", "job_controller", "queue_manager", "gang_scheduler", "node_agent")
+PARTS = (
+    "nats",
+    "cluster_gateway",
+    "admission",
+    "job_controller",
+    "queue_manager",
+    "gang_scheduler",
+    "slo_controller",
+    "node_agent",
+)
 
 
 def pod(name: str, run: str) -> Manifest:

@@ -6,7 +6,6 @@ from dataclasses import dataclass, field
 import orjson
 
 from slo_controller.domain.configuration.config_map import Configuration
-from slo_controller.domain.configuration.reports import Refusals
 from slo_controller.domain.lending.steadiness import Lows
 from slo_controller.domain.prediction.past_use import PastUse
 
@@ -19,7 +18,6 @@ class Memory:
     """``minute`` is the last full minute (since the epoch) that was counted. ``changed`` says whether there is something to commit."""
 
     configuration: Configuration
-    refusals: Refusals
     lows: Lows = field(default_factory=Lows)
     past: PastUse = field(default_factory=PastUse)
     evicted: dict[str, int] = field(default_factory=dict)
@@ -31,7 +29,6 @@ class Memory:
         """All of it."""
         state = {
             "accepted": self.configuration.accepted,
-            "told": self.refusals.told,
             "minute": self.minute,
             "evicted": self.evicted,
             "lows": self.lows.dump(),
@@ -43,7 +40,6 @@ class Memory:
         """Take up what was dumped."""
         state = orjson.loads(zlib.decompress(content))
         self.configuration.restore(state["accepted"])
-        self.refusals.told = dict(state["told"])
         self.minute = int(state["minute"])
         self.evicted.clear()
         self.evicted.update(state["evicted"])

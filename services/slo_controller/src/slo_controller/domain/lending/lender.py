@@ -7,17 +7,16 @@ from functools import partial
 
 from kube import Decision, Manifest, Mutation, Object, Verb, parse_time, rfc3339
 from resources import Amounts, QuantityError, format_amounts, parse_amounts
-from resources.amounts import format_amount
 from slo_controller.domain.lending.computing import Computed, compute
 from slo_controller.domain.lending.measured import Measured
 from slo_controller.domain.lending.rule import Rule
 from slo_controller.domain.lending.steadiness import Lows, is_worth_writing
 from slo_controller.domain.lending.tenants import Tenant
-from slo_controller.domain.lending.terms import Use
+from slo_controller.domain.lending.terms import Use, shown
 from slo_controller.domain.lending.zones import are_zoned, unzoned, zoned
 from slo_controller.domain.names import LENT, ORIGINAL
 
-RESOURCES_LENT, STOPPED = "ResourcesLent", "LendingStopped"
+LENT_AMOUNTS, STOPPED = "LendingComputed", "LendingStopped"
 CONDITION = "ResourcesLent"
 """The condition of a node that says how much of it is lent, how it came to that, and when it was written."""
 NEVER = 1 << 62
@@ -123,7 +122,7 @@ def _lend(standing: Standing, computed: Computed, wanted: Amounts, now: int) -> 
     patch = {"capacity": amounts, "allocatable": amounts, "conditions": [told]}
     mutations = [Mutation(Verb.STATUS, node.key, node.uid, patch=patch)]
     mutations += [*_marks(node, computed), *_zones(standing, computed.zones, wanted)]
-    return Decision(RESOURCES_LENT, node.key, node.uid, "Computed", words, tuple(mutations))
+    return Decision(LENT_AMOUNTS, node.key, node.uid, "Computed", words, tuple(mutations))
 
 
 def _zones(standing: Standing, amounts: Mapping[int, Amounts], wanted: Amounts) -> Iterator[Mutation]:
@@ -137,7 +136,7 @@ def _zones(standing: Standing, amounts: Mapping[int, Amounts], wanted: Amounts) 
 
 
 def _held_back(amount: int, written: int, resource: str) -> str:
-    return "" if amount == written else f", of which {format_amount(resource, written)} until it has lasted"
+    return "" if amount == written else f", of which {shown(resource, written)} until it has lasted"
 
 
 def _marks(node: Object, computed: Computed) -> list[Mutation]:
