@@ -54,7 +54,7 @@ class NodePod:
     """The CPUs that the scheduler chose for it alone."""
     numa_nodes: tuple[int, ...] = ()
     declared: bool = False
-    """Whether it says itself that it is best effort, and is not merely without requests."""
+    """Whether it says itself of which class it is, and is not merely taken for one by what it asks for."""
     willing: bool | None = None
     """Whether it may be evicted for others; None where it does not say."""
     eviction_priority: int = 0
@@ -115,7 +115,7 @@ def node_pod(manifest: Manifest) -> NodePod:
         requests=_requests(main, spec.get("overhead")),
         cpus=_cpus(status),
         numa_nodes=_numa_nodes(status),
-        declared=qos is Qos.BE and (QOS_LABEL in labels or any(one.lent for one in containers)),
+        declared=QOS_LABEL in labels or any(one.lent for one in containers),
         willing={"true": True, "false": False}.get(str(labels.get(WILLING))),
         eviction_priority=_whole(annotations.get(EVICTION_PRIORITY, labels.get(EVICTION_PRIORITY)), 0),
         eviction_cost=_whole(annotations.get(EVICTION_COST), 0),
