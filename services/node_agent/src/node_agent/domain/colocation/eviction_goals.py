@@ -71,14 +71,14 @@ def _starved(situation: Situation, sample: Sample, history: History) -> Iterator
     rounds = within(history, situation.now, window_ms)
     if not rounds or len(rounds) * 3 < rules.window_seconds:
         return
-    lent = situation.machine.allocatable.get(BATCH_CPU)
-    if rules.by_allocatable and lent is None:
+    lent = situation.machine.allocatable.get(BATCH_CPU, 0) if rules.by_allocatable else None
+    if lent == 0:  # a node that lends nothing (any more) says nothing of what it lent before
         return
     means = Round(0, *(mean([one[field] for one in rounds]) for field in range(1, 5)))
     needs = [_missing(one, rules, low, high, lent) for one in (means, rounds[-1])]
     if min(needs) > 0:
         newest = rounds[-1]
-        limit = lent if rules.by_allocatable and lent is not None else newest.limit
+        limit = newest.limit if lent is None else lent
         yield Goal(
             Kind.CPU,
             "CPUEvict",
@@ -95,7 +95,7 @@ def _missing(one: Round, rules: Thresholds, low: int, high: int, lent: int | Non
     """How much of the requests has to go for the rest to have ``high`` percent; 0 where all is well."""
     if one.requested <= 0:
         return 0
-    limit = max(lent, 1) if rules.by_allocatable and lent is not None else one.limit
+    limit = one.limit if lent is None else lent
     busy = one.limit < LEAST_LIMIT_MILLI or one.used * 100 >= one.limit * rules.busy_percent
     if limit * 100 > one.requested * low or not busy:
         return 0
