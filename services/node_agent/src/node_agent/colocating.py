@@ -117,7 +117,7 @@ class Colocation:
             if now >= due or not self._fresh:
                 self.round()
                 due = now + ROUND_MS / 1000
-            elif self._jumped():
+            elif self.peek():
                 due = min(due, now + PEEK_MS / 1000)
 
     async def _wait(self, seconds: float) -> None:
@@ -166,7 +166,7 @@ class Colocation:
         found = ((self._layout.folder(group), files) for group, files in knobs.items())
         return {folder: dict(files) for folder, files in found if folder is not None}
 
-    def _jumped(self) -> bool:
+    def peek(self) -> bool:
         """Whether online pods use much more than at the round before. The next look then begins here, so that it sees it all."""
         if not self._slo.thresholds.enabled:
             return False
@@ -189,6 +189,21 @@ class Colocation:
             if (one.victim, one.culprit, one.kind) not in self._told:
                 _log.warning("pod_disturbed", extra={"what": one.described(self._pods)})
         self._told = told
+
+    @property
+    def allowed_milli(self) -> int:
+        """The CPU that best effort may use now, in milli-cores."""
+        return self._kept.held.limit_milli(self._machine.cpu_milli)
+
+    @property
+    def disturbed(self) -> int:
+        """How many online pods best effort disturbed in the newest round."""
+        return len({victim for victim, _, _ in self._told})
+
+    @property
+    def asked_to_leave(self) -> int:
+        """How many pods have to leave the node."""
+        return len(self._wished)
 
     def _load(self) -> tuple[Kept, Knobs]:
         kept = read_json(self._file)
