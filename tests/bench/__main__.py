@@ -10,6 +10,7 @@ from collections.abc import Awaitable, Callable
 from pathlib import Path
 
 from tests.bench.admission import admission
+from tests.bench.agent_rules import agent_rules
 from tests.bench.bench_gpu_quality import gpu_quality
 from tests.bench.bench_job_quality import job_quality
 from tests.bench.bench_queues import queues
@@ -38,6 +39,7 @@ BENCHMARKS: dict[str, Callable[[], Awaitable[list[Figure]]]] = {
     "topology": topology,
     "queues": queues,
     "admission": admission,
+    "agent-rules": agent_rules,
     "job-quality": job_quality,
     "colocation": colocation_experiment,
     "colocation-day": colocation_day,

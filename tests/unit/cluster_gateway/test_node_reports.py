@@ -278,9 +278,13 @@ async def test_the_cluster_is_asked_about_a_token_once_in_a_while_and_a_failure_
     assert server.asked.count("review") == 2
 
 
-async def test_the_pods_that_have_to_leave_stand_beside_the_use_until_nobody_has_to(server: Server) -> None:
-    await server.report("", "uid-a")
-    server.tells()
+@pytest.mark.parametrize("measured", [True, False])
+async def test_the_pods_that_have_to_leave_stand_beside_the_use_until_nobody_has_to(
+    server: Server, measured: bool
+) -> None:
+    if measured:
+        await server.report("", "uid-a")
+        server.tells()
     wish = {"uid": "uid-a", "namespace": "default", "name": "a", "reason": "MemoryEvict", "message": "full", "at": 5}
     foreign = {**wish, "uid": "nobody's"}
 
@@ -302,3 +306,10 @@ async def test_percentiles_and_programs_of_the_node_stand_beside_its_newest_use(
     status = server.objects[f"{METRICS}/n1"]["status"]
     assert status["nodeMetric"]["aggregatedNodeUsages"] == usages and "nodeUsage" in status["nodeMetric"]
     assert status["hostApplicationMetric"] == [{"name": "db"}]
+
+
+async def test_containers_stand_with_their_pod(server: Server) -> None:
+    assert await server.report("", "uid-a", "uid-a/main", "uid-a/side", "uid-b/foreign") == ""
+    (told,) = server.objects[f"{METRICS}/n1"]["status"]["podsMetric"]
+    used = {one["name"]: one["usage"]["resources"]["cpu"] for one in told["containers"]}
+    assert (told["name"], used) == ("a", {"main": "102m", "side": "103m"})

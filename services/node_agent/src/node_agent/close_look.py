@@ -1,6 +1,6 @@
 """The looks at a node by which its rules are kept: every second, and at once when online pods begin to use more."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
 from node_agent.domain.colocation.groups import Group, Tier
@@ -10,6 +10,7 @@ from node_agent.domain.colocation.samples import Sample, Stall, Use
 from node_agent.domain.usage import Consumption
 from node_agent.layouts import Layout
 from node_agent.runtime.machine_use import machine_use
+from node_agent.runtime.task_waits import TaskWaits
 from node_agent.runtime.use_files import UseFiles
 
 MEMORY_EVERY = 5
@@ -33,7 +34,7 @@ class CloseLook:
     """Looks at the groups of ``layout``, of which ``files`` tell."""
 
     def __init__(self, layout: Layout, files: UseFiles) -> None:
-        self._layout, self._files = layout, files
+        self._layout, self._files, self._waits = layout, files, TaskWaits()
         self._before = _Before()
         self._memory: dict[str, int] = {}
         self._looks = 0
@@ -95,15 +96,25 @@ class CloseLook:
         }
 
     def _stalls(self, pods: Mapping[str, NodePod], folders: Mapping[str, str]) -> dict[str, tuple[int, int, int]]:
-        return {
-            uid: (
-                self._files.stall_us(folders[uid], "cpu"),
-                self._files.stall_us(folders[uid], "memory"),
-                self._files.stall_us(folders[uid], "io"),
+        """For how long pods waited for CPU, memory and disks since they were seen first; without PSI by group for CPU alone."""
+        if self._files.counts_stalls:
+            kinds = ("cpu", "memory", "io")
+            cpu, memory, io = (
+                {uid: self._files.stall_us(folders[uid], kind) for uid in pods if uid in folders} for kind in kinds
             )
-            for uid in pods
-            if uid in folders and self._files.counts_stalls
+            return {uid: (cpu[uid], memory[uid], io[uid]) for uid in cpu}
+        self._waits.begin()
+        return {
+            uid: (self._waits.waited_us(uid, self._processes(pod)), 0, 0)
+            for uid, pod in pods.items()
+            if pod.online and uid in folders
         }
+
+    def _processes(self, pod: NodePod) -> Iterator[int]:
+        for one in pod.containers:
+            folder = self._layout.folder(pod.group.of(one.name))
+            if folder is not None:
+                yield from self._files.processes(folder)
 
 
 def _sample(before: _Before, after: _Before, seen: Consumption, memory: Mapping[str, int], pods: set[str]) -> Sample:

@@ -3,7 +3,7 @@
 import asyncio
 import json
 import logging
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 
 from kube import Manifest
@@ -22,6 +22,7 @@ from node_agent.domain.colocation.situation import Situation
 from node_agent.inventory.hardware import Hardware
 from node_agent.layouts import Layout
 from node_agent.ports import Assignment, Clock
+from node_agent.runtime.cache_groups import CacheGroups
 from node_agent.runtime.folders import read_json
 from node_agent.runtime.knob_writer import KnobWriter
 from resources import format_amounts
@@ -55,6 +56,7 @@ class Colocation:
         """``file`` is where what outlives the agent is kept; ``wish`` hears which pods have to leave when that changes."""
         self._hardware, self._layout, self._look, self._writer = hardware, layout, look, writer
         self._file, self._clock, self._wish = file, clock, wish
+        self._caches = CacheGroups(self._tasks)
         self._slo, self._machine = NO_RULES, Machine({}, {}, ())
         self._pods: dict[str, NodePod] = {}
         self._fresh = True
@@ -115,7 +117,7 @@ class Colocation:
             if now >= due or not self._fresh:
                 self.round()
                 due = now + ROUND_MS / 1000
-            elif self._jumped():
+            elif self.peek():
                 due = min(due, now + PEEK_MS / 1000)
 
     async def _wait(self, seconds: float) -> None:
@@ -139,6 +141,7 @@ class Colocation:
         done = self._decide()
         self._rounds += 1
         self._writer.write(self._texts(self._written), look=not self.busy or self._rounds % LOOK_AGAIN_ROUNDS == 1)
+        self._caches.write(done.caches)
         self._tell(done.disturbances)
         wished = current(done.kept.asked, now)
         if wished != self._wished:
@@ -153,11 +156,17 @@ class Colocation:
         self._written = to_write(done.knobs, self._written, self._pods, self._machine)
         return done
 
+    def _tasks(self, uid: str) -> Iterable[int]:
+        """The processes of a pod."""
+        pod = self._pods.get(uid)
+        folders = [self._layout.folder(pod.group.of(one.name)) for one in pod.containers] if pod is not None else []
+        return (task for folder in folders if folder is not None for task in self._writer.tasks(folder))
+
     def _texts(self, knobs: Knobs) -> dict[str, dict[str, str]]:
         found = ((self._layout.folder(group), files) for group, files in knobs.items())
         return {folder: dict(files) for folder, files in found if folder is not None}
 
-    def _jumped(self) -> bool:
+    def peek(self) -> bool:
         """Whether online pods use much more than at the round before. The next look then begins here, so that it sees it all."""
         if not self._slo.thresholds.enabled:
             return False
@@ -180,6 +189,21 @@ class Colocation:
             if (one.victim, one.culprit, one.kind) not in self._told:
                 _log.warning("pod_disturbed", extra={"what": one.described(self._pods)})
         self._told = told
+
+    @property
+    def allowed_milli(self) -> int:
+        """The CPU that best effort may use now, in milli-cores."""
+        return self._kept.held.limit_milli(self._machine.cpu_milli)
+
+    @property
+    def disturbed(self) -> int:
+        """How many online pods best effort disturbed in the newest round."""
+        return len({victim for victim, _, _ in self._told})
+
+    @property
+    def asked_to_leave(self) -> int:
+        """How many pods have to leave the node."""
+        return len(self._wished)
 
     def _load(self) -> tuple[Kept, Knobs]:
         kept = read_json(self._file)

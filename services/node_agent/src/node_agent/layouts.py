@@ -61,6 +61,16 @@ class KubeletLayout:
         }
         self._new = self._new or before != self._containers
 
+    def containers(self, uid: str) -> dict[str, PodGroup]:
+        """The groups of a pod's containers by name, as far as they are known."""
+        pod = self._found.get(uid)
+        found = {} if pod is None else pod.containers
+        return {
+            name: PodGroup(pod.path / found[container], {})
+            for (owner, name), container in self._containers.items()
+            if pod is not None and owner == uid and container in found
+        }
+
     def refresh(self) -> None:
         """Look for all folders."""
         self._found, self._new = self._groups.find(), False

@@ -103,3 +103,15 @@ def test_a_quota_stays_between_the_limit_and_its_most(story: list[tuple[bool, in
         amount = int(found[MAIN]["cpu.max"].split()[0])
         assert 200_000 <= amount <= 500_000
         assert int(found[MAIN]["cpu.max.burst"]) <= amount, "the kernel refuses a burst above the quota"
+
+
+def test_a_guaranteed_pod_that_shares_cpus_may_burst_and_one_with_its_own_may_not() -> None:
+    whole = {"cpu": "1", "memory": "1Gi"}
+    shares, pinned = (
+        pod("shares", "", 9500, requests=whole, limits=whole),
+        pod("own", "LSR", 9500, requests=whole, limits=whole),
+    )
+    found = Desk(
+        machine(), strategy("cpuBurstOnly"), shares, pinned, pod("hog", "BE", 5000, limits={"cpu": "1"})
+    ).round()
+    assert {key.pod for key, files in found.knobs.items() if "cpu.max.burst" in files} == {"shares"}

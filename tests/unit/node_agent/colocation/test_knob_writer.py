@@ -1,12 +1,19 @@
 """Putting rules in force: only what is not so, in an order that the kernel takes, and again what somebody else changed."""
 
+import os
+import subprocess
+import sys
+import time
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from node_agent.domain.colocation.resctrl import Schemata
+from node_agent.runtime.cache_groups import CacheGroups
 from node_agent.runtime.knob_files import KnobFilesV1, KnobFilesV2, NotKnown
 from node_agent.runtime.knob_writer import KnobWriter
+from node_agent.runtime.task_waits import TaskWaits
 from node_agent.runtime.use_files import UseFiles, UsePaths
 
 
@@ -27,6 +34,9 @@ class Kernel:
 
     def read(self, folder: str, name: str) -> str | None:
         return self.texts.get((folder, name))
+
+    def tasks(self, folder: str) -> list[int]:
+        return []
 
 
 def test_what_is_so_already_is_not_written_again() -> None:
@@ -165,3 +175,44 @@ def test_open_files_are_read_again_and_closed_when_their_group_is_gone(tmp_path:
     files.forget_others()
     assert len(list(Path("/proc/self/fd").iterdir())) == before
     files.close()
+
+
+def test_parts_of_the_cache_are_written_once_and_taken_back(tmp_path: Path) -> None:
+    """On folders that stand for resctrl: hardware that has it is rare."""
+    tasks = {"web": [7], "hog": [8, 9]}
+    caches = CacheGroups(lambda uid: tasks[uid], tmp_path)
+    caches.write(Schemata({}, {}))
+    assert list(tmp_path.iterdir()) == []
+    wanted = Schemata({"LS": ("L3:0=ff",), "BE": ("L3:0=f", "MB:0=30")}, {"LS": ("web",), "BE": ("hog",)})
+    caches.write(wanted)
+    best_effort = tmp_path / "tidegate-BE"
+    assert (best_effort / "schemata").read_text() == "MB:0=30\n" and (best_effort / "tasks").read_text() == "9"
+    for folder in tmp_path.iterdir():
+        for file in folder.iterdir():
+            file.unlink()
+    tasks["hog"].append(10)
+    caches.write(wanted)
+    assert {file.name for file in best_effort.iterdir()} == {"tasks"} and (best_effort / "tasks").read_text() == "10"
+    (best_effort / "tasks").unlink()
+    caches.write(Schemata({}, {}))
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_tasks_that_wait_for_a_cpu_are_told_of_where_groups_are_not(tmp_path: Path) -> None:
+    cpu = min(os.sched_getaffinity(0))
+    spin = f"import os\nos.sched_setaffinity(0, {{{cpu}}})\nwhile True: pass"
+    processes = [subprocess.Popen([sys.executable, "-c", spin]) for _ in range(3)]
+    try:
+        waits = TaskWaits()
+        assert waits.waited_us("web", [processes[0].pid]) == 0
+        until = time.monotonic() + 10
+        waited = 0
+        while waited < 50_000 and time.monotonic() < until:
+            time.sleep(0.1)
+            waits.begin()
+            waited = waits.waited_us("web", [processes[0].pid, 1 << 30])
+        assert waited >= 50_000
+    finally:
+        for process in processes:
+            process.kill()
+            process.wait()

@@ -120,7 +120,7 @@ def test_best_effort_by_allocatable_is_starved_only_by_a_node_that_lends() -> No
         cpuEvictBESatisfactionUpperPercent=40,
         cpuSuppressThresholdPercent=100,
     )
-    for lends, gone in ((None, []), ("10000", ["a"])):
+    for lends, gone in ((None, []), ("0", []), ("10000", ["a"])):
         allocatable = {} if lends is None else {"kubernetes.io/batch-cpu": lends}
         hogs = [pod(name, "BE", 5000 + n, requests=lent(20_000)) for n, name in enumerate("ab")]
         one = Desk(machine(allocatable=allocatable), slo, *hogs)

@@ -170,9 +170,9 @@ def test_a_pod_that_waits_much_longer_than_usual_holds_best_effort_below_what_it
 @pytest.mark.parametrize(
     ("stall", "used", "throttled"),
     [
-        (Stall(cpu=90), 6000, ()),  # too short to matter
-        (Stall(cpu=300), 500, ()),  # best effort does nothing
-        (Stall(cpu=300), 6000, ("web",)),  # its own quota keeps it
+        (Stall(cpu=290), 6000, ()),  # too short to matter while nobody knows what is usual
+        (Stall(cpu=400), 500, ()),  # best effort does nothing
+        (Stall(cpu=400), 6000, ("web",)),  # its own quota keeps it
     ],
 )
 def test_what_is_no_disturbance_holds_nobody(stall: Stall, used: int, throttled: tuple[str, ...]) -> None:
@@ -184,7 +184,7 @@ def test_what_is_no_disturbance_holds_nobody(stall: Stall, used: int, throttled:
 
 def test_memory_is_taken_by_whom_has_most_of_it() -> None:
     one = Desk(machine(20), DISTURBED, *online_and_hogs())
-    one.uses(memory=1, web=1000, big=(6000, 1), small=(10, 5)).stalls(web=Stall(memory=200))
+    one.uses(memory=1, web=1000, big=(6000, 1), small=(10, 5)).stalls(web=Stall(memory=400))
     assert [(told.culprit, told.kind) for told in one.round().disturbances] == [("small", "memory")]
 
 

@@ -62,10 +62,13 @@ def node_usage(
 
 def node_evictions(cluster: Cluster, name: str, wishes: Sequence[Manifest]) -> None:
     """Take which pods a node asks to be evicted: all of them, so that one who is not named any more may stay."""
-    metric = cluster.store.get(Key(METRIC, "", name))
-    if metric is None or (not wishes and EVICTIONS not in metric.annotations):
+    node, key = cluster.store.get(Key("Node", "", name)), Key(METRIC, "", name)
+    metric = cluster.store.get(key)
+    if node is None or (not wishes and (metric is None or EVICTIONS not in metric.annotations)):
         return
     cluster.actor = f"node/{name}"
+    if metric is None:  # nothing was measured for it yet
+        metric = cluster.create(key, {"ownerReferences": [owner(node)]}, {"spec": {}}, {})
     text = written(cluster.now, wishes) if wishes else None
     cluster.replace(metric, merge(metric.metadata, {"annotations": {EVICTIONS: text}}), metric.body)
 

@@ -98,8 +98,10 @@ class NodeReports:
         key = Key(METRIC, "", node.name)
         own = [wish for wish in wishes if self._own_pod(node, str(wish["uid"])) is not None]
         metric = self._mirror.store.get(key)
-        if metric is None or self._is_of_another(key) or (not own and EVICTIONS not in metric.annotations):
+        if self._is_of_another(key) or (not own and (metric is None or EVICTIONS not in metric.annotations)):
             return
+        if metric is None:  # nothing was measured for it yet
+            await self._create(key, node, {"spec": {}})
         path = served_kind(self._served, key).path("", key.name)
         body = {"metadata": {"annotations": {EVICTIONS: written(now, own) if own else None}}}
         _judge(key, await self._api.send(ApiRequest("PATCH", path, body, PARAMETERS, MERGE_PATCH)))

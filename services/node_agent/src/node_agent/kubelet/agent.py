@@ -5,7 +5,7 @@ import logging
 
 from node_agent.close_look import CloseLook
 from node_agent.colocating import Colocation
-from node_agent.domain.usage import NODE, Look, look, samples
+from node_agent.domain.usage import NODE, Look, look, of_container, samples, with_only_containers
 from node_agent.inventory.hardware import find_hardware
 from node_agent.inventory.machine import Devices
 from node_agent.inventory.processors import online_cpus
@@ -97,6 +97,11 @@ class KubeletAgent:
         self.pods = self._groups.find()
         self._layout.refresh()
         used = {NODE: machine_use(), **consumptions(self._groups, self.pods)}
+        named = {uid: self._layout.containers(uid) for uid in self.pods}
+        many = {
+            of_container(uid, name): group for uid, own in named.items() if len(own) > 1 for name, group in own.items()
+        }
+        used |= consumptions(self._groups, many)
         now = self._clock()
         # A pod that was not there before used all of its time since.
         usage = samples(before, now, used, dict.fromkeys(used, before.at) if before is not None else {})
@@ -105,6 +110,8 @@ class KubeletAgent:
         if usage:
             self._reporter.inventory_changed(self._devices)
             programs = self.colocation.programs() if self.colocation else []
+            alone = {uid: next(iter(own)) for uid, own in named.items() if len(own) == 1}
+            usage = with_only_containers(usage, alone)
             self._reporter.measured(usage, more_usage(self._watch.told(now), programs))
         _log.debug("looked", extra={"pods": len(self.pods), "at": now})
         return seen

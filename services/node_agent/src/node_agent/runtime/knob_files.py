@@ -36,6 +36,9 @@ class KnobFiles(Protocol):
     def read(self, folder: str, name: str) -> str | None:
         """What stands there, as it would be written; None where that cannot be said."""
 
+    def tasks(self, folder: str) -> list[int]:
+        """The processes of a group."""
+
 
 class KnobFilesV2:
     """All files of a group in one folder below ``root``."""
@@ -57,6 +60,10 @@ class KnobFilesV2:
         if name in (CPU_SHARES, IO_MAX, IO_WEIGHT):
             return None
         return _text(f"{self._root}/{folder}/{name}")
+
+    def tasks(self, folder: str) -> list[int]:
+        """See ``KnobFiles``."""
+        return [int(line) for line in (self._root / folder / "cgroup.procs").read_text().split()]
 
 
 class KnobFilesV1:
@@ -103,6 +110,10 @@ class KnobFilesV1:
             return f"{UNLIMITED if found == '-1' else found} {period}"
         # Where there is no limit version 1 shows the largest number of pages.
         return UNLIMITED if name == MEMORY_MAX and int(found) >= 1 << 62 else found
+
+    def tasks(self, folder: str) -> list[int]:
+        """See ``KnobFiles``."""
+        return [int(line) for line in (self._roots["cpu"] / folder / "cgroup.procs").read_text().split()]
 
     def _file(self, folder: str, name: str) -> Path:
         if name not in self._FILES:

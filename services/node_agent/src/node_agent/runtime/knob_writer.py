@@ -48,6 +48,13 @@ class KnobWriter:
         self._note(refused)
         return count
 
+    def tasks(self, folder: str) -> list[int]:
+        """The processes of a group; none where it is gone."""
+        try:
+            return self._files.tasks(folder)
+        except OSError:
+            return []
+
     def put(self, folder: str, files: Mapping[str, str]) -> None:
         """Write the files of one new group; what is refused is tried again with the others."""
         for name, text in files.items():

@@ -54,6 +54,10 @@ class UseFiles:
         _, _, rest = (b"\n" + (text or b"")).partition(b"\nnr_throttled ")
         return _number(rest.split(b"\n", 1)[0]) or 0
 
+    def processes(self, folder: str) -> list[int]:
+        """The processes of the group."""
+        return [int(line) for line in (self._read(f"{self._cpu}/{folder}/cgroup.procs") or b"").split()]
+
     @property
     def counts_stalls(self) -> bool:
         """Whether the kernel tells by group what tasks waited for."""

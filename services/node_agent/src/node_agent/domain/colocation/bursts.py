@@ -50,8 +50,9 @@ RaisedQuotas = Mapping[tuple[str, str], Raised]
 
 
 def burst_rules(pod: NodePod, node: Burst) -> Burst:
-    """What holds for a pod: its own word before the node's; nothing where it has no limit to go beyond, or shares nothing."""
-    if pod.qos is not Qos.LS or pod.pinned:
+    """What holds for a pod: its own word before the node's; nothing for best effort, and for pods with CPUs of their own."""
+    has_own = pod.pinned or (pod.qos in (Qos.LSE, Qos.LSR) and pod.declared)
+    if not pod.online or has_own:
         return NO_RULES.burst
     word = pod.word(CPU_BURST_WORD)
     return burst_of(word, node) if word else node

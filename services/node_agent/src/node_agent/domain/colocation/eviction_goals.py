@@ -43,7 +43,7 @@ class Goal:
 
     def features_of(self, pod: NodePod) -> frozenset[str]:
         """The names by which pods allow or forbid evictions for this reason."""
-        return frozenset((self.feature, f"BE{self.feature}") if pod.declared else (self.feature,))
+        return frozenset((self.feature, f"BE{self.feature}") if _best_effort(pod) else (self.feature,))
 
     def described(self, pod: NodePod) -> str:
         """Why this pod has to go, in words."""
@@ -71,20 +71,20 @@ def _starved(situation: Situation, sample: Sample, history: History) -> Iterator
     rounds = within(history, situation.now, window_ms)
     if not rounds or len(rounds) * 3 < rules.window_seconds:
         return
-    lent = situation.machine.allocatable.get(BATCH_CPU)
-    if rules.by_allocatable and lent is None:
+    lent = situation.machine.allocatable.get(BATCH_CPU, 0) if rules.by_allocatable else None
+    if lent == 0:  # a node that lends nothing (any more) says nothing of what it lent before
         return
     means = Round(0, *(mean([one[field] for one in rounds]) for field in range(1, 5)))
     needs = [_missing(one, rules, low, high, lent) for one in (means, rounds[-1])]
     if min(needs) > 0:
         newest = rounds[-1]
-        limit = lent if rules.by_allocatable and lent is not None else newest.limit
+        limit = newest.limit if lent is None else lent
         yield Goal(
             Kind.CPU,
             "CPUEvict",
             min(needs),
             lambda pod: pod.requests.get(BATCH_CPU, 0),
-            lambda pod: pod.declared and pod.willing is not False,
+            lambda pod: _best_effort(pod) and pod.willing is not False,
             lambda pod: sample.of(pod.uid).cpu_milli * 1000 // max(1, pod.requests.get(BATCH_CPU, 0)),
             f"best effort asked for {newest.requested}m, has {limit}m ({limit * 100 // newest.requested} %, below {low} %) "
             f"and uses {newest.used}m; to have {high} % {_shown(Kind.CPU, min(needs))} of requests have to go",
@@ -95,7 +95,7 @@ def _missing(one: Round, rules: Thresholds, low: int, high: int, lent: int | Non
     """How much of the requests has to go for the rest to have ``high`` percent; 0 where all is well."""
     if one.requested <= 0:
         return 0
-    limit = max(lent, 1) if rules.by_allocatable and lent is not None else one.limit
+    limit = one.limit if lent is None else lent
     busy = one.limit < LEAST_LIMIT_MILLI or one.used * 100 >= one.limit * rules.busy_percent
     if limit * 100 > one.requested * low or not busy:
         return 0
@@ -174,13 +174,18 @@ def _full(situation: Situation, sample: Sample) -> Iterator[Goal]:
             capacity * (is_percent - lower) // 100,
             lambda pod: sample.of(pod.uid).memory_bytes,
             lambda pod: (
-                (pod.declared and pod.willing is not False)
+                (_best_effort(pod) and pod.willing is not False)
                 or (pod.willing is True and highest is not None and pod.priority <= highest)
             ),
             lambda pod: sample.of(pod.uid).memory_bytes,
             f"the node uses {_shown(Kind.MEMORY, used)} of {_shown(Kind.MEMORY, capacity)} memory "
             f"({is_percent} %, from {percent} % on); down to {lower} %",
         )
+
+
+def _best_effort(pod: NodePod) -> bool:
+    """Whether a pod is best effort and says so: one that merely asks for nothing is not sent away as such."""
+    return pod.declared and not pod.online
 
 
 def _lower(percent: int, lower: int | None) -> int:

@@ -12,8 +12,9 @@ from node_agent.domain.colocation.pods import NodePod
 from node_agent.domain.colocation.samples import Sample, Stall
 from node_agent.domain.colocation.situation import Situation
 
-LEAST_STALL = 100
-"""Thousandths of the time: waiting less than a tenth of it is no disturbance."""
+LEAST_STALL, LEAST_UNKNOWN_STALL = 100, 300
+"""Thousandths of the time: waiting less than a tenth of it is no disturbance, nor less than three where what is usual is not known
+yet."""
 FACTOR = 3
 """How many times its usual stall a pod has to wait to count as disturbed."""
 LEARN_SHARE = 8
@@ -84,9 +85,10 @@ def _disturbances(situation: Situation, sample: Sample, before: Calm) -> list[Di
         if pod is None or not pod.online or pod.tier is Tier.BEST_EFFORT:
             continue
         usual = before.usual.get(uid, Stall())
+        least = LEAST_STALL if uid in before.usual else LEAST_UNKNOWN_STALL
         for kind, now, then in zip(KINDS, stall, usual, strict=True):
             own_limit = kind == "cpu" and any(victim == uid for victim, _ in sample.throttled)
-            if own_limit or now < max(LEAST_STALL, then * FACTOR):
+            if own_limit or now < max(least, then * FACTOR):
                 continue
             culprit = max(best_effort, key=lambda one: (_takes(sample, one, kind), one.title), default=None)
             if culprit is not None:
@@ -108,7 +110,8 @@ def _learned(situation: Situation, sample: Sample, before: Calm, keep: set[str],
         if pod is None or not pod.online:
             continue
         if uid in keep or active:
-            usual[uid] = known or Stall()
+            if known is not None:
+                usual[uid] = known
         elif known is None:
             usual[uid] = stall
         else:

@@ -1,23 +1,26 @@
 """What the rules of a node depend on in a pod."""
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from kube import Manifest
+from kube.colocation import BEST_EFFORT, BURSTABLE, GUARANTEED, QOS_LABEL, kubernetes_qos, qos_of
 from kube.cpu_lists import parse_cpus
 from kube.json_text import read_json
+from kube.lent_resources import current
 from node_agent.domain.colocation.groups import Group, Tier
 from node_agent.domain.colocation.node_slo import Qos
 from node_agent.domain.limits import Limits, container_limits, container_request_bytes, lends, pod_limits
 from resources import Amounts, parse_amounts
 from resources.quantity import QuantityError
 
-QOS, SUB_PRIORITY = "koordinator.sh/qosClass", "koordinator.sh/priority"
+SUB_PRIORITY = "koordinator.sh/priority"
 WILLING, EVICTION_PRIORITY = "koordinator.sh/eviction-enabled", "koordinator.sh/eviction-priority"
 EVICTION_POLICY, EVICTION_COST = "koordinator.sh/eviction-policy", "scheduling.koordinator.sh/eviction-cost"
 CPU_BURST, MEMORY_QOS, BLKIO_QOS = "koordinator.sh/cpuBurst", "koordinator.sh/memoryQOS", "koordinator.sh/blkioQOS"
 RESOURCE_STATUS = "scheduling.koordinator.sh/resource-status"
+_TIERS = {GUARANTEED: Tier.GUARANTEED, BURSTABLE: Tier.BURSTABLE, BEST_EFFORT: Tier.BEST_EFFORT}
 NEVER = (1 << 31) - 1
 """The cost of an eviction that must not happen."""
 
@@ -51,7 +54,7 @@ class NodePod:
     """The CPUs that the scheduler chose for it alone."""
     numa_nodes: tuple[int, ...] = ()
     declared: bool = False
-    """Whether it says itself that it is best effort, and is not merely without requests."""
+    """Whether it says itself of which class it is, and is not merely taken for one by what it asks for."""
     willing: bool | None = None
     """Whether it may be evicted for others; None where it does not say."""
     eviction_priority: int = 0
@@ -96,8 +99,7 @@ def node_pod(manifest: Manifest) -> NodePod:
     labels, annotations = metadata.get("labels") or {}, metadata.get("annotations") or {}
     main, before = spec.get("containers") or [], spec.get("initContainers") or []
     containers = tuple(_need(manifest, one) for one in [*before, *main])
-    tier = tier_of([*before, *main])
-    qos = _qos(str(labels.get(QOS) or ""), tier)
+    qos = Qos(qos_of(labels, spec))
     status = _object(annotations.get(RESOURCE_STATUS))
     priority = _whole(spec.get("priority"), 0)
     return NodePod(
@@ -105,7 +107,7 @@ def node_pod(manifest: Manifest) -> NodePod:
         namespace=str(metadata.get("namespace") or "default"),
         name=str(metadata.get("name") or ""),
         qos=qos,
-        tier=tier,
+        tier=_TIERS[kubernetes_qos(spec)],
         priority=priority,
         sub_priority=_whole(labels.get(SUB_PRIORITY), priority),
         containers=containers,
@@ -113,7 +115,7 @@ def node_pod(manifest: Manifest) -> NodePod:
         requests=_requests(main, spec.get("overhead")),
         cpus=_cpus(status),
         numa_nodes=_numa_nodes(status),
-        declared=qos is Qos.BE and (QOS in labels or any(one.lent for one in containers)),
+        declared=QOS_LABEL in labels or any(one.lent for one in containers),
         willing={"true": True, "false": False}.get(str(labels.get(WILLING))),
         eviction_priority=_whole(annotations.get(EVICTION_PRIORITY, labels.get(EVICTION_PRIORITY)), 0),
         eviction_cost=_whole(annotations.get(EVICTION_COST), 0),
@@ -122,31 +124,6 @@ def node_pod(manifest: Manifest) -> NodePod:
         created=str(metadata.get("creationTimestamp") or ""),
         words={name: found for name in (CPU_BURST, MEMORY_QOS, BLKIO_QOS) if (found := _object(annotations.get(name)))},
     )
-
-
-def tier_of(containers: Iterable[Manifest]) -> Tier:
-    """Where a kubelet puts a pod of ``containers`` (GetPodQOS in its pkg/apis/core/v1/helper/qos): lent resources do not count."""
-    asked, guaranteed = False, True
-    for container in containers:
-        resources = container.get("resources") or {}
-        requests, limits = _positive(resources.get("requests")), _positive(resources.get("limits"))
-        requests = {**limits, **requests}
-        asked = asked or bool(requests)
-        guaranteed = guaranteed and limits.keys() == {"cpu", "memory"} and requests == limits
-    if not asked:
-        return Tier.BEST_EFFORT
-    return Tier.GUARANTEED if guaranteed else Tier.BURSTABLE
-
-
-def _positive(listed: Manifest | None) -> Amounts:
-    found = {name: value for name, value in (listed or {}).items() if name in ("cpu", "memory")}
-    return {name: amount for name, amount in _amounts(found).items() if amount > 0}
-
-
-def _qos(label: str, tier: Tier) -> Qos:
-    if label in set(Qos):
-        return Qos(label)
-    return {Tier.GUARANTEED: Qos.LSR, Tier.BURSTABLE: Qos.LS, Tier.BEST_EFFORT: Qos.BE}[tier]
 
 
 def _need(pod: Manifest, container: Manifest) -> ContainerNeed:
@@ -174,7 +151,7 @@ def _requests(main: list[Manifest], overhead: Manifest | None) -> Amounts:
             total[name] = total.get(name, 0) + amount
     for name, amount in _amounts(overhead).items():
         total[name] = total.get(name, 0) + amount
-    return {name.replace("koordinator.sh/", "kubernetes.io/"): amount for name, amount in total.items()}
+    return current(total)
 
 
 def _amounts(listed: Manifest | None) -> Amounts:
