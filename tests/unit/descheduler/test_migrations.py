@@ -317,3 +317,19 @@ def test_a_gate_that_is_skipped_is_open(make_cluster: Any, policy: dict[str, Any
 def test_a_policy_that_makes_no_sense_is_refused(make_cluster: Any, policy: dict[str, Any]) -> None:
     with pytest.raises(ValueError, match=r"\w"):
         make_cluster(policy)
+
+
+def test_while_scheduling_is_paused_everything_stays(make_cluster: Any) -> None:
+    cluster = cluster_of(make_cluster)
+    web(cluster, 3)
+    switch = {
+        "apiVersion": "v1",
+        "kind": "ConfigMap",
+        "metadata": {"name": "scheduling", "namespace": "tidegate-system"},
+    }
+    cluster.put({**switch, "data": {"paused": "true"}})
+    cluster.job("web-1", ttl="5m")
+    assert cluster.step(4 * MINUTE) == [] and cluster.core.deadline() is None
+    cluster.put({**switch, "data": {"paused": "false"}})
+    cluster.step()
+    assert cluster.evicted == ["web-1"]
