@@ -45,6 +45,7 @@ WRITES: dict[str, tuple[str, ...]] = {
     "Device.scheduling.koordinator.sh": ("create", "patch"),
     "NodeSLO.slo.koordinator.sh": ("create", "get", "patch", "delete"),
     "Node": ("get", "patch"),
+    "NodeResourceTopology.topology.node.k8s.io": ("get", "patch"),
     **dict.fromkeys(TRAINING, ("get", "delete")),
 }
 """What services make, change and delete, and are told of again when an answer was lost."""

@@ -409,7 +409,9 @@ SECTIONS = (
             _slo(
                 "SloConfigRefused",
                 "The configuration of nodes holds what makes no sense; what is in force stays so.",
+                "PATCH ConfigMap",
             ),
+            _slo("SloConfigMended", "All of the configuration of nodes makes sense again.", "PATCH ConfigMap"),
             _slo(
                 "NodeSLOComputed",
                 "The rules of a node follow from the strategies that select it.",
@@ -417,16 +419,18 @@ SECTIONS = (
                 "PATCH NodeSLO",
             ),
             _slo(
-                "ResourcesLent",
+                "LendingComputed",
                 "So much of a node may be lent to batch and mid work, by these terms.",
                 "STATUS subject",
                 "PATCH subject",
+                "PATCH NodeResourceTopology",
             ),
             _slo(
                 "LendingStopped",
                 "Nothing of a node is lent any more: nothing was measured for long, or nobody wants it.",
                 "STATUS subject",
                 "PATCH subject",
+                "PATCH NodeResourceTopology",
             ),
             _slo("NodeRatiosComputed", "How much a core counts for, and what is given out of a node.", "PATCH subject"),
             _slo(

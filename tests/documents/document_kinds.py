@@ -321,8 +321,9 @@ SUPPORT = (
     ),
     Support(
         "NodeResourceTopology.topology.node.k8s.io",
-        ("gang_scheduler",),
-        "the annotations that describe a node's CPUs, kubelet's own CPUs and options; zones; topology policies",
+        ("gang_scheduler", "slo_controller"),
+        "the annotations that describe a node's CPUs, kubelet's own CPUs and options; zones, which are told what batch work may have "
+        "of them; topology policies",
         "costs and attributes",
     ),
     Support(

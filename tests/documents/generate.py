@@ -120,6 +120,17 @@ FIELDS = (
         "`cpu-normalization-ratio`, `resource-amplification-ratio`, `originExtendedAllocatable` of `node.koordinator.sh`",
         "slo_controller",
     ),
+    (
+        "Node",
+        "amplified amounts in `status.allocatable`, the annotation `raw-allocatable` of `node.koordinator.sh`",
+        "cluster_gateway, or admission's webhook in front of an API server",
+    ),
+    (
+        "ConfigMap",
+        "the annotation `tidegate.dev/refused` of `koordinator-system/slo-controller-config`",
+        "slo_controller",
+    ),
+    ("NodeResourceTopology", "batch resources of zones", "slo_controller"),
     ("Recommendation", "status", "slo_controller"),
     ("NodeSLO", "everything, unless a user made or changed it", "slo_controller"),
     (

@@ -67,5 +67,6 @@ def apply(plane: ControlPlane, *manifests: Any) -> None:
 
 
 def delete(plane: ControlPlane, *manifests: Any) -> None:
-    """Take them back."""
-    kubectl(plane, "delete", "-f", "-", given={"apiVersion": "v1", "kind": "List", "items": list(manifests)})
+    """Take them back. The webhook hears a moment later of what is gone, and refuses until then what that needed."""
+    everything = {"apiVersion": "v1", "kind": "List", "items": list(manifests)}
+    eventually(lambda: run(plane, "delete", "--ignore-not-found", "-f", "-", given=everything).returncode == 0)

@@ -46,6 +46,7 @@ def play(plane: ControlPlane) -> None:
     _abort(plane)
     _claim(plane)
     _move(plane)
+    _lend(plane)
 
 
 def _move(plane: ControlPlane) -> None:
@@ -80,6 +81,36 @@ def _move(plane: ControlPlane) -> None:
 def _is_ready(one: Manifest) -> bool:
     conditions = one.get("status", {}).get("conditions") or ()
     return any(each["type"] == "Ready" and each["status"] == "True" for each in conditions)
+
+
+def _lend(plane: ControlPlane) -> None:
+    """A node that its agent measures lends what it does not use; its rules come, change and go, and nonsense is told."""
+    slo, configs = "/apis/slo.koordinator.sh/v1alpha1/nodeslos/n0", "/api/v1/namespaces/koordinator-system/configmaps"
+    plane.request("POST", "/api/v1/namespaces", {"metadata": {"name": "koordinator-system"}})
+    plane.request("POST", configs, _colocation(60))
+    eventually(lambda: "kubernetes.io/batch-cpu" in plane.request("GET", "/api/v1/nodes/n0")["status"]["allocatable"])
+    thresholds = "resourceUsedThresholdWithBE"
+    plane.request("PUT", f"{configs}/slo-controller-config", _colocation(50))
+    eventually(lambda: plane.request("GET", slo)["spec"][thresholds]["cpuSuppressThresholdPercent"] == 50)
+    plane.request("PUT", f"{configs}/slo-controller-config", _colocation(500))
+    eventually(lambda: plane.request("GET", f"{configs}/slo-controller-config")["metadata"].get("annotations"))
+    target = {"type": "workload", "workload": {"apiVersion": "apps/v1", "kind": "Deployment", "name": "web"}}
+    api = {"apiVersion": "analysis.koordinator.sh/v1alpha1", "kind": "Recommendation"}
+    recommendations = "/apis/analysis.koordinator.sh/v1alpha1/namespaces/default/recommendations"
+    plane.request("POST", recommendations, {**api, "metadata": {"name": "web"}, "spec": {"target": target}})
+    eventually(lambda: plane.request("GET", f"{recommendations}/web").get("status"))
+    plane.request("DELETE", f"{configs}/slo-controller-config")
+    eventually(lambda: not plane.request("GET", slo.rpartition("/")[0])["items"])
+
+
+def _colocation(percent: int) -> Manifest:
+    """What lends something of all nodes, and normalises their cores."""
+    data = {
+        "colocation-config": {"enable": True},
+        "cpu-normalization-config": {"enable": False},
+        "resource-threshold-config": {"clusterStrategy": {"enable": True, "cpuSuppressThresholdPercent": percent}},
+    }
+    return {"metadata": {"name": "slo-controller-config"}, "data": {key: json.dumps(one) for key, one in data.items()}}
 
 
 def _claim(plane: ControlPlane) -> None:

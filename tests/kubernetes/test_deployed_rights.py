@@ -155,7 +155,9 @@ WRITTEN = [
     *(("autoscaling", "horizontalpodautoscalers"), ("networking.k8s.io", "networkpolicies"), ("batch", "jobs")),
     *(("scheduling.volcano.sh", "podgroups"), ("scheduling.volcano.sh", "queues"), ("bus.volcano.sh", "commands")),
     *(("scheduling.koordinator.sh", name) for name in ("podmigrationjobs", "reservations")),
-    ("slo.koordinator.sh", "nodemetrics"),
+    *(("slo.koordinator.sh", "nodemetrics"), ("", "nodes")),
+    *(("slo.koordinator.sh", "nodeslos"), ("analysis.koordinator.sh", "recommendations")),
+    ("topology.node.k8s.io", "noderesourcetopologies"),
     *(("kueue.x-k8s.io", name) for name in ("workloads", "clusterqueues", "localqueues", "cohorts")),
     *(("scheduling.sigs.k8s.io", "elasticquotas"), ("resource.k8s.io", "resourceclaims"), *JOBS),
 ]
@@ -165,6 +167,7 @@ GUARDED_OWNERS = {("update", group, f"{plural}/finalizers") for group, plural in
 """No request: the API server asks about it when an owned object is made. Without it nothing would run here."""
 SELDOM: set[Right] = {
     ("patch", "resource.k8s.io", "resourceclaims/binding"),  # no request either: asked about when devices are allocated
+    ("patch", "topology.node.k8s.io", "noderesourcetopologies"),  # nodes that tell of their NUMA nodes
     *((verb, "scheduling.koordinator.sh", "devices") for verb in ("create", "patch")),  # nodes with GPUs
     *(("patch", "", name) for name in ("persistentvolumeclaims", "persistentvolumes")),  # volumes that are there
     ("patch", "", "pods"),  # reservations, quota of single pods

@@ -22,6 +22,7 @@ PARTS = (
     "queue_manager",
     "gang_scheduler",
     "descheduler",
+    "slo_controller",
     "node_agent",
 )
 GARBAGE = b"\xff\xfe this is no message \x00"
@@ -59,7 +60,9 @@ def goes_on(system, name: str) -> None:
     clean(system, [name, f"{name}-again"])
 
 
-@pytest.mark.parametrize("service", ["job_controller", "queue_manager", "gang_scheduler", "descheduler"])
+@pytest.mark.parametrize(
+    "service", ["job_controller", "queue_manager", "gang_scheduler", "descheduler", "slo_controller"]
+)
 def test_garbage_in_the_decisions_is_parked_and_the_service_goes_on(system, service: str) -> None:
     sequence = put(system, subjects.decisions(service), GARBAGE)
     system.eventually(lambda: f"{subjects.decisions(service)}/{sequence}" in dead(system))
@@ -68,7 +71,7 @@ def test_garbage_in_the_decisions_is_parked_and_the_service_goes_on(system, serv
 
 def test_garbage_in_the_facts_is_parked_and_everybody_goes_on(system) -> None:
     sequence = put(system, subjects.FACTS, GARBAGE)
-    system.eventually(lambda: dead(system).count(f"{subjects.FACTS}/{sequence}") >= 4)
+    system.eventually(lambda: dead(system).count(f"{subjects.FACTS}/{sequence}") >= 5)
     assert "DecodeError" in dead(system)
     goes_on(system, "after-facts")
 

@@ -28,6 +28,7 @@ PARTS = (
     "queue_manager",
     "gang_scheduler",
     "descheduler",
+    "slo_controller",
     "node_agent",
 )
 

@@ -20,7 +20,7 @@ def test_our_kinds_wait_for_us_and_pods_do_not() -> None:
 
     assert policies.pop("admission.tidegate.dev") == "Fail"
     assert set(policies.values()) == {"Ignore"}
-    assert len(policies) == 3
+    assert len(policies) == 4
 
 
 def test_no_webhook_is_asked_about_the_system_or_about_ourselves_and_none_has_side_effects() -> None:
@@ -32,7 +32,7 @@ def test_no_webhook_is_asked_about_the_system_or_about_ourselves_and_none_has_si
 
 
 def test_pods_are_not_asked_about_where_nothing_could_change_them() -> None:
-    assert list(webhooks(Asked(PLACE))) == ["admission.tidegate.dev"]
+    assert list(webhooks(Asked(PLACE))) == ["admission.tidegate.dev", "amounts.nodes.tidegate.dev"]
 
 
 def test_a_profile_is_evaluated_by_the_api_server_as_far_as_it_can() -> None:
@@ -66,7 +66,10 @@ def test_deletions_are_asked_about_only_where_a_rule_may_forbid_them() -> None:
 
 
 def test_profiles_come_before_the_scheduler_for_one_of_them_may_choose_it() -> None:
-    assert list(webhooks(Asked(PLACE, RULE, [{}])))[1:] == ["profiles.pods.tidegate.dev", "scheduler.pods.tidegate.dev"]
+    assert list(webhooks(Asked(PLACE, RULE, [{}])))[1:3] == [
+        "profiles.pods.tidegate.dev",
+        "scheduler.pods.tidegate.dev",
+    ]
 
 
 def test_decisions_that_are_carried_out_are_not_reviewed_again() -> None:
@@ -88,3 +91,12 @@ def test_with_cert_manager_it_says_whom_to_trust() -> None:
     assert told["metadata"]["annotations"] == {"cert-manager.io/inject-ca-from": "tidegate-system/tls"}
     assert "caBundle" not in told["webhooks"][0]["clientConfig"]
     assert told["webhooks"][0]["clientConfig"]["service"]["path"] == "/mutate"
+
+
+def test_only_nodes_of_which_something_is_amplified_are_asked_about() -> None:
+    one = webhooks(Asked(PLACE))["amounts.nodes.tidegate.dev"]
+
+    (condition,) = one["matchConditions"]
+
+    assert one["rules"][0]["resources"] == ["nodes/status"]
+    assert "node.koordinator.sh/resource-amplification-ratio" in condition["expression"]

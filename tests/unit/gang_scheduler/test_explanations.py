@@ -182,6 +182,15 @@ def test_what_can_never_fit_is_told_so_and_nobody_is_named_to_wait_for(toy: Any)
     assert toy.message("p").startswith("0/1 nodes are available: 1 Insufficient cpu")
 
 
+def test_who_is_too_large_for_what_is_lent_now_is_told_what_to_wait_for(toy: Any) -> None:
+    toy.node("n", cpu=8, **{"kubernetes.io/batch-cpu": 1000})
+    toy.pods("p", requests={"kubernetes.io/batch-cpu": 4000})
+    toy.settle()
+    answer = toy.explain("Pod", "p")
+    assert "cannot start until a node lends more" in answer["message"] and "ask for less" in ways(answer)
+    assert "waiting does not help" not in ways(answer)
+
+
 def test_the_domain_that_comes_closest_is_named(toy: Any) -> None:
     for rack, nodes in (("r1", ("a", "b")), ("r2", ("c", "d"))):
         for name in nodes:

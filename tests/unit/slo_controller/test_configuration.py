@@ -113,8 +113,16 @@ def test_other_bad_content_is_told_anew(toy) -> None:
     assert len(toy.settle()) == 1
     toy.configure(resource_threshold_config=GOOD)
     assert toy.settle() == []
-    toy.configure(resource_threshold_config="[")
-    assert len(toy.settle()) == 1
+
+
+def test_what_is_refused_stands_on_the_config_map_until_it_is_mended(toy) -> None:
+    toy.configure(resource_threshold_config="{")
+    toy.settle()
+    item = next(iter(toy.store.of_kind("ConfigMap").values()))
+    assert item.annotations["tidegate.dev/refused"].startswith("resource-threshold-config: Expecting")
+    toy.put({**item.manifest(), "data": {"resource-threshold-config": GOOD}})
+    assert [decision.name for decision in toy.settle()] == ["SloConfigMended"]
+    assert next(iter(toy.store.of_kind("ConfigMap").values())).annotations == {}
 
 
 def test_without_the_config_map_nothing_of_it_holds(toy) -> None:

@@ -11,16 +11,17 @@ from chassis.topics import trim
 from tidegate.codec.decisions import CommitHead, encode_commit
 from tidegate.decision.v1 import decision_pb2
 
-HISTORY = 50_000
-"""How many commits of its own a service keeps behind those that were carried out, to be explained and replayed."""
 TRIM_EVERY = 1_000
 
 
 class OwnLog:
-    """``last`` is the sequence that the next commit expects: whoever leads later has written behind it."""
+    """``last`` is the sequence that the next commit expects: whoever leads later has written behind it.
 
-    def __init__(self, service: str, log: Log, holder: str) -> None:
-        self.log, self._service = log, service
+    ``history`` is how many commits are kept behind those that were carried out.
+    """
+
+    def __init__(self, service: str, log: Log, holder: str, history: int) -> None:
+        self.log, self._service, self._history = log, service, history
         self.last = self.epoch = self._count = 0
         # Two processes may have one name: what either of them appends must never pass for the other's.
         self._writer = f"{service}/{holder}/{uuid.uuid4().hex}"
@@ -66,5 +67,5 @@ class OwnLog:
 
     async def drop_history(self, carried_out: int) -> None:
         """Now and then drop what is older than anybody needs; ``carried_out`` is how far the cluster side has come."""
-        if self.last % TRIM_EVERY == 0:
-            await trim(self.log, carried_out - HISTORY)
+        if self.last % min(TRIM_EVERY, self._history) == 0:
+            await trim(self.log, carried_out - self._history)

@@ -22,6 +22,8 @@ class Role:
     inputs: tuple[str, ...] = ()
     queries: tuple[str, ...] = ("explain",)
     interest: Interest | None = None
+    history: int = 50_000
+    """How many commits of its own it keeps behind those that were carried out, to be explained and replayed."""
 
 
 def open_gate() -> asyncio.Event:

@@ -40,7 +40,8 @@ class Term:
         self._remembering = core if isinstance(core, Remembering) else None
         self._confiding = core if isinstance(core, Confiding) else None
         self._work, self._quarantine = workplace, quarantine
-        self._own = OwnLog(role.service, workplace.bus.log(subjects.decisions(role.service)), workplace.holder)
+        log = workplace.bus.log(subjects.decisions(role.service))
+        self._own = OwnLog(role.service, log, workplace.holder, role.history)
         self._facts = workplace.bus.log(subjects.FACTS)
         self.intake = Intake(role, workplace, core, quarantine, told, from_present)
         self._questions = Questions(role, workplace, core, quarantine)

@@ -8,6 +8,13 @@ _OLDER = {
     for name in ("cpu", "memory")
 }
 
+LENT = frozenset(_OLDER.values())
+
+
+def is_lent(resource: str) -> bool:
+    """Whether there is more or less of ``resource`` as others use less or more."""
+    return resource in LENT
+
 
 def current(amounts: Amounts) -> Amounts:
     """The amounts under today's names; what stands under both counts together."""

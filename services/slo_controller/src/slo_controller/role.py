@@ -3,4 +3,6 @@
 from chassis import Role
 from slo_controller.domain.core import concerns
 
-ROLE = Role("slo_controller", queries=("explain", "settings"), interest=concerns)
+HISTORY = 1_000
+"""Each commit of a minute holds all that is remembered of past use, which is a kilobyte for each node and workload."""
+ROLE = Role("slo_controller", queries=("explain", "settings"), interest=concerns, history=HISTORY)

@@ -25,8 +25,8 @@ class Tolerance:
 
     def lower(self, amounts: Amounts, there: frozenset[str]) -> None:
         """Take note of the limit as it is now; ``there`` are the uids of the pods that are charged to it."""
-        for resource, amount in amounts.items():
-            if resource not in self.amounts or amount < self.amounts[resource]:
+        for resource in amounts.keys() | self.amounts.keys():
+            if resource not in self.amounts or amounts.get(resource, 0) < self.amounts[resource]:
                 self._there_before[resource] = there
         self.amounts = amounts
 

@@ -45,6 +45,12 @@ def marked(labels: Iterable[str], annotations: Iterable[str], resources: Iterabl
     return _condition("marked", " || ".join(f"({test})" for test in tests))
 
 
+def annotated(annotations: Iterable[str]) -> Manifest:
+    """Objects that have one of these annotations."""
+    tests = (f"({_has('object.metadata.annotations', key)})" for key in annotations)
+    return _condition("annotated", " || ".join(tests))
+
+
 def written_by_others(users: Sequence[str]) -> list[Manifest]:
     """Requests of anybody but ``users``; without any, what the system's own parts do not write, as they say themselves."""
     if users:

@@ -15,14 +15,22 @@ from admission.domain.pod_review import UNCHOSEN, SchedulerRule
 from admission.domain.qos_class import BATCH_RESOURCES, PRIORITY_LABEL
 from admission.domain.rules import RULES, Rules
 from admission.domain.topology import PODSET_ANNOTATIONS
-from admission.webhooks.match_conditions import IN_CLUSTER_NAME, chosen_by_nobody, marked, selected, written_by_others
+from admission.webhooks.match_conditions import (
+    IN_CLUSTER_NAME,
+    annotated,
+    chosen_by_nobody,
+    marked,
+    selected,
+    written_by_others,
+)
 from kube import KINDS, Manifest
+from kube.amplification import RATIOS, RAW
 from kube.colocation import CLASS_LABEL, QOS_LABEL
 
 MUTATING, VALIDATING = "mutatingwebhookconfigurations", "validatingwebhookconfigurations"
 CONFIGURATION = "tidegate-admission"
-MUTATE, VALIDATE, PROFILES, SCHEDULER, PODS = (
-    "/mutate", "/validate", "/pods/profiles", "/pods/scheduler", "/pods/validate",
+MUTATE, VALIDATE, PROFILES, SCHEDULER, PODS, NODES = (
+    "/mutate", "/validate", "/pods/profiles", "/pods/scheduler", "/pods/validate", "/nodes/amounts",
 )  # fmt: skip
 """The paths that are asked."""
 TIMEOUT_SECONDS = 5
@@ -66,7 +74,10 @@ def configurations(asked: Asked, authority: bytes | None) -> dict[str, Manifest]
     """The two configurations, by their plural names. ``authority`` is whom the API server trusts; None: others say it."""
     return {
         MUTATING: _configuration(
-            "MutatingWebhookConfiguration", asked, authority, [_kinds(asked, MUTATE, _mutated()), *_shaping(asked)]
+            "MutatingWebhookConfiguration",
+            asked,
+            authority,
+            [_kinds(asked, MUTATE, _mutated()), *_shaping(asked), _amounts(asked)],
         ),
         VALIDATING: _configuration(
             "ValidatingWebhookConfiguration", asked, authority, [_kinds(asked, VALIDATE, _validated()), _judging(asked)]
@@ -128,6 +139,12 @@ def _shaping(asked: Asked) -> Iterable[Manifest]:
         webhook = _webhook(asked, "scheduler.pods.tidegate.dev", SCHEDULER, _pods("CREATE"), asked.scheduler.namespaces)
         webhook["objectSelector"] = asked.scheduler.pods
         yield {**webhook, "matchConditions": [chosen_by_nobody(UNCHOSEN)]}
+
+
+def _amounts(asked: Asked) -> Manifest:
+    """What kubelets say that their nodes have, where it is amplified, or was."""
+    webhook = _webhook(asked, "amounts.nodes.tidegate.dev", NODES, [_rule("", ["nodes/status"], ["UPDATE"], "Cluster")])
+    return {**webhook, "matchConditions": [annotated((RATIOS, RAW))]}
 
 
 def _judging(asked: Asked) -> Manifest:

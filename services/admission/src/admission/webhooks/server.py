@@ -10,13 +10,14 @@ from pathlib import Path
 import orjson
 from aiohttp import web
 
+from admission.domain.node_review import answer_node
 from admission.domain.pod_review import SchedulerRule, choose_scheduler, shape_pod
 from admission.domain.webhook import answer_pod
 from admission.domain.world import Review
 from admission.view import View
 from admission.webhooks.certificate_keeper import CertificateKeeper, Serving
 from admission.webhooks.judge import Judge
-from admission.webhooks.registration import MUTATE, PODS, PROFILES, SCHEDULER, VALIDATE
+from admission.webhooks.registration import MUTATE, NODES, PODS, PROFILES, SCHEDULER, VALIDATE
 from kube import Key, Manifest
 
 LARGEST_REVIEW = 8 << 20
@@ -79,7 +80,17 @@ class WebhookServer:
         async def pods(review: Manifest) -> Manifest:
             return answer_pod(review, store, [])
 
-        return {MUTATE: mutate, VALIDATE: validate, PROFILES: profiles, SCHEDULER: scheduler, PODS: pods}
+        async def nodes(review: Manifest) -> Manifest:
+            return answer_node(review)
+
+        return {
+            MUTATE: mutate,
+            VALIDATE: validate,
+            PROFILES: profiles,
+            SCHEDULER: scheduler,
+            PODS: pods,
+            NODES: nodes,
+        }
 
     def _choose(self, review: Review) -> None:
         if self._rule is not None:

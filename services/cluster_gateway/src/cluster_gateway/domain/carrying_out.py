@@ -6,8 +6,10 @@ from operator import attrgetter
 
 from cluster_gateway.domain.cluster import Cluster
 from cluster_gateway.domain.ownership import field_refusal, refusal
+from cluster_gateway.domain.reports import amplify
 from cluster_gateway.domain.writing import first_status
 from kube import Decision, Key, Manifest, Mutation, Object, Outcome, Verb, merge, rfc3339
+from kube.amplification import RATIOS
 from kube.devices import annotations_of
 from kube.objects import body_of
 
@@ -174,7 +176,9 @@ def _patch(cluster: Cluster, mutation: Mutation, decision: Decision) -> None:
         return
     patch = body_of(mutation.patch or {})
     metadata = merge(item.metadata, (mutation.patch or {}).get("metadata") or {})
-    cluster.replace(item, metadata, merge(item.body, patch))
+    item = cluster.replace(item, metadata, merge(item.body, patch))
+    if RATIOS in ((mutation.patch or {}).get("metadata") or {}).get("annotations", {}):
+        amplify(cluster, item, {})
 
 
 def _status(cluster: Cluster, mutation: Mutation, decision: Decision) -> None:

@@ -23,6 +23,8 @@ _MIGRATION = "PodMigrationJob.scheduling.koordinator.sh"
 _NODE = "Node"
 _SLO = "NodeSLO.slo.koordinator.sh"
 _RECOMMENDATION = "Recommendation.analysis.koordinator.sh"
+_TOPOLOGY = "NodeResourceTopology.topology.node.k8s.io"
+_CONFIG = "ConfigMap"
 _ANY = "*"
 
 _MAY: dict[str, dict[Verb, tuple[str, ...]]] = {
@@ -54,7 +56,7 @@ _MAY: dict[str, dict[Verb, tuple[str, ...]]] = {
     },
     "slo_controller": {
         Verb.CREATE: (_SLO,),
-        Verb.PATCH: (_SLO, _NODE),
+        Verb.PATCH: (_SLO, _NODE, _TOPOLOGY, _CONFIG),
         Verb.STATUS: (_NODE, _RECOMMENDATION),
         Verb.DELETE: (_SLO,),
     },
@@ -102,6 +104,8 @@ _ONLY: dict[tuple[str, Verb, str], tuple[str, ...]] = {
         f"metadata.annotations.node.koordinator.sh/{name}"
         for name in ("cpu-normalization-ratio", "resource-amplification-ratio", "originExtendedAllocatable")
     ),
+    ("slo_controller", Verb.PATCH, _TOPOLOGY): ("zones",),
+    ("slo_controller", Verb.PATCH, _CONFIG): ("metadata.annotations.tidegate.dev/refused",),
     ("gang_scheduler", Verb.STATUS, _POD): ("conditions.PodScheduled", "nominatedNodeName"),
     ("gang_scheduler", Verb.PATCH, _CLAIM): (
         "metadata.annotations.volume.kubernetes.io/selected-node",

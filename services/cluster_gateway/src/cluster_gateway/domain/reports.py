@@ -5,6 +5,7 @@ from collections.abc import Mapping, Sequence
 from cluster_gateway.domain.cluster import ENDED, Cluster
 from cluster_gateway.domain.node_objects import METRIC, metric_status, owner
 from kube import Key, Manifest, Object, merge
+from kube.amplification import amplified
 from resources import Amounts
 
 ORDER = {"": 0, "Pending": 0, "Running": 1, "Succeeded": 2, "Failed": 2}
@@ -65,4 +66,13 @@ def node_state(cluster: Cluster, name: str, metadata: Manifest, status: Manifest
     if metadata:
         node = cluster.replace(node, merge(node.metadata, metadata), node.body)
     if status:
-        cluster.set_status(node, status)
+        amplify(cluster, cluster.set_status(node, status), status.get("allocatable") or {})
+
+
+def amplify(cluster: Cluster, node: Object, reported: Manifest) -> None:
+    """Let ``node`` give out what its annotation says; ``reported`` is what it has just said to have itself."""
+    told, amounts = amplified(node.annotations, node.status.get("allocatable") or {}, reported)
+    if told:
+        node = cluster.replace(node, merge(node.metadata, {"annotations": told}), node.body)
+    if amounts:
+        cluster.set_status(node, {"allocatable": amounts})

@@ -9,7 +9,7 @@ from kube.node_slo import NODE_SLO
 from resources import format_amounts
 from slo_controller.domain.configuration.config_map import CONFIG_MAP, Configuration
 from slo_controller.domain.configuration.parts import HOST_APPLICATIONS, PARTS
-from slo_controller.domain.configuration.reports import Refusals
+from slo_controller.domain.configuration.reports import report
 from slo_controller.domain.desk import LendingDesk
 from slo_controller.domain.lending.lender import lent_now
 from slo_controller.domain.memory import Memory
@@ -41,8 +41,7 @@ class SloCore:
         self._policy = policy or SloPolicy()
         self._store, self._is_fed = Store(), False
         self._configuration = Configuration(_bases(self._policy))
-        self._refusals = Refusals(self._configuration)
-        self._memory = Memory(self._configuration, self._refusals)
+        self._memory = Memory(self._configuration)
         self._nodes = Nodes(self._store)
         self._lending = LendingDesk(self._nodes, self._memory)
         self._ratios = Ratios(self._configuration)
@@ -99,8 +98,7 @@ class SloCore:
         counted = lending.count(now)
         lending.sift(counted, now)
         names = sorted({*due, *counted})
-        decisions = self._refusals.decide(self._store.get(CONFIG_MAP))
-        self._memory.changed |= bool(decisions)
+        decisions = report(self._configuration, self._store.get(CONFIG_MAP), in_flight)
         decisions += self._decide_rules(names, in_flight)
         ratios = self._decide_ratios(names, in_flight)
         lent = lending.decide(names, now, {*in_flight, *(decision.subject for decision in ratios)})

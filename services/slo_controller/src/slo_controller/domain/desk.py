@@ -7,12 +7,11 @@ from dataclasses import dataclass, field
 from kube import Decision, Key
 from kube.alarms import Alarms
 from resources import Amounts
-from resources.amounts import format_amount
 from slo_controller.domain.lending.lender import NEVER, Standing, lent_now, look, stand
 from slo_controller.domain.lending.reserved import reserved
 from slo_controller.domain.lending.rule import rule_on
 from slo_controller.domain.lending.steadiness import MINUTE_MS
-from slo_controller.domain.lending.terms import NOTHING, Use
+from slo_controller.domain.lending.terms import NOTHING, Use, shown
 from slo_controller.domain.memory import Memory
 from slo_controller.domain.names import NODE, RECOMMENDATION
 from slo_controller.domain.nodes import Nodes
@@ -139,7 +138,7 @@ class LendingDesk:
         rule = rule_on(node, self.memory.configuration.strategies["colocation-config"])
         seen = self.nodes.seen(name)
         predicted = self._predicted(name) if rule.enabled and seen is not None and seen.reclaimable is None else NOTHING
-        return stand(node, rule, seen, self.nodes.tenants(name), predicted, now)
+        return stand(node, rule, seen, self.nodes.tenants(name), predicted, now, self.nodes.topology(name))
 
     def _predicted(self, name: str) -> Use:
         node = self.nodes.get(name)
@@ -158,9 +157,8 @@ class LendingDesk:
         changed = [name for name, amount in computed.amounts.items() if present.get(name) != amount]
         if not changed:
             return []
-        return [f"written so far: {', '.join(f'{name} {shown(name, present)}' for name in changed)}"]
+        return [f"written so far: {', '.join(f'{name} {_written(name, present)}' for name in changed)}"]
 
 
-def shown(name: str, present: Amounts) -> str:
-    """What the node has of a resource."""
-    return format_amount(name, present[name]) if name in present else "nothing"
+def _written(name: str, present: Amounts) -> str:
+    return shown(name, present[name]) if name in present else "nothing"

@@ -7,11 +7,12 @@ import json
 from dataclasses import dataclass
 
 from kube import Decision, Manifest, Mutation, Object, Verb
+from kube.amplification import RATIOS
 from kube.json_text import read_json
 from resources import parse_milli
 from slo_controller.domain.configuration.config_map import Configuration
 from slo_controller.domain.lending.computing import ratio_milli
-from slo_controller.domain.names import AMPLIFICATION, CPU_INFO, NORMALIZATION, NORMALIZED
+from slo_controller.domain.names import CPU_INFO, NORMALIZATION, NORMALIZED
 
 NORMALIZING, AMPLIFYING = "cpu-normalization-config", "resource-amplification-config"
 DECIDED = "NodeRatiosComputed"
@@ -31,7 +32,7 @@ class Ratios:
         if isinstance(ratio, int):
             wanted[NORMALIZATION] = f"{ratio // 1000}.{ratio % 1000 // 10:02d}"
         if AMPLIFYING in self.configuration.accepted:
-            wanted[AMPLIFICATION] = self._amplification(node, wanted.get(NORMALIZATION))
+            wanted[RATIOS] = self._amplification(node, wanted.get(NORMALIZATION))
         changed = {name: text for name, text in wanted.items() if node.annotations.get(name) != text}
         if not changed:
             return None

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterator
 
-from gang_scheduler.domain.reasons.explain import Reason
+from gang_scheduler.domain.reasons.explain import LENDS_MORE, Reason
 from kube import Manifest
 from kube.words import counted
 
@@ -55,6 +55,9 @@ def _domain(answer: Manifest) -> Iterator[str]:
 
 
 def _never(answer: Manifest) -> Iterator[str]:
+    if LENDS_MORE in str(answer.get("message")):
+        yield f"wait {LENDS_MORE}: that follows what online pods use; or ask for less, in smaller pods"
+        return
     yield "waiting does not help: ask for less, in smaller pods or fewer at once, or add larger nodes or a larger queue"
 
 

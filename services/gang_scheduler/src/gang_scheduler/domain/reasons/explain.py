@@ -17,9 +17,13 @@ from gang_scheduler.domain.reasons.upstream_words import available
 from gang_scheduler.domain.room.reservation_use import used_by
 from gang_scheduler.domain.room.room import Room
 from kube import Manifest
+from kube.lent_resources import is_lent
 from resources.amounts import format_amount
 
 _T = TypeVar("_T")
+
+LENDS_MORE = "until a node lends more"
+"""How long somebody waits who is too large for what is lent now, and not for what may be."""
 
 
 class Reason(StrEnum):
@@ -160,12 +164,13 @@ def too_large(room: Room, record: PodRecord) -> str:
     if not view.mask.any() or view.largest_possible() > 0:
         return ""
     table, shape = room.table, record.shape
-    parts = []
+    parts, short = list[str](), list[str]()
     for name, row, need in zip(shape.requests, table.rows_for(shape), shape.needs, strict=True):
         most = np.where(view.mask, table.allocatable[row], -1)
         slot = _first_largest(most, table.rank())
         if most[slot] < need:
             have = format_amount(name, int(most[slot]))
+            short.append(name)
             parts.append(
                 f"{name} (needs {format_amount(name, shape.requests[name])}, the largest node {table.names[slot]} has {have})"
             )
@@ -177,7 +182,8 @@ def too_large(room: Room, record: PodRecord) -> str:
             words = "; ".join(f"{count} {_for_one(phrase) if count == 1 else phrase}" for phrase, count in counts)
             return f"pod {record.key.name} can never start: of the nodes that it may go to, even if they were empty, {words}"
         return f"pod {record.key.name} is too large for every node in one resource or another, so it can never start"
-    return f"pod {record.key.name} is larger than every node in {' and '.join(parts)}, so it can never start"
+    end = f"so it cannot start {LENDS_MORE}" if all(map(is_lent, short)) else "so it can never start"
+    return f"pod {record.key.name} is larger than every node in {' and '.join(parts)}, {end}"
 
 
 def _room_filters(room: Room, record: PodRecord, left: Mask) -> Iterator[tuple[str, int, str, Mask]]:

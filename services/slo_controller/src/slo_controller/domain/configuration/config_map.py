@@ -16,12 +16,12 @@ class Configuration:
     """``bases`` are what holds by key where the ConfigMap says nothing, in the place of the defaults.
 
     ``accepted`` are the contents in force and is what no fact tells once somebody has written what makes no sense; ``refused``
-    are the contents that were refused, by key, and why.
+    says by key why what stands there now is none of them.
     """
 
     bases: Mapping[str, Manifest]
     accepted: dict[str, str] = field(default_factory=dict)
-    refused: dict[str, tuple[str, str]] = field(default_factory=dict)
+    refused: dict[str, str] = field(default_factory=dict)
     strategies: dict[str, Strategy] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -55,7 +55,7 @@ class Configuration:
         try:
             self.strategies[key] = read_strategy(text, PARTS[key], self._base(key))
         except ValueError as error:
-            self.refused[key] = (text, str(error))
+            self.refused[key] = str(error)
             return False
         self.accepted[key] = text
         return True

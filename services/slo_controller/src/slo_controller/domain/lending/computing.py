@@ -1,7 +1,7 @@
 """All that may be lent of one node at one moment: batch and mid, before and after what others have been given of it."""
 
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from kube import Object
 from kube.json_text import read_json
@@ -13,6 +13,7 @@ from slo_controller.domain.lending.reserved import reserved
 from slo_controller.domain.lending.rule import Rule
 from slo_controller.domain.lending.tenants import PROD, Tenant, held
 from slo_controller.domain.lending.terms import NOTHING, Lent, Term, Use
+from slo_controller.domain.lending.zones import lent_by_zone, zones_of
 from slo_controller.domain.names import BATCH_CPU, NORMALIZATION, OTHERS_SHARES
 
 _OF_BATCH = ("koord-batch", "batch")
@@ -25,23 +26,34 @@ class Computed:
     lent: tuple[Lent, ...]
     before: Amounts
     complaints: tuple[str, ...] = ()
+    zones: Mapping[int, Amounts] = field(default_factory=dict)
+    """Of batch resources, by the place of the zone."""
 
     @property
     def amounts(self) -> Amounts:
         return {one.resource: one.amount for one in self.lent}
 
 
-def compute(node: Object, rule: Rule, seen: Measured, tenants: Collection[Tenant], predicted: Use) -> Computed:
+def compute(
+    node: Object,
+    rule: Rule,
+    seen: Measured,
+    tenants: Collection[Tenant],
+    predicted: Use,
+    topology: Object | None = None,
+) -> Computed:
     """What may be lent of ``node`` by ``rule``; ``predicted`` is what prod pods ask for and are not expected to use."""
     room, online = reserved(node), held(tenants, seen)
     requested = sum((one.request for one in tenants if one.band == PROD), NOTHING)
-    lent = [*_normalized(node, batch(rule, room, seen, online)), *mid(rule, room, seen, requested, predicted)]
+    ratio = max(ratio_milli(node.annotations.get(NORMALIZATION)), 1000)
+    zones = lent_by_zone(zones_of(topology), rule, room, seen, tenants, ratio)
+    lent = [*_normalized(ratio, batch(rule, room, seen, online)), *mid(rule, room, seen, requested, predicted)]
     taken, complaint = taken_by_others(node)
     complaints = tuple(filter(None, (*rule.complaints, room.complaint, complaint)))
     if not taken:
-        return Computed(tuple(lent), {}, complaints)
+        return Computed(tuple(lent), {}, complaints, zones)
     before = {one.resource: one.amount for one in lent if one.resource in taken}
-    return Computed(tuple(_without(one, taken) for one in lent), before, complaints)
+    return Computed(tuple(_without(one, taken) for one in lent), before, complaints, zones)
 
 
 def taken_by_others(node: Object) -> tuple[Amounts, str]:
@@ -65,10 +77,9 @@ def _without(one: Lent, taken: Mapping[str, int]) -> Lent:
     return replace(one, amount=max(one.amount - amount, 0), terms=terms)
 
 
-def _normalized(node: Object, lent: list[Lent]) -> list[Lent]:
+def _normalized(ratio: int, lent: list[Lent]) -> list[Lent]:
     """Where a CPU does more than the one that all are measured by, its cores count for more."""
-    ratio = ratio_milli(node.annotations.get(NORMALIZATION))
-    if ratio <= 1000:
+    if ratio == 1000:
         return lent
     return [_times(one, ratio) if one.resource == BATCH_CPU else one for one in lent]
 

@@ -1,21 +1,22 @@
 """What is written of lending on a node, and when."""
 
 import json
-from collections.abc import Collection
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
+from functools import partial
 
 from kube import Decision, Manifest, Mutation, Object, Verb, parse_time, rfc3339
 from resources import Amounts, QuantityError, format_amounts, parse_amounts
-from resources.amounts import format_amount
 from slo_controller.domain.lending.computing import Computed, compute
 from slo_controller.domain.lending.measured import Measured
 from slo_controller.domain.lending.rule import Rule
 from slo_controller.domain.lending.steadiness import Lows, is_worth_writing
 from slo_controller.domain.lending.tenants import Tenant
-from slo_controller.domain.lending.terms import Use
+from slo_controller.domain.lending.terms import Use, shown
+from slo_controller.domain.lending.zones import are_zoned, unzoned, zoned
 from slo_controller.domain.names import LENT, ORIGINAL
 
-RESOURCES_LENT, STOPPED = "ResourcesLent", "LendingStopped"
+LENT_AMOUNTS, STOPPED = "LendingComputed", "LendingStopped"
 CONDITION = "ResourcesLent"
 """The condition of a node that says how much of it is lent, how it came to that, and when it was written."""
 NEVER = 1 << 62
@@ -31,6 +32,7 @@ class Standing:
     computed: Computed | None = None
     reason: str = ""
     words: str = ""
+    topology: Object | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,17 +44,25 @@ class Look:
 
 
 def stand(
-    node: Object, rule: Rule, seen: Measured | None, tenants: Collection[Tenant], predicted: Use, now: int
+    node: Object,
+    rule: Rule,
+    seen: Measured | None,
+    tenants: Collection[Tenant],
+    predicted: Use,
+    now: int,
+    topology: Object | None = None,
 ) -> Standing:
     """How ``node`` stands by ``rule``, with what was ``seen`` of it last."""
+    nothing = partial(Standing, node, rule, topology=topology)
     if not rule.enabled:
-        return Standing(node, rule, reason="ColocationOff", words="co-location is not enabled on this node")
+        return nothing(reason="ColocationOff", words="co-location is not enabled on this node")
     if seen is None:
-        return Standing(node, rule, reason="NothingMeasured", words="there is no NodeMetric of this node")
+        return nothing(reason="NothingMeasured", words="there is no NodeMetric of this node")
     if now - seen.at > rule.degrade_ms:
         words = f"what was measured last, at {rfc3339(seen.at)}, is older than {rule.degrade_ms // 60_000} minutes"
-        return Standing(node, rule, reason="MetricsStale", words=words)
-    return Standing(node, rule, seen.at + rule.degrade_ms + 1, compute(node, rule, seen, tenants, predicted))
+        return nothing(reason="MetricsStale", words=words)
+    computed = compute(node, rule, seen, tenants, predicted, topology)
+    return Standing(node, rule, seen.at + rule.degrade_ms + 1, computed, topology=topology)
 
 
 def look(standing: Standing, lows: Lows, now: int) -> Look:
@@ -63,13 +73,13 @@ def look(standing: Standing, lows: Lows, now: int) -> Look:
         return Look(_stop(standing, now) if said is not None and said.get("status") == "True" else None)
     present = lent_now(node)
     wanted = lows.steady(node.name, computed.amounts, present)
-    marked = (ORIGINAL in node.annotations) == bool(computed.before)
+    marked = (ORIGINAL in node.annotations) == bool(computed.before) and _is_zoned(standing)
     if present == wanted and marked:
         return Look(None, standing.stale_at)
     at_once = not marked or is_worth_writing(present, wanted, rule.difference_milli)
     due = now if at_once else _written_at(node) + rule.refresh_ms
     return (
-        Look(_lend(node, computed, wanted, now), standing.stale_at)
+        Look(_lend(standing, computed, wanted, now), standing.stale_at)
         if due <= now
         else Look(None, min(due, standing.stale_at))
     )
@@ -97,20 +107,36 @@ def _written_at(node: Object) -> int:
         return -NEVER
 
 
-def _lend(node: Object, computed: Computed, wanted: Amounts, now: int) -> Decision:
-    amounts = format_amounts(wanted)
+def _is_zoned(standing: Standing) -> bool:
+    """Whether the zones of a node tell batch resources, where there are any."""
+    computed, topology = standing.computed, standing.topology
+    return computed is None or topology is None or are_zoned(topology) == bool(computed.zones)
+
+
+def _lend(standing: Standing, computed: Computed, wanted: Amounts, now: int) -> Decision:
+    node, amounts = standing.node, format_amounts(wanted)
     words = "; ".join(
         one.explained() + _held_back(one.amount, wanted[one.resource], one.resource) for one in computed.lent
     )
     told = _told(node, "True", "Computed", "; ".join([words, *computed.complaints]), now)
     patch = {"capacity": amounts, "allocatable": amounts, "conditions": [told]}
     mutations = [Mutation(Verb.STATUS, node.key, node.uid, patch=patch)]
-    mutations += _marks(node, computed)
-    return Decision(RESOURCES_LENT, node.key, node.uid, "Computed", words, tuple(mutations))
+    mutations += [*_marks(node, computed), *_zones(standing, computed.zones, wanted)]
+    return Decision(LENT_AMOUNTS, node.key, node.uid, "Computed", words, tuple(mutations))
+
+
+def _zones(standing: Standing, amounts: Mapping[int, Amounts], wanted: Amounts) -> Iterator[Mutation]:
+    """What the zones of a node are to tell."""
+    topology = standing.topology
+    if topology is not None and (amounts or are_zoned(topology)):
+        listed = topology.body.get("zones") or []
+        zones = zoned(listed, amounts, wanted) if amounts else unzoned(listed)
+        if zones != listed:
+            yield Mutation(Verb.PATCH, topology.key, topology.uid, patch={"zones": zones})
 
 
 def _held_back(amount: int, written: int, resource: str) -> str:
-    return "" if amount == written else f", of which {format_amount(resource, written)} until it has lasted"
+    return "" if amount == written else f", of which {shown(resource, written)} until it has lasted"
 
 
 def _marks(node: Object, computed: Computed) -> list[Mutation]:
@@ -140,6 +166,7 @@ def _stop(standing: Standing, now: int) -> Decision:
         mutations.append(
             Mutation(Verb.PATCH, node.key, node.uid, patch={"metadata": {"annotations": {ORIGINAL: None}}})
         )
+    mutations += _zones(standing, {}, {})
     return Decision(STOPPED, node.key, node.uid, standing.reason, words, tuple(mutations))
 
 

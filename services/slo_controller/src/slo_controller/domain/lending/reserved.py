@@ -4,11 +4,12 @@ from dataclasses import dataclass
 from typing import Any
 
 from kube import Object
+from kube.amplification import RAW
 from kube.cpu_lists import parse_cpus
 from kube.json_text import read_json
 from resources import Amounts, QuantityError, parse_amounts
 from slo_controller.domain.lending.terms import Use
-from slo_controller.domain.names import RAW_ALLOCATABLE, RESERVATION
+from slo_controller.domain.names import RESERVATION
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,7 +29,7 @@ def reserved(node: Object) -> Reserved:
     capacity = _sound(node.status.get("capacity") or node.status.get("allocatable"))
     allocatable = _sound(node.status.get("allocatable"))
     try:
-        raw = parse_amounts(_mapping(node.annotations.get(RAW_ALLOCATABLE)))
+        raw = parse_amounts(_mapping(node.annotations.get(RAW)))
         annotated, complaint = _annotated(node.annotations.get(RESERVATION)), ""
     except (ValueError, QuantityError) as error:
         raw, annotated, complaint = {}, Use(), f"an annotation does not count: {error}"

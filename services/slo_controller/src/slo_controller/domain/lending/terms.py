@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from resources.amounts import format_amount
 
 CPU, MEMORY = "cpu", "memory"
+MIB = 1 << 20
 COUNTED = (CPU, MEMORY)
 """cpu in milli-cores, memory in bytes."""
 
@@ -60,9 +61,16 @@ class Lent:
         unit = MEMORY if self.resource.endswith(MEMORY) else CPU
         said = " ".join(_signed(unit, term, at) for at, term in enumerate(self.terms))
         notes = f" ({'; '.join(self.notes)})" if self.notes else ""
-        return f"{self.resource} {format_amount(self.resource, self.amount)} = {said}{notes}"
+        return f"{self.resource} {shown(self.resource, self.amount)} = {said}{notes}"
 
 
 def _signed(unit: str, term: Term, at: int) -> str:
     sign = "- " if term.amount < 0 else "+ " if at else ""
-    return f"{sign}{term.words} {format_amount(unit, abs(term.amount))}"
+    return f"{sign}{term.words} {shown(unit, abs(term.amount))}"
+
+
+def shown(resource: str, amount: int) -> str:
+    """An amount for people, bytes to the nearest MiB where there are many."""
+    if resource.endswith(MEMORY) and amount >= 10 * MIB:
+        return f"{(amount + MIB // 2) // MIB}Mi"
+    return format_amount(resource, amount)
