@@ -418,6 +418,7 @@ SECTIONS = (
                 "CREATE NodeSLO",
                 "PATCH NodeSLO",
             ),
+            _slo("PodEvictedForNode", "A node is short of something, so a pod that it names leaves it.", "EVICT Pod"),
             _slo(
                 "LendingComputed",
                 "So much of a node may be lent to batch and mid work, by these terms.",

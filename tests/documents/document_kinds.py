@@ -238,7 +238,8 @@ SUPPORT = (
     Support(
         "NodeMetric.slo.koordinator.sh",
         ("cluster_gateway", "descheduler", "gang_scheduler", "slo_controller"),
-        "made from what node agents measure, for `tidegate top`; what may be lent of a node rests on it; "
+        "made from what node agents measure, for `tidegate top`; what may be lent of a node rests on it; its annotation "
+        "`tidegate.dev/evictions` names the pods that have to leave the node; "
         "nodes whose fresh usage, percentiles included, is above their "
         "threshold take no more pods; with `scoreWeight` those that use less come first",
     ),
@@ -250,9 +251,10 @@ SUPPORT = (
     ),
     Support(
         "NodeSLO.slo.koordinator.sh",
-        ("slo_controller",),
+        ("slo_controller", "node_agent"),
         "made for each node from the strategies of `koordinator-system/slo-controller-config`; one that a user wrote, or changed, "
-        "wins",
+        "wins. Its node holds best effort to what is left by quota or CPU set, lets pods burst, protects memory, pins pods, limits "
+        "disks and asks for evictions",
     ),
     Support(
         "PodGroup.scheduling.k8s.io",

@@ -6,9 +6,11 @@ them compute and hold memory.
 
 import json
 import os
+import shutil
 from pathlib import Path
 
 import pytest
+import yaml
 from lab_programs import NoLab
 from virtual_machine import run
 
@@ -98,3 +100,149 @@ def test_pods_are_found_and_measured_on_a_kernel_with_version_2_alone(tmp_path: 
     ):
         assert cpu_seconds == pytest.approx(own, rel=0.2), uid
         assert HELD_BYTES <= memory_bytes < 2 * HELD_BYTES, uid
+
+
+RULES = """
+import asyncio, json, signal, time
+from pathlib import Path
+from node_agent.close_look import CloseLook
+from node_agent.colocating import Colocation
+from node_agent.inventory.hardware import find_hardware
+from node_agent.kubelet.pod_groups import find_groups
+from node_agent.layouts import KubeletLayout
+from node_agent.ports import Assignment
+from node_agent.runtime.knob_writer import KnobWriter
+from node_agent.runtime.use_files import UseFiles
+
+mount("cgroup2", "/sys/fs/cgroup")
+top = Path("/sys/fs/cgroup")
+
+def made(path):
+    folder = top
+    for part in path.split("/"):
+        (folder / "cgroup.subtree_control").write_text("+cpu +memory +cpuset +io")
+        folder = folder / part
+        folder.mkdir(exist_ok=True)
+    return folder
+
+def run(path, begin):
+    ready = os.pipe()
+    child = os.fork()
+    if child:
+        os.read(ready[0], 1)
+        return child
+    (made(path) / "cgroup.procs").write_text("0")
+    signal.signal(signal.SIGUSR1, lambda *_: None)
+    os.write(ready[1], b".")
+    if not begin:
+        signal.pause()
+    while True:
+        pass
+
+web, crunch = (uid for uid in UIDS)
+serves, works = f"kubepods/burstable/pod{web}/{'a' * 64}", f"kubepods/besteffort/pod{crunch}/{'b' * 64}"
+serving = run(serves, False)
+run(works, True)
+# What a kubelet and its runtime set.
+for folder in (serves, serves.rpartition("/")[0]):
+    (top / folder / "cpu.max").write_text("200000 100000")
+
+def pod(uid, qos, container, priority, requests, limits):
+    labels = {"koordinator.sh/qosClass": qos}
+    spec = {"priority": priority, "containers": [{"name": "main", "resources": {"requests": requests, "limits": limits}}]}
+    status = {"containerStatuses": [{"name": "main", "containerID": "containerd://" + container}]}
+    return {"metadata": {"uid": uid, "name": qos.lower(), "namespace": "d", "labels": labels}, "spec": spec, "status": status}
+
+lent = {"kubernetes.io/batch-cpu": "500", "kubernetes.io/batch-memory": "64Mi"}
+pods = (
+    pod(web, "LS", "a" * 64, 9500, {"cpu": "1", "memory": "64Mi"}, {"cpu": "2", "memory": "128Mi"}),
+    pod(crunch, "BE", "b" * 64, 5500, lent, lent),
+)
+slo = {
+    "resourceUsedThresholdWithBE": {"enable": True, "cpuSuppressPolicy": "cfsQuota", "cpuSuppressThresholdPercent": 95},
+    "cpuBurstStrategy": {"policy": "cpuBurstOnly", "cpuBurstPercent": 1000},
+    "resourceQOSStrategy": {
+        "lsClass": {"memoryQOS": {"enable": True, "lowLimitPercent": 100, "throttlingPercent": 50}},
+        "beClass": {"cpuQOS": {"enable": True}},
+    },
+}
+node = {"status": {"capacity": {"cpu": "1", "memory": "1Gi"}, "allocatable": {"cpu": "1", "memory": "1Gi"}}}
+groups = find_groups(top)
+layout = KubeletLayout(groups)
+layout.assign(pods)
+look, writer = CloseLook(layout, UseFiles(groups.use_paths())), KnobWriter(groups.knobs())
+keeper = Colocation(
+    find_hardware([0]), layout, look, writer, Path("/rules.json"), lambda: time.time_ns() // 1_000_000, lambda wishes: None
+)
+FILES = {
+    "tier": ("kubepods/besteffort", ("cpu.max", "cpu.idle", "cpuset.cpus")),
+    "works": (works, ("cpu.max", "cpu.weight", "memory.max")),
+    "serves": (serves, ("cpu.max", "cpu.max.burst", "memory.low", "memory.high")),
+    "pod": (serves.rpartition("/")[0], ("cpu.max.burst", "memory.low")),
+    "burstable": ("kubepods/burstable", ("memory.low",)),
+}
+
+def files():
+    return {name: {file: (top / folder / file).read_text().strip() for file in wanted} for name, (folder, wanted) in FILES.items()}
+
+def assigned(revision, rules):
+    keeper.assign(Assignment("n", revision, pods, slo=rules, node_object=node))
+
+async def main():
+    task = asyncio.create_task(keeper.run())
+    assigned(1, slo)
+    await asyncio.sleep(6)
+    calm = files()
+    os.kill(serving, signal.SIGUSR1)
+    found = []
+    until = time.monotonic() + 20
+    while time.monotonic() < until and len(found) < 3:
+        await asyncio.sleep(0.2)
+        newest = keeper.newest
+        if newest.allowance.online > 300 and (not found or found[-1][0] != newest.allowance.online):
+            found.append([newest.allowance.online, files()["tier"]["cpu.max"], [one.kind for one in newest.disturbances]])
+    stalls = {uid: list(stall) for uid, stall in look.sample.stalls.items()}
+    assigned(2, {})
+    await asyncio.sleep(3)
+    task.cancel()
+    refused = {"/".join(key): why for key, why in writer.refused.items()}
+    print("REPORT " + json.dumps({"calm": calm, "step": found, "stalls": stalls, "off": files(), "refused": refused}))
+
+asyncio.run(main())
+"""
+
+
+def test_rules_are_put_in_force_on_a_kernel_with_version_2_alone(tmp_path: Path) -> None:
+    """A machine of one CPU. A burst of ten times the limit is what the kernel would refuse; best effort runs only where nobody
+    else wants to; and when the rules are off all is as it was."""
+    if os.environ.get("TIDEGATE_LAB") not in ("all", "build"):
+        pytest.skip("a virtual machine with cgroup version 2 takes a minute; TIDEGATE_LAB=all starts it")
+    pure = tmp_path / "pure"
+    shutil.copytree(Path(yaml.__file__).parent, pure / "yaml", ignore=shutil.ignore_patterns("*.so", "__pycache__"))
+    (pure / "pynvml.py").write_text("")  # this machine has no cards
+    libraries = [Path(__file__).parents[2] / "libs" / name / "src" for name in ("kube", "resources")]
+    program = RULES.replace("UIDS", repr((BURSTABLE, BEST_EFFORT)))
+    try:
+        said = run(program, [*CODE, *libraries, pure], tmp_path)
+    except NoLab as error:
+        pytest.skip(str(error))
+
+    (line,) = [line.partition("REPORT ")[2] for line in said.splitlines() if "REPORT " in line] or [said[-3000:]]
+    report = json.loads(line)
+    calm, off = report["calm"], report["off"]
+    assert calm["works"] == {"cpu.max": "max 100000", "cpu.weight": "20", "memory.max": str(64 << 20)}
+    assert calm["serves"]["cpu.max.burst"] == calm["pod"]["cpu.max.burst"] == "200000"
+    assert (calm["serves"]["memory.low"], calm["serves"]["memory.high"]) == (str(64 << 20), str(96 << 20))
+    assert calm["burstable"]["memory.low"] == str(64 << 20)
+    assert calm["tier"]["cpu.idle"] == "1"
+    before = int(calm["tier"]["cpu.max"].split()[0])
+    assert report["step"] and int(report["step"][-1][1].split()[0]) < before / 2
+    assert BURSTABLE in report["stalls"], "the kernel counts what a group waits for"
+    assert off["tier"] == {"cpu.max": "max 100000", "cpu.idle": "0", "cpuset.cpus": calm["tier"]["cpuset.cpus"]}
+    assert off["works"]["cpu.max"] == "50000 100000"
+    assert (off["serves"]["cpu.max.burst"], off["serves"]["memory.high"], off["burstable"]["memory.low"]) == (
+        "0",
+        "max",
+        "0",
+    )
+    assert report["refused"] == {}

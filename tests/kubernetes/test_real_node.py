@@ -219,3 +219,39 @@ def test_the_devices_of_a_node_stand_in_its_device_and_are_told_again_when_it_is
     after = node.plane.request("GET", f"/api/v1/nodes/{NODE}")
     for part in ("labels", "annotations"):
         assert after["metadata"][part] == before["metadata"][part]
+
+
+# --- the rules of a node --------------------------------------------------------------------------------------------------
+
+RULES = "/apis/slo.koordinator.sh/v1alpha1/nodeslos"
+THRESHOLDS = {"enable": True, "cpuSuppressPolicy": "cfsQuota", "cpuSuppressThresholdPercent": 95}
+
+
+def test_the_agent_holds_best_effort_to_the_nodes_rules_and_sends_away_who_has_to_go(
+    node: RealNode, system: Path, tmp_path: Path
+) -> None:
+    """The NodeSLO comes by the bus, the pods' groups are the kubelet's, and evictions go through the Eviction API."""
+    plane = node.plane
+    hog = deployment("hog", 1, {**container(BUSY, "0"), "resources": {}})
+    labels = {"app": "hog", "koordinator.sh/qosClass": "BE"}
+    hog["spec"]["template"]["metadata"]["labels"] = labels
+    hog["spec"]["template"]["spec"]["priorityClassName"] = "batch"
+    classes = "/apis/scheduling.k8s.io/v1/priorityclasses"
+    plane.request("POST", classes, {"metadata": {"name": "batch"}, "value": 5500, "globalDefault": False})
+    with deployed(plane, hog), agent(node, system, tmp_path):
+        (pod,) = ready(plane, "app=hog", 1)
+        groups, group = group_of(node, pod["metadata"]["uid"])
+        files, tier = groups.knobs(), str(group.path.parent)
+        assert files.read(tier, "cpu.max") == "max 100000"
+        rules = {"apiVersion": "slo.koordinator.sh/v1alpha1", "kind": "NodeSLO", "metadata": {"name": NODE}}
+        plane.request("POST", RULES, {**rules, "spec": {"resourceUsedThresholdWithBE": THRESHOLDS}})
+        try:
+            eventually(lambda: files.read(tier, "cpu.max") != "max 100000", 30)
+            full = {**THRESHOLDS, "memoryEvictThresholdPercent": 1, "memoryEvictLowerPercent": 0}
+            change = {"spec": {"resourceUsedThresholdWithBE": full}}
+            plane.request("PATCH", f"{RULES}/{NODE}", change, "application/merge-patch+json")
+            gone = pod["metadata"]["uid"]
+            eventually(lambda: gone not in {one["metadata"]["uid"] for one in pods(plane, "app=hog")}, 60)
+        finally:
+            plane.request("DELETE", f"{RULES}/{NODE}")
+        eventually(lambda: files.read(tier, "cpu.max") == "max 100000", 30)

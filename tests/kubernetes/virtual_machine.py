@@ -33,8 +33,12 @@ try:
     mount("proc", "/proc")
 """
 END = """
+except BaseException:
+    import traceback
+    traceback.print_exc()
 finally:
     sys.stdout.flush()
+    sys.stderr.flush()
     libc.reboot(0x1234567)
 """
 

@@ -2,6 +2,7 @@
 
 import asyncio
 import os
+import signal
 import tempfile
 import time
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping
@@ -95,9 +96,12 @@ class Bench:
             await asyncio.gather(self._task, return_exceptions=True)
             self._task = None
 
-    def assign(self, *pods: Manifest, config_maps: Any = None, hosts: Any = None) -> None:
+    def assign(
+        self, *pods: Manifest, config_maps: Any = None, hosts: Any = None, slo: Any = None, node: Any = None
+    ) -> None:
         self.revision += 1
-        self.running.assign(Assignment("node-a", self.revision, pods, config_maps or {}, hosts or {}))
+        others = (config_maps or {}, hosts or {}, slo or {}, node or {})
+        self.running.assign(Assignment("node-a", self.revision, pods, *others))
 
     async def run(self, pod: Manifest, phase: str, **others: Any) -> Manifest:
         """Assign one pod and wait for a phase of it."""
@@ -184,6 +188,17 @@ async def bench_in(folder: Path, **changes: Any) -> AsyncIterator[Bench]:
                 folders = isolation.cgroups.hierarchy.folders("")
                 assert [folder for folder in folders if folder.exists()] == [], "a control group is left"
         assert leftovers(folder) == [], "a process is left"
+
+
+@pytest.fixture
+def waits() -> Callable[[int], bool]:
+    """Whether a process has come so far as to catch SIGUSR1, which would end it before."""
+
+    def catches(pid: int) -> bool:
+        lines = dict(line.split(":", 1) for line in Path(f"/proc/{pid}/status").read_text().splitlines())
+        return bool(int(lines["SigCgt"], 16) >> (signal.SIGUSR1 - 1) & 1)
+
+    return catches
 
 
 def leftovers(folder: Path) -> list[str]:

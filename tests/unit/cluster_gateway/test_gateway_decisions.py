@@ -330,3 +330,28 @@ def test_a_patch_made_before_somebody_else_changed_the_object_is_refused(rig: An
     assert late.reasons == {"Pod/default/p": f"was changed by user at revision {changed}, decided on {seen}"}
     (again,) = rig.decide("job_controller", decision(patches[2]))
     assert again.applied
+
+
+BUDGET = {
+    "apiVersion": "policy/v1",
+    "kind": "PodDisruptionBudget",
+    "metadata": {"name": "keep", "namespace": "default"},
+    "spec": {"minAvailable": 1, "selector": {"matchLabels": {"app": "web"}}},
+}
+
+
+def evict(item: Any) -> Decision:
+    return decision(Mutation(Verb.EVICT, item.key, item.uid), subject=item.key, uid=item.uid)
+
+
+def test_a_disruption_budget_is_kept_by_all_but_a_preemptor(rig: Any) -> None:
+    labels = {"metadata": {"labels": {"app": "web"}}}
+    rig.node("n1")
+    rig.write(BUDGET, pod("a", **labels, spec={"nodeName": "n1"}), pod("b", **labels, spec={"nodeName": "n1"}))
+    ready = {"phase": "Running", "conditions": [{"type": "Ready", "status": "True"}]}
+    rig.report("n1", pods=[(rig.pod(name), ready) for name in ("a", "b")])
+    outcomes = rig.decide("slo_controller", evict(rig.pod("a")), evict(rig.pod("b")))
+    assert [outcome.applied for outcome in outcomes] == [True, False]
+    assert "the disruption budget keep forbids it: 1 pod is healthy, 1 has to be" in str(outcomes[1].reasons)
+    (outcome,) = rig.decide("gang_scheduler", evict(rig.pod("b")))
+    assert outcome.applied

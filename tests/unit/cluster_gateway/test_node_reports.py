@@ -13,7 +13,8 @@ from cluster_gateway.domain.node_objects import DEVICE, INVENTORY, METRIC
 from cluster_gateway.kubernetes.discovery import Served
 from cluster_gateway.kubernetes.node_reports import NodeReports
 from gang_scheduler.domain.devices.node_inventory import described, inventory_of
-from kube import KINDS, Key, Manifest, Store
+from kube import KINDS, Key, Manifest, Object, Store
+from kube.node_evictions import EVICTIONS, asked
 from tidegate.node.v1 import node_pb2
 
 SERVED = {
@@ -83,7 +84,8 @@ class Server:
             return Answer(404, {"message": "not found"})
         else:
             there = self.objects[path]
-            metadata = {**there["metadata"], **request.body.get("metadata", {}), "resourceVersion": "11"}
+            version = str(int(there["metadata"]["resourceVersion"]) + 1)
+            metadata = {**there["metadata"], **request.body.get("metadata", {}), "resourceVersion": version}
             self.objects[path] = {**there, **request.body, "metadata": metadata}
         return Answer(200, self.objects[path])
 
@@ -95,7 +97,7 @@ class Server:
         if "devices" in parts:
             message.devices = orjson.dumps(parts.pop("devices"))
         message.MergeFrom(node_pb2.Report(**parts))
-        return await self.reports.take(message)
+        return await self.reports.take(message, 0)
 
 
 @pytest.fixture
@@ -180,7 +182,7 @@ async def test_an_agent_that_would_run_the_pods_is_told_that_a_kubelet_does(serv
 
 
 async def test_a_node_that_the_cluster_does_not_have_is_said_so(server: Server) -> None:
-    assert "has no node 'n7'" in await server.reports.take(node_pb2.Report(node="n7", usage=b"[]"))
+    assert "has no node 'n7'" in await server.reports.take(node_pb2.Report(node="n7", usage=b"[]"), 0)
 
 
 async def test_a_server_that_does_not_answer_holds_up_one_report_of_a_node(server: Server) -> None:
@@ -199,7 +201,7 @@ async def test_a_server_that_does_not_answer_holds_up_one_report_of_a_node(serve
 async def test_a_kind_that_the_cluster_lacks_is_named(server: Server) -> None:
     reports = NodeReports(server, server.mirror, {})  # type: ignore[arg-type]
     message = node_pb2.Report(node="n1", usage=b'[{"uid":"","at":1,"cpu_milli":1,"memory_bytes":1}]')
-    assert "no kind NodeMetric.slo.koordinator.sh" in await reports.take(message)
+    assert "no kind NodeMetric.slo.koordinator.sh" in await reports.take(message, 0)
 
 
 # --- who an agent is ----------------------------------------------------------------------------------------------------
@@ -274,3 +276,40 @@ async def test_the_cluster_is_asked_about_a_token_once_in_a_while_and_a_failure_
     for _ in range(3):
         assert await server.report("", token="of n1") == ""
     assert server.asked.count("review") == 2
+
+
+@pytest.mark.parametrize("measured", [True, False])
+async def test_the_pods_that_have_to_leave_stand_beside_the_use_until_nobody_has_to(
+    server: Server, measured: bool
+) -> None:
+    if measured:
+        await server.report("", "uid-a")
+        server.tells()
+    wish = {"uid": "uid-a", "namespace": "default", "name": "a", "reason": "MemoryEvict", "message": "full", "at": 5}
+    foreign = {**wish, "uid": "nobody's"}
+
+    assert await server.report(evictions=orjson.dumps([wish, foreign])) == ""
+
+    told = Object(
+        Key(METRIC, "", "n1"), "made", {"annotations": server.objects[f"{METRICS}/n1"]["metadata"]["annotations"]}
+    )
+    assert [one.uid for one in asked(told).pods] == ["uid-a"]
+    server.tells()
+    assert await server.report(evictions=b"[]") == ""
+    assert server.objects[f"{METRICS}/n1"]["metadata"]["annotations"][EVICTIONS] is None
+
+
+async def test_percentiles_and_programs_of_the_node_stand_beside_its_newest_use(server: Server) -> None:
+    usages = [{"duration": "5m", "usage": {"p95": {"resources": {"cpu": "1"}}}}]
+    more = {"nodeMetric": {"aggregatedNodeUsages": usages}, "hostApplicationMetric": [{"name": "db"}]}
+    assert await server.report("", more_usage=orjson.dumps(more)) == ""
+    status = server.objects[f"{METRICS}/n1"]["status"]
+    assert status["nodeMetric"]["aggregatedNodeUsages"] == usages and "nodeUsage" in status["nodeMetric"]
+    assert status["hostApplicationMetric"] == [{"name": "db"}]
+
+
+async def test_containers_stand_with_their_pod(server: Server) -> None:
+    assert await server.report("", "uid-a", "uid-a/main", "uid-a/side", "uid-b/foreign") == ""
+    (told,) = server.objects[f"{METRICS}/n1"]["status"]["podsMetric"]
+    used = {one["name"]: one["usage"]["resources"]["cpu"] for one in told["containers"]}
+    assert (told["name"], used) == ("a", {"main": "102m", "side": "103m"})

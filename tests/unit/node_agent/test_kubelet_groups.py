@@ -53,7 +53,7 @@ def test_pods_of_all_classes_and_their_containers_are_found(tmp_path: Path, vers
 
     assert groups.version == version
     assert found.keys() == {uid for uid, _ in PODS}
-    assert all(group.containers == {SANDBOX, MAIN} for group in found.values())
+    assert all(set(group.containers) == {SANDBOX, MAIN} for group in found.values())
 
 
 def test_a_kubelet_below_another_root_is_found_there() -> None:

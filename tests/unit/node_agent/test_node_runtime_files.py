@@ -32,7 +32,7 @@ def version_2(root: Path, controllers: str = "cpu memory pids cpuset io") -> Pat
 
 def test_version_2_is_written_by_its_file_names(tmp_path: Path) -> None:
     cgroups = find_cgroups("tg", version_2(tmp_path))
-    assert (cgroups.version, cgroups.controllers) == (2, ("cpu", "cpuset", "memory", "pids"))
+    assert (cgroups.version, cgroups.controllers) == (2, ("cpu", "cpuset", "io", "memory", "pids"))
     limits = Limits(1500, 1000, 1 << 30, 99, "0-1")
     assert cgroups.make("u", limits) == [] and cgroups.make("u/main", limits) == []
     pod, leaf = tmp_path / "unified/tg/u", tmp_path / "unified/tg/u/main"
@@ -45,7 +45,7 @@ def test_version_2_is_written_by_its_file_names(tmp_path: Path) -> None:
         "pids.max": "99",
         "cpuset.cpus": "0-1",
     }
-    assert (pod / "cgroup.subtree_control").read_text() == "+cpu +cpuset +memory +pids"
+    assert (pod / "cgroup.subtree_control").read_text() == "+cpu +cpuset +io +memory +pids"
     assert not (pod / "memory.oom.group").exists() and not (leaf / "cgroup.subtree_control").exists()
     assert cgroups.process_files("u/main") == [str(leaf / "cgroup.procs")]
     assert cgroups.oom_file("u/main") == str(leaf / "memory.events")

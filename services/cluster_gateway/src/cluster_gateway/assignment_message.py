@@ -17,4 +17,6 @@ def assignment_message(assignment: NodeAssignment, revision: int) -> bytes:
             node_pb2.HostEntry(namespace=namespace, address=address, names=names)
             for namespace, address, names in assignment.hosts
         ],
+        node_slo=orjson.dumps(assignment.slo) if assignment.slo else b"",
+        node_object=orjson.dumps(assignment.node_object) if assignment.node_object else b"",
     ).SerializeToString()

@@ -16,7 +16,7 @@ from cluster_gateway.domain.cluster import Cluster
 from cluster_gateway.domain.controllers import Controllers
 from cluster_gateway.domain.node_life import NodeLife
 from cluster_gateway.domain.pod_uids import PodUids
-from cluster_gateway.domain.reports import node_state, node_usage, pod_gone, pod_status
+from cluster_gateway.domain.reports import node_evictions, node_state, node_usage, pod_gone, pod_status
 from cluster_gateway.domain.simulated_nodes import SimulatedNodes
 from cluster_gateway.domain.writing import Conflict, check, store
 from cluster_gateway.hiding import Hiding
@@ -112,6 +112,8 @@ class LocalCluster:
         steps += [partial(self._report_pod, message.node, pod) for pod in message.pods]
         if message.usage:
             steps.append(partial(self._report_usage, message))
+        if message.evictions:
+            steps.append(partial(node_evictions, self.cluster, message.node, orjson.loads(message.evictions)))
         errors: list[str] = []
         for step in steps:
             try:
@@ -131,7 +133,8 @@ class LocalCluster:
         node_state(self.cluster, message.node, metadata, status)
 
     def _report_usage(self, message: node_pb2.Report) -> None:
-        node_usage(self.cluster, message.node, orjson.loads(message.usage), self._uids)
+        more = orjson.loads(message.more_usage) if message.more_usage else None
+        node_usage(self.cluster, message.node, orjson.loads(message.usage), self._uids, more=more)
 
     def _report_pod(self, node: str, pod: node_pb2.PodReport) -> None:
         pod_status(self.cluster, node, Key("Pod", pod.namespace, pod.name), pod.uid, orjson.loads(pod.status))

@@ -11,20 +11,28 @@ from pathlib import Path
 from typing import Any
 
 from kube import Manifest
+from node_agent.close_look import CloseLook
+from node_agent.colocating import Colocation
 from node_agent.domain import archive
 from node_agent.domain.identity import free_user_id
 from node_agent.domain.records import PodRecord, Stage
 from node_agent.domain.usage import UsageSample
+from node_agent.inventory.hardware import find_hardware
 from node_agent.inventory.machine import Inventory, Reserve, find_inventory
+from node_agent.inventory.processors import find_cpus
+from node_agent.layouts import LocalLayout
 from node_agent.measuring import UsageMeter
 from node_agent.node import Node
+from node_agent.node_watch import NodeWatch, more_usage
 from node_agent.pod_worker import PodWorker
 from node_agent.ports import Assignment, Clock, PodReport, Report, Upstream
 from node_agent.reporter import Reporter
 from node_agent.runtime.folders import DataFolder
 from node_agent.runtime.isolation import Isolation, find_isolation
+from node_agent.runtime.knob_writer import KnobWriter
 from node_agent.runtime.launcher import Launcher
 from node_agent.runtime.logs import prune, rotate
+from node_agent.runtime.use_files import UseFiles
 from node_agent.runtime.watch import ProcessWatch
 from node_agent.settings import AgentSettings
 
@@ -49,6 +57,7 @@ class Agent:
         self._said_gone: set[str] = set()
         self._reporter = Reporter(settings, upstream, self._look_up, self._stored)
         self._node: Node | None = None
+        self.colocation: Colocation | None = None
         self._usage: tuple[UsageSample, ...] = ()
         self._calm, self._found = asyncio.Event(), asyncio.Event()
         self._draining = False
@@ -89,6 +98,8 @@ class Agent:
         if node is None:  # run() takes it up once it knows what is left from before
             return
         node.config_maps, node.hosts = assignment.config_maps, assignment.hosts
+        if self.colocation is not None:
+            self.colocation.assign(assignment)
         other_maps = old is None or old.config_maps != assignment.config_maps
         other_hosts = old is None or old.hosts != assignment.hosts
         pods = {str(manifest["metadata"]["uid"]): manifest for manifest in assignment.pods}
@@ -147,16 +158,39 @@ class Agent:
         def run(work: Coroutine[Any, Any, None]) -> object:
             return tasks.create_task(work)
 
+        self.colocation = self._find_colocation(isolation)
+        if self.colocation is not None and self._assignment is not None:
+            self.colocation.assign(self._assignment)
         self._node = Node(
             settings, self._data, launcher, watch, isolation, self._upstream, self._clock, run, self._pod_changed,
-            allocatable=self.inventory.allocatable,
+            self.colocation.put_in_force if self.colocation else lambda uid: None, self.inventory.allocatable,
         )  # fmt: skip
         self._find_pods(self._node)
         self._found.set()
         tasks.create_task(self._reporter.run())
-        tasks.create_task(self._keep_house(UsageMeter(isolation.cgroups)))
+        whole = NodeWatch(lambda: isolation.cgroups.consumption(""))
+        tasks.create_task(self._keep_house(UsageMeter(isolation.cgroups), whole))
+        if self.colocation is not None:
+            tasks.create_task(self.colocation.run())
         if self._assignment is not None:
             self.assign(self._assignment)
+
+    def _find_colocation(self, isolation: Isolation) -> Colocation | None:
+        """Who keeps the node to its rules; None where there are no control groups to do it with."""
+        hierarchy = isolation.cgroups.hierarchy
+        paths = hierarchy.use_paths() if hierarchy is not None else None
+        if hierarchy is None or paths is None:
+            return None
+        layout = LocalLayout(lambda: {worker.uid: worker.preparation.group for worker in self.alive()})
+        return Colocation(
+            find_hardware(find_cpus()),
+            layout,
+            CloseLook(layout, UseFiles(paths)),
+            KnobWriter(hierarchy.knobs()),
+            self._data.root / "rules.json",
+            self._clock,
+            self._reporter.wish,
+        )
 
     def _find_pods(self, node: Node) -> None:
         """Take up the pods that a predecessor of this process has left."""
@@ -181,7 +215,7 @@ class Agent:
         labels = {"kubernetes.io/hostname": settings.node, **found.labels, **settings.labels}
         return replace(found, labels=labels, annotations={**found.annotations, **isolation.annotations()})
 
-    async def _keep_house(self, meter: UsageMeter) -> None:
+    async def _keep_house(self, meter: UsageMeter, whole: NodeWatch) -> None:
         """Now and then: measure, and cut logs that have grown too long."""
         meter.measure((), self._clock())
         measured_at = self._clock()
@@ -192,10 +226,12 @@ class Agent:
                 for container in worker.record.containers:
                     rotate(worker.preparation.log_file(container), self.settings.log_bytes, self.settings.log_files)
             now = self._clock()
-            if now - measured_at >= self.settings.usage_interval_ms:
+            whole.look(now)
+            if not 0 <= now - measured_at < self.settings.usage_interval_ms:
                 measured_at = now
                 self._usage = meter.measure(running, now)
-                self._reporter.measured(self._usage)
+                programs = self.colocation.programs() if self.colocation else []
+                self._reporter.measured(self._usage, more_usage(whole.told(now), programs))
 
     def _pod_changed(self, uid: str) -> None:
         self._reporter.pod_changed(uid)

@@ -15,6 +15,7 @@ from node_agent.inventory.machine import Devices, Inventory
 from node_agent.ports import Assignment, HostNames, Report
 from node_agent.runtime.log_pieces import LogReader
 from node_agent.runtime.logs import previous_of
+from node_agent.settings import AgentSettings
 from tidegate import subjects
 from tidegate.node.v1 import node_pb2
 
@@ -44,7 +45,12 @@ class BusUpstream:
             message.node_metadata = orjson.dumps(_node_metadata(report.inventory))
         if report.usage:
             message.usage = orjson.dumps([asdict(sample) for sample in report.usage])
-        if message.pods or message.gone or message.node_status or message.usage or message.devices:
+        if report.more_usage is not None:
+            message.more_usage = orjson.dumps(report.more_usage)
+        if report.evictions is not None:
+            message.evictions = orjson.dumps([asdict(wish) for wish in report.evictions])
+        said = (message.pods, message.gone, message.node_status, message.usage, message.devices, message.evictions)
+        if any(said):
             if self._identity is not None:
                 message.token = self._identity.read_text().strip()
             answer = await self._bus.request(
@@ -63,7 +69,16 @@ class BusUpstream:
         return dict(reply.data)
 
 
-async def follow_assignments(bus: Bus, agent: Agent) -> None:
+class Assigned(Protocol):
+    """What of an agent an assignment is for."""
+
+    @property
+    def settings(self) -> AgentSettings: ...
+
+    def assign(self, assignment: Assignment) -> None: ...
+
+
+async def follow_assignments(bus: Bus, agent: Assigned) -> None:
     """Give the agent every new assignment of its node, for ever."""
     node = agent.settings.node
     async for payload in bus.values(subjects.assignment(node)):
@@ -127,7 +142,8 @@ def _assignment(message: node_pb2.Assignment) -> Assignment:
         name: orjson.loads(body).get("data") or {} for name, body in message.config_maps.items()
     }
     pods = tuple(orjson.loads(pod) for pod in message.pods)
-    return Assignment(message.node, message.revision, pods, maps, by_namespace)
+    slo, node_object = (orjson.loads(part) if part else {} for part in (message.node_slo, message.node_object))
+    return Assignment(message.node, message.revision, pods, maps, by_namespace, slo, node_object)
 
 
 def _node_status(inventory: Inventory) -> Manifest:

@@ -74,7 +74,9 @@ def _beside_kubelet(settings: Settings, context: Context) -> Parts:
             "node: not given; beside a kubelet it is the name of the kubelet's Node (spec.nodeName of this pod)"
         )
     interval_ms = parse_duration(settings.usage_interval or "60s")
-    agent_settings = AgentSettings(settings.node, settings.data_dir / "node", usage_interval_ms=interval_ms)
+    agent_settings = AgentSettings(
+        settings.node, settings.data_dir / "node", enforce=settings.enforce, usage_interval_ms=interval_ms
+    )
     try:
         groups = find_groups(settings.cgroup_mount, settings.cgroup_root)
         devices = find_devices(settings.inventory)
@@ -88,7 +90,7 @@ def _beside_kubelet(settings: Settings, context: Context) -> Parts:
         "containers", "Containers that have a control group, sandboxes included.",
         lambda: sum(len(pod.containers) for pod in agent.pods.values()),
     )  # fmt: skip
-    return Parts(tasks={"agent": agent.run()})
+    return Parts(tasks={"agent": agent.run(), "assignments": follow_assignments(context.bus, agent)})
 
 
 def main() -> None:

@@ -3,7 +3,16 @@
 import os
 from collections.abc import Iterable
 
-from node_agent.domain.usage import NODE, Consumption, Look, UsageSample, look, samples
+from node_agent.domain.usage import (
+    NODE,
+    Consumption,
+    Look,
+    UsageSample,
+    look,
+    of_container,
+    samples,
+    with_only_containers,
+)
 from node_agent.pod_worker import PodWorker
 from node_agent.runtime.cgroups import Cgroups
 from node_agent.runtime.machine_use import machine_use
@@ -25,16 +34,24 @@ class UsageMeter:
         used = {NODE: machine_use(), **self._pods_use(running)}
         found = samples(self._before, now, used, {worker.uid: worker.record.accepted_at for worker in running})
         self._before = look(now, used)
-        return found
+        names = {worker.uid: list(worker.record.containers) for worker in running}
+        return with_only_containers(found, {uid: own[0] for uid, own in names.items() if len(own) == 1})
 
     def _pods_use(self, workers: list[PodWorker]) -> dict[str, Consumption]:
         used: dict[str, Consumption] = {}
         for worker in workers:
-            found = self._cgroups.consumption(worker.uid)
+            found = self._cgroups.consumption(worker.preparation.group)
             if found is not None:
                 used[worker.uid] = found
+            if len(worker.record.containers) > 1:
+                used |= self._containers_use(worker)
         rest = [worker for worker in workers if worker.uid not in used]
         return used | (_by_process(rest) if rest else {})
+
+    def _containers_use(self, worker: PodWorker) -> dict[str, Consumption]:
+        """Of containers that share a pod, where control groups tell them apart."""
+        read = {name: self._cgroups.consumption(worker.preparation.group_of(name)) for name in worker.record.containers}
+        return {of_container(worker.uid, name): one for name, one in read.items() if one is not None}
 
 
 def _by_process(workers: list[PodWorker]) -> dict[str, Consumption]:

@@ -28,6 +28,8 @@ class Node:
     """Runs work beside what goes on; an exception in it ends the agent."""
     changed: Callable[[str], None]
     """Told the uid of a pod whose status has changed."""
+    put_in_force: Callable[[str], None] = lambda uid: None
+    """Told the uid of a pod whose control groups were made, before anything runs in them."""
     allocatable: Mapping[str, int] = field(default_factory=dict)
     config_maps: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     hosts: Mapping[str, HostNames] = field(default_factory=dict)

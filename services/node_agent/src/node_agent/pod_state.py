@@ -40,7 +40,7 @@ class PodState:
 
     def group(self, name: str) -> str:
         """The control group of a container."""
-        return f"{self.pod.uid}/{name}"
+        return self.preparation.group_of(name)
 
     def fail(self, reason: str, message: str) -> None:
         """End the pod as failed."""

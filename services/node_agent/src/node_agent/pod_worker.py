@@ -181,7 +181,7 @@ class PodWorker:
     def _remove_groups(self) -> None:
         for container in self.pod.containers:
             self.node.isolation.cgroups.remove(self._state.group(container.name))
-        self.node.isolation.cgroups.remove(self.uid)
+        self.node.isolation.cgroups.remove(self.preparation.group)
 
     async def _refresh_volumes(self) -> None:
         try:

@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from typing import Protocol
 
 from kube import Manifest
+from kube.node_evictions import Wish
 from node_agent.domain.usage import UsageSample
 from node_agent.inventory.machine import Devices, Inventory
 
@@ -24,6 +25,10 @@ class Assignment:
     pods: tuple[Manifest, ...]
     config_maps: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     hosts: Mapping[str, HostNames] = field(default_factory=dict)
+    slo: Manifest = field(default_factory=dict)
+    """The spec of the node's NodeSLO."""
+    node_object: Manifest = field(default_factory=dict)
+    """What of the Node object the rules depend on: capacity, allocatable, annotations."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,6 +53,10 @@ class Report:
     gone: tuple[str, ...] = ()
     inventory: Inventory | Devices | None = None
     usage: tuple[UsageSample, ...] = ()
+    evictions: tuple[Wish, ...] | None = None
+    """The pods that have to leave; None where there is nothing new to say of it."""
+    more_usage: Manifest | None = None
+    """Means and percentiles of use, and that of programs that are no pods, in the words of a NodeMetric's status."""
 
 
 class Upstream(Protocol):

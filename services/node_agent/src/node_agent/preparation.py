@@ -13,6 +13,7 @@ from kube.environment import containers, environment, expand_all
 from node_agent.domain.containers import Container, Pod
 from node_agent.domain.identity import RunAs, host_name, hosts_file, run_as
 from node_agent.domain.limits import Limits, container_limits, pod_limits
+from node_agent.domain.local_groups import is_best_effort, pod_folder
 from node_agent.domain.volumes import Mount, Origin, UnsupportedVolume, Volume, mounts, variable_name, volumes
 from node_agent.needs import NeverPossible, NotYet, Secrets
 from node_agent.node import Node
@@ -40,6 +41,7 @@ class PodPreparation:
     def __init__(self, node: Node, pod: Pod, manifest: Manifest, folder: PodFolder, user_id: int) -> None:
         self.node, self.pod, self.manifest, self.folder, self.user_id = node, pod, manifest, folder, user_id
         self.namespaces = node.isolation.namespaces
+        self.group = self._find_group()
         self.log_folder = node.data.logs(pod.namespace, pod.name, pod.uid)
 
     @property
@@ -101,7 +103,7 @@ class PodPreparation:
             "attempt": attempt,
             "state": str(self.folder.state(container.name, attempt)),
             "log": str(self.log_file(container.name)),
-            "oom": self.node.isolation.cgroups.oom_file(self._group(container.name)),
+            "oom": self.node.isolation.cgroups.oom_file(self.group_of(container.name)),
         }
         return Preparation(request, notes)
 
@@ -115,7 +117,7 @@ class PodPreparation:
             "argv": expand_all(words, variables),
             "env": variables,
             "cwd": str(manifest.get("workingDir") or self.folder.home),
-            "cgroups": self.node.isolation.cgroups.process_files(self._group(container.name)),
+            "cgroups": self.node.isolation.cgroups.process_files(self.group_of(container.name)),
             "identity": None if identity is None
             else {"user": identity.user_id, "group": identity.group_id, "groups": list(identity.groups)},
             "own_user": self.node.isolation.own_user,
@@ -222,8 +224,9 @@ class PodPreparation:
         cgroups, own = self.node.isolation.cgroups, container_limits(self.manifest, manifest)
         main = [container_limits(self.manifest, item) for item in self.manifest["spec"].get("containers") or ()]
         try:
-            refused = cgroups.make(self.pod.uid, self._pod_limits(main))
-            refused += cgroups.make(self._group(container.name), own)
+            refused = cgroups.make(self.group, self._pod_limits(main))
+            refused += cgroups.make(self.group_of(container.name), own)
+            self.node.put_in_force(self.pod.uid)
         except OSError as error:
             refused = [str(error)]
             request["cgroups"] = []
@@ -238,8 +241,17 @@ class PodPreparation:
             return Limits(None, found.cpu_request_milli, None, found.pids, found.cpu_set)
         return found
 
-    def _group(self, container: str) -> str:
-        return f"{self.pod.uid}/{container}"
+    def group_of(self, container: str) -> str:
+        """The control group of a container."""
+        return f"{self.group}/{container}"
+
+    def _find_group(self) -> str:
+        """The pod's control group: the one that a predecessor of the agent made, whatever the pod says by now."""
+        wanted = is_best_effort(self.manifest)
+        there = [wanted, not wanted]
+        found = (pod_folder(self.pod.uid, one) for one in there)
+        made = (one for one in found if self.node.isolation.cgroups.exists(one))
+        return next(made, pod_folder(self.pod.uid, wanted))
 
 
 def _mounted(source: Path, target: str, read_only: bool, within: Path | None = None) -> dict[str, Any]:

@@ -3,7 +3,10 @@
 import asyncio
 import logging
 from collections.abc import Callable
+from dataclasses import dataclass, replace
 
+from kube import Manifest
+from kube.node_evictions import Wish
 from node_agent.domain.usage import UsageSample
 from node_agent.inventory.machine import Devices, Inventory
 from node_agent.ports import PodReport, Report, Upstream
@@ -26,8 +29,7 @@ class Reporter:
         self._settings, self._upstream = settings, upstream
         self._look_up, self._stored = look_up, stored
         self._pods: dict[str, None] = {}
-        self._inventory: Inventory | Devices | None = None
-        self._usage: tuple[UsageSample, ...] = ()
+        self._node = _NodeNews()
         self._news = asyncio.Event()
 
     def pod_changed(self, uid: str) -> None:
@@ -37,12 +39,18 @@ class Reporter:
 
     def inventory_changed(self, inventory: Inventory | Devices) -> None:
         """The node's inventory is to be said."""
-        self._inventory = inventory
-        self._news.set()
+        self._changed(replace(self._node, inventory=inventory))
 
-    def measured(self, usage: tuple[UsageSample, ...]) -> None:
-        """Usage samples are to be said; ones that were not said yet are dropped for them."""
-        self._usage = usage
+    def measured(self, usage: tuple[UsageSample, ...], more: Manifest | None = None) -> None:
+        """Usage samples are to be said; ones that were not said yet are dropped for them. ``more`` is as in ``Report``."""
+        self._changed(replace(self._node, usage=usage, more_usage=more))
+
+    def wish(self, evictions: tuple[Wish, ...]) -> None:
+        """Which pods have to leave is to be said."""
+        self._changed(replace(self._node, evictions=evictions))
+
+    def _changed(self, news: "_NodeNews") -> None:
+        self._node = news
         self._news.set()
 
     async def run(self) -> None:
@@ -55,13 +63,12 @@ class Reporter:
     async def _say(self) -> None:
         self._news.clear()
         uids, self._pods = list(self._pods), {}
-        inventory, self._inventory = self._inventory, None
-        usage, self._usage = self._usage, ()
-        if not uids and inventory is None and not usage:  # it went out with a report that was said again
+        news, self._node = self._node, _NodeNews()
+        if not uids and news == _NodeNews():  # it went out with a report that was said again
             return
         pause_ms = self._settings.report_retry_ms
         while True:
-            report = self._report(uids, inventory, usage)
+            report = self._report(uids, news)
             try:
                 await self._upstream.report(report)
             except Exception as error:  # the port promises no kind; each of them means: not known to be stored
@@ -73,11 +80,31 @@ class Reporter:
             pause_ms = min(pause_ms * 2, self._settings.report_retry_limit_ms)
             uids = list(dict.fromkeys([*uids, *self._pods]))
             self._pods = {}
-            inventory, self._inventory = self._inventory or inventory, None
-            usage, self._usage = self._usage or usage, ()
+            news, self._node = self._node.over(news), _NodeNews()
 
-    def _report(self, uids: list[str], inventory: Inventory | Devices | None, usage: tuple[UsageSample, ...]) -> Report:
+    def _report(self, uids: list[str], news: "_NodeNews") -> Report:
         found = [(uid, *self._look_up(uid)) for uid in uids]
         pods = tuple(report for _, report, _ in found if report is not None)
         gone = tuple(uid for uid, _, is_gone in found if is_gone)
-        return Report(self._settings.node, pods, gone, inventory, usage)
+        node = self._settings.node
+        return Report(node, pods, gone, news.inventory, news.usage, news.evictions, news.more_usage)
+
+
+@dataclass(frozen=True, slots=True)
+class _NodeNews:
+    """What is new of the node itself; None and nothing where nothing is."""
+
+    inventory: Inventory | Devices | None = None
+    usage: tuple[UsageSample, ...] = ()
+    more_usage: Manifest | None = None
+    evictions: tuple[Wish, ...] | None = None
+
+    def over(self, older: "_NodeNews") -> "_NodeNews":
+        """The newest of both, part by part."""
+        usage = self if self.usage else older
+        return _NodeNews(
+            self.inventory or older.inventory,
+            usage.usage,
+            usage.more_usage,
+            older.evictions if self.evictions is None else self.evictions,
+        )

@@ -10,7 +10,7 @@ from tidegate.codec.facts import outcomes
 from tidegate.decision.v1 import decision_pb2
 from tidegate.fact.v1 import fact_pb2
 
-EVICTING = ("descheduler", "gang_scheduler")
+EVICTING = ("descheduler", "gang_scheduler", "slo_controller")
 
 
 class Evictions:

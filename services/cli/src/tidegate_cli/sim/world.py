@@ -2,7 +2,8 @@
 
 import asyncio
 import itertools
-from collections.abc import Callable, Coroutine, Sequence
+from collections.abc import Callable, Coroutine, Mapping, Sequence
+from dataclasses import asdict
 from typing import TypeVar
 
 from admission.applier import Applier, Change, Result
@@ -11,18 +12,21 @@ from bus import MemoryBus
 from chassis import Clock, Decider, LoopClock
 from chassis.virtual_time import EPOCH_MS, VirtualLoop
 from cluster_gateway.domain.cluster import Cluster
-from cluster_gateway.domain.reports import node_state, node_usage, pod_status
+from cluster_gateway.domain.reports import node_evictions, node_state, node_usage, pod_status
 from cluster_gateway.domain.simulated_nodes import SimulationSettings
 from cluster_gateway.gateway import Gateway
 from cluster_gateway.secrets import MemorySecrets
 from cluster_gateway.settings import GatewaySettings
 from gang_scheduler.domain.core import SERVED
-from kube import Key, Manifest, Object, Store, from_manifest, merge, parse_duration
-from resources import Amounts
+from kube import Event, Key, Manifest, Object, Store, from_manifest, merge, parse_duration
+from kube.node_evictions import Wish
+from node_agent.domain.colocation.samples import Sample, Use
+from resources import Amounts, subtract
 from testing.scenarios.target import MetricSample, NodeUsage, PodReport
 from testing.scenarios.waits import unexplained
 from tidegate_cli.sim.evictions import Evictions
 from tidegate_cli.sim.explanations import environment_of, message_of
+from tidegate_cli.sim.node_agents import NodeAgents
 from tidegate_cli.sim.pod_reports import reported_status
 from tidegate_cli.sim.services import ROLES, Policy, decider
 from tidegate_cli.sim.successors import undone
@@ -53,6 +57,7 @@ class World:
         self._gate = asyncio.Event()
         self._tasks: dict[str, asyncio.Task[None]] = {}
         self._deciders: dict[str, Decider] = {}
+        self._agents = NodeAgents(self._clock, self._ask_to_leave)
         try:
             self._start_everything()
         except BaseException:
@@ -103,12 +108,19 @@ class World:
         self._enact(lambda cluster: pod_status(cluster, node, key, pod.uid, status))
 
     def sample_usage(self, node: str, usage: NodeUsage) -> None:
+        total = usage.total
+
         def sample(cluster: Cluster) -> None:
+            nonlocal total
             found = {key: cluster.store.get(key) for key in (Key("Pod", *pod) for pod in usage.pods)}
             pods = {pod.uid: key for key, pod in found.items() if pod is not None}
+            for key, pod in found.items():
+                if pod is None:  # what is said of pods that are gone is dropped, from the whole too
+                    total = subtract(total, usage.pods[key.namespace, key.name])
             used = {pod.uid: usage.pods[key.namespace, key.name] for key, pod in found.items() if pod is not None}
-            samples = [_sample(uid, amounts, self.now()) for uid, amounts in {"": usage.total, **used}.items()]
+            samples = [_sample(uid, amounts, self.now()) for uid, amounts in {"": total, **used}.items()]
             node_usage(cluster, node, samples, pods, usage.system)
+            self._agents.measured(node, _measured(total, used, self.now()))
 
         self._enact(sample)
 
@@ -130,6 +142,8 @@ class World:
             if role == "all":
                 self._restart_everything()
             else:
+                if role == "agents":
+                    self._agents.restart()
                 for name in ROLES[role]:
                     self._stop(name)
                     self._start_decider(name)
@@ -152,7 +166,7 @@ class World:
         return {}
 
     def cgroup(self, node: str, path: str) -> str | None:
-        return None
+        return self._agents.cgroup(self.store(), node, path, self.now())
 
     def pod_message(self, pod: Object) -> str:
         return message_of(pod, self.store())
@@ -200,7 +214,7 @@ class World:
         self._spawn("cluster_gateway", self._gateway.run())
 
     def _start_admission(self) -> None:
-        self._view = View(self._bus)
+        self._view = View(self._bus, lambda folded: self._agents.hear(folded.events))
         self._applier = Applier(self._bus, self._view)
         self._spawn("view", self._view.run())
         self._spawn("applier", self._applier.run())
@@ -220,6 +234,14 @@ class World:
         for name in ROLES["all"]:
             self._start_decider(name)
         self.settle()
+        self._agents.hear(Event(None, item) for item in self.store().objects.values())
+        self._agents.restart()
+        self._spawn("node_agents", self._agents.run())
+
+    async def _ask_to_leave(self, node: str, wishes: tuple[Wish, ...]) -> None:
+        """What an agent says in its report, as a fact."""
+        listed = [asdict(wish) for wish in wishes]
+        await self._gateway.enact(lambda cluster: node_evictions(cluster, node, listed))
 
     def _spawn(self, name: str, work: Coroutine[object, object, None]) -> None:
         self._tasks[name] = self._loop.create_task(work, name=name)
@@ -299,6 +321,11 @@ def _put(cluster: Cluster, manifest: Manifest) -> None:
         cluster.create(item.key, item.metadata, item.body, item.status)
     else:
         cluster.set_status(cluster.replace(old, {**old.metadata, **item.metadata}, item.body), item.status)
+
+
+def _measured(total: Amounts, pods: Mapping[str, Amounts], now: int) -> Sample:
+    used = {uid: Use(amounts.get("cpu", 0), amounts.get("memory", 0)) for uid, amounts in pods.items()}
+    return Sample(now, Use(total.get("cpu", 0), total.get("memory", 0)), used)
 
 
 def _sample(uid: str, amounts: Amounts, now: int) -> Manifest:

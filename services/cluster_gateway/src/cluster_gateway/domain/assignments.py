@@ -5,9 +5,13 @@ from dataclasses import dataclass, field
 
 from cluster_gateway.domain.host_names import host_entries
 from kube import Event, Key, Manifest, Object, Store, runs
+from kube.node_slo import NODE_SLO
 from kube.volumes import VOLUME, claims_of
 
 PROCESSES = "process://"
+_DESCRIBING = frozenset(
+    ("node.koordinator.sh/reservation", "node.koordinator.sh/system-qos-resource", "node.koordinator.sh/cpu-topology")
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -17,7 +21,11 @@ class NodeAssignment:
     node: str
     pods: tuple[Manifest, ...]
     config_maps: Mapping[str, Manifest]
-    hosts: tuple[tuple[str, str, tuple[str, ...]], ...]
+    hosts: tuple[tuple[str, str, tuple[str, ...]], ...] = ()
+    slo: Manifest = field(default_factory=dict)
+    """The spec of the node's NodeSLO."""
+    node_object: Manifest = field(default_factory=dict)
+    """What of the Node the rules depend on."""
 
 
 @dataclass(slots=True)
@@ -41,7 +49,9 @@ class Assignments:
                 self._touch_namespace(namespace)
             elif kind == "Node":
                 for event in run:
-                    self._fold_node(event.key.name, event.new)
+                    self._fold_node(event.key.name, event.old, event.new)
+            elif kind == NODE_SLO:
+                self._changed |= dict.fromkeys(event.key.name for event in run if event.key.name in self._agents)
 
     def take(self) -> list[str]:
         """The nodes whose assignment changed since the last call."""
@@ -57,7 +67,8 @@ class Assignments:
             for namespace in namespaces
             for address, names in host_entries(self.store, namespace)
         )
-        return NodeAssignment(node, tuple(self._manifest(pod) for pod in pods), self._config_maps(pods), hosts)
+        manifests = tuple(self._manifest(pod) for pod in pods)
+        return NodeAssignment(node, manifests, self._config_maps(pods), hosts, *node_rules(self.store, node))
 
     def _manifest(self, pod: Object) -> Manifest:
         """The pod as its node has to run it: a claim on a volume that names a path of the machine is that path."""
@@ -80,7 +91,7 @@ class Assignments:
         spec = volume.spec if volume is not None else {}
         return str((spec.get("hostPath") or spec.get("local") or {}).get("path") or "")
 
-    def _fold_node(self, name: str, node: Object | None) -> None:
+    def _fold_node(self, name: str, before: Object | None, node: Object | None) -> None:
         """An agent that registers takes up the pods that were bound to its node before."""
         if node is None:
             self._agents.discard(name)
@@ -88,6 +99,8 @@ class Assignments:
             self._agents.add(name)
             bound = (key for key, pod in self.store.of_kind("Pod").items() if pod.spec.get("nodeName") == name)
             self._pods[name] = dict.fromkeys(bound)
+            self._changed[name] = None
+        elif name in self._agents and (before is None or described(before) != described(node)):
             self._changed[name] = None
 
     def _fold_pod(self, event: Event) -> None:
@@ -121,6 +134,21 @@ class Assignments:
                 if config is not None:
                     found[f"{pod.namespace}/{name}"] = config.body
         return found
+
+
+def node_rules(store: Store, node: str) -> tuple[Manifest, Manifest]:
+    """The spec of a node's NodeSLO, and what of its Node the rules depend on."""
+    slo, found = store.get(Key(NODE_SLO, "", node)), store.get(Key("Node", "", node))
+    return slo.spec if slo is not None else {}, described(found) if found is not None else {}
+
+
+def described(node: Object) -> Manifest:
+    """What of a Node its agent decides by, beside what it finds itself."""
+    annotations = {name: text for name, text in node.annotations.items() if name in _DESCRIBING}
+    return {
+        "metadata": {"annotations": annotations},
+        "status": {name: node.status.get(name) or {} for name in ("capacity", "allocatable")},
+    }
 
 
 def has_agent(node: Object) -> bool:

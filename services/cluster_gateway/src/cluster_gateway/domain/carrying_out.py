@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterable
 from itertools import groupby
 from operator import attrgetter
 
+from cluster_gateway.domain.budgets import MAY_BREAK, budget_refusal
 from cluster_gateway.domain.cluster import Cluster
 from cluster_gateway.domain.ownership import field_refusal, refusal
 from cluster_gateway.domain.reports import amplify
@@ -52,6 +53,9 @@ def objections(cluster: Cluster, service: str, decision: Decision, decided_on: i
             or (field_refusal(service, verb, kind, mutation.patch) if verb in _BY_FIELD else "")
             or _CHECK[verb](cluster, mutation, decided_on)
         )
+        if verb is Verb.EVICT and not reason and service not in MAY_BREAK:
+            pod = _present(cluster, mutation)
+            reason = budget_refusal(cluster.store, pod) if pod is not None else ""
         if verb is Verb.BIND and not reason:
             if mutation.node not in nodes:
                 nodes[mutation.node] = _check_node(cluster, mutation.node, decided_on)

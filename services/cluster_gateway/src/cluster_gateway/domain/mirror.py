@@ -13,6 +13,8 @@ import orjson
 
 from cluster_gateway.domain.cluster import Cluster
 from cluster_gateway.domain.hidden import HIDDEN, without_copy
+from cluster_gateway.domain.kubelet_rules import KubeletRules
+from cluster_gateway.domain.node_objects import METRIC
 from cluster_gateway.domain.pod_uids import PodUids
 from kube import Edit, Event, Events, Key, Manifest, Object, Store
 from kube.bindings import without_node
@@ -32,13 +34,14 @@ def _never() -> str:
 class Mirror:
     """``cluster`` holds the objects as facts tell them; ``versions`` the server's version of each as it was seen last.
 
-    ``pods`` finds pods by uid, as far as change sets were taken.
+    ``pods`` finds pods by uid, and ``rules`` what is told to the agents of nodes, as far as change sets were taken.
     """
 
     def __init__(self, loaded: Store) -> None:
         self.cluster = Cluster(_never, loaded)
         self.versions: dict[Key, int] = {}
         self.pods = PodUids()
+        self.rules = KubeletRules(loaded)
         self._index(loaded)
         self._shared: dict[bytes, Manifest] = {}
         self._gone: dict[str, None] = {}
@@ -59,7 +62,9 @@ class Mirror:
 
     def take(self) -> Sequence[Edit]:
         """The edits of the change set; the next one begins."""
-        self.pods.fold(self.cluster.take_events())
+        events = self.cluster.take_events()
+        self.pods.fold(events)
+        self.rules.fold(events)
         return self.cluster.draft.take()
 
     def listed(self, kind: str, there: AbstractSet[Key], version: int) -> None:
@@ -159,8 +164,11 @@ class Mirror:
 
     def _index(self, loaded: Store) -> None:
         events = Events()
-        events.add_all(Event(None, pod) for key in loaded.of_kind("Pod") if (pod := loaded.get(key)) is not None)
+        events.add_all(
+            Event(None, item) for kind in ("Pod", METRIC) for key in loaded.of_kind(kind) if (item := loaded.get(key))
+        )
         self.pods.fold(events)
+        self.rules.fold(events)
 
     def _forget(self, key: Key) -> None:
         self.versions.pop(key, None)

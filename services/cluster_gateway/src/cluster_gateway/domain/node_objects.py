@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 
-from kube import Key, Manifest, Object, rfc3339
+from kube import Key, Manifest, Object, merge, rfc3339
 from resources import Amounts, format_amounts
 
 METRIC = "NodeMetric.slo.koordinator.sh"
@@ -15,25 +15,36 @@ _UNKNOWN = -1
 
 
 def metric_status(
-    samples: Sequence[Manifest], pods: Mapping[str, Key], system: Amounts | None = None
+    samples: Sequence[Manifest],
+    pods: Mapping[str, Key],
+    system: Amounts | None = None,
+    more: Manifest | None = None,
 ) -> Manifest | None:
     """The status of a NodeMetric from one usage summary; None without a sample of the whole node.
 
-    A sample is ``{uid, at, cpu_milli, memory_bytes}``; the one with an empty uid is of the whole node. ``system`` is what
-    belongs to no pod.
+    A sample is ``{uid, at, cpu_milli, memory_bytes}``; the one with an empty uid is of the whole node, and
+    ``<uid>/<name>`` is a container. ``system`` is what
+    belongs to no pod. ``more`` is laid over it: means and percentiles over windows, programs that are no pods.
     """
     whole = next((sample for sample in samples if not sample["uid"]), None)
     if whole is None:
         return None
+    containers: dict[str, list[Manifest]] = {}
+    for sample in samples:
+        uid, of_container, name = str(sample["uid"]).partition("/")
+        if of_container:
+            containers.setdefault(uid, []).append({"name": name, "usage": _usage(sample)})
     of_pods = [
-        {"namespace": pods[sample["uid"]].namespace, "name": pods[sample["uid"]].name, "podUsage": _usage(sample)}
+        {"namespace": pods[uid].namespace, "name": pods[uid].name, "podUsage": _usage(sample)}
+        | ({"containers": containers[uid]} if uid in containers else {})
         for sample in samples
-        if sample["uid"] in pods
+        if (uid := str(sample["uid"])) in pods
     ]
     metric = {"nodeUsage": _usage(whole)}
     if system is not None:
         metric["systemUsage"] = {"resources": format_amounts({"cpu": 0, "memory": 0, **system})}
-    return {"updateTime": rfc3339(int(whole["at"])), "nodeMetric": metric, "podsMetric": of_pods}
+    status = {"updateTime": rfc3339(int(whole["at"])), "nodeMetric": metric, "podsMetric": of_pods}
+    return merge(status, more) if more else status
 
 
 def device_spec(inventory: Manifest) -> Manifest:

@@ -55,6 +55,7 @@ _MAY: dict[str, dict[Verb, tuple[str, ...]]] = {
         Verb.EVICT: (_POD,),
     },
     "slo_controller": {
+        Verb.EVICT: (_POD,),
         Verb.CREATE: (_SLO,),
         Verb.PATCH: (_SLO, _NODE, _TOPOLOGY, _CONFIG),
         Verb.STATUS: (_NODE, _RECOMMENDATION),

@@ -6,6 +6,7 @@ from cluster_gateway.domain.cluster import ENDED, Cluster
 from cluster_gateway.domain.node_objects import METRIC, metric_status, owner
 from kube import Key, Manifest, Object, merge
 from kube.amplification import amplified
+from kube.node_evictions import EVICTIONS, written
 from resources import Amounts
 
 ORDER = {"": 0, "Pending": 0, "Running": 1, "Succeeded": 2, "Failed": 2}
@@ -35,14 +36,19 @@ def pod_gone(cluster: Cluster, node: str, pod: Object) -> None:
 
 
 def node_usage(
-    cluster: Cluster, name: str, samples: Sequence[Manifest], pods: Mapping[str, Key], system: Amounts | None = None
+    cluster: Cluster,
+    name: str,
+    samples: Sequence[Manifest],
+    pods: Mapping[str, Key],
+    system: Amounts | None = None,
+    more: Manifest | None = None,
 ) -> None:
     """Take one usage summary of a node and its pods: a fact that decisions may rest on, and that people look at.
 
-    ``samples`` and ``system`` are as in ``node_objects.metric_status``.
+    ``samples``, ``system`` and ``more`` are as in ``node_objects.metric_status``.
     """
     node = cluster.store.get(Key("Node", "", name))
-    status = metric_status(samples, pods, system)
+    status = metric_status(samples, pods, system, more)
     if node is None or status is None:
         return
     cluster.actor = f"node/{name}"
@@ -52,6 +58,19 @@ def node_usage(
         cluster.create(key, {"ownerReferences": [owner(node)]}, {"spec": {}}, status)
     else:
         cluster.set_status(known, status)
+
+
+def node_evictions(cluster: Cluster, name: str, wishes: Sequence[Manifest]) -> None:
+    """Take which pods a node asks to be evicted: all of them, so that one who is not named any more may stay."""
+    node, key = cluster.store.get(Key("Node", "", name)), Key(METRIC, "", name)
+    metric = cluster.store.get(key)
+    if node is None or (not wishes and (metric is None or EVICTIONS not in metric.annotations)):
+        return
+    cluster.actor = f"node/{name}"
+    if metric is None:  # nothing was measured for it yet
+        metric = cluster.create(key, {"ownerReferences": [owner(node)]}, {"spec": {}}, {})
+    text = written(cluster.now, wishes) if wishes else None
+    cluster.replace(metric, merge(metric.metadata, {"annotations": {EVICTIONS: text}}), metric.body)
 
 
 def node_state(cluster: Cluster, name: str, metadata: Manifest, status: Manifest) -> None:

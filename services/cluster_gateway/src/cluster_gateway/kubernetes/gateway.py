@@ -17,6 +17,7 @@ from chassis.endings import end
 from chassis.measures import Measures
 from chassis.parking import Parking
 from chassis.tracing import NoTracer, Tracer
+from cluster_gateway.assignment_message import assignment_message
 from cluster_gateway.batch import Batch
 from cluster_gateway.domain.bootstrap import QUEUE, missing_queues
 from cluster_gateway.domain.mirror import Mirror
@@ -201,8 +202,15 @@ class KubernetesGateway:
         if edits or batch.outcomes:
             await self._facts.append(edits, batch, self._positions.done)
         batch.answer(self._facts.last)
+        await self._tell_agents()
         if self._facts.snapshot_due and (self._keeping is None or self._keeping.done()):
             self._keeping = self._beside(self._snapshot(), "keeps a snapshot")
+
+    async def _tell_agents(self) -> None:
+        """The agents beside kubelets hear what is new for them."""
+        for assignment in self.mirror.rules.take():
+            message = assignment_message(assignment, self._facts.last)
+            await self._bus.set_value(subjects.assignment(assignment.node), message)
 
     async def snapshot(self) -> None:
         """Keep the whole state as of the last change set, and drop history that is older than anybody needs."""
@@ -302,7 +310,11 @@ class KubernetesGateway:
 
     async def _on_report(self, payload: bytes) -> bytes:
         """What an agent beside a kubelet says; the answer tells whether the API server has stored it."""
-        error = await self._reports.take(node_pb2.Report.FromString(payload))
+        message = node_pb2.Report.FromString(payload)
+        error = await self._reports.take(message, self._clock.now())
+        if not error:
+            self.mirror.rules.heard(message.node)
+            self._wake.set()
         return node_pb2.ReportReply(error=error).SerializeToString()
 
 

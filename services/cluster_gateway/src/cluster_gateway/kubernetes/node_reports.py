@@ -25,6 +25,7 @@ from cluster_gateway.kubernetes.agent_identity import AgentIdentity
 from cluster_gateway.kubernetes.discovery import Served
 from cluster_gateway.kubernetes.requests import NotServed, manager, served_kind
 from kube import Key, Manifest, Object, api_version_of
+from kube.node_evictions import EVICTIONS, written
 from tidegate.node.v1 import node_pb2
 
 log = logging.getLogger(__name__)
@@ -44,7 +45,7 @@ class NodeReports:
         self._identity = AgentIdentity(api, mirror, account)
         self._busy: set[str] = set()
 
-    async def take(self, message: node_pb2.Report) -> str:
+    async def take(self, message: node_pb2.Report, now: int) -> str:
         """Returns once the API server has stored what ``message`` says; else why not: the agent will say it again."""
         name = message.node
         node = self._mirror.store.get(Key("Node", "", name))
@@ -64,7 +65,10 @@ class NodeReports:
         self._busy.add(name)
         try:
             if message.usage:
-                await self._take_usage(node, orjson.loads(message.usage))
+                more = orjson.loads(message.more_usage) if message.more_usage else None
+                await self._take_usage(node, orjson.loads(message.usage), more)
+            if message.evictions:
+                await self._take_evictions(node, orjson.loads(message.evictions), now)
             if message.devices:
                 await self._take_devices(node, orjson.loads(message.devices))
         except (_Unwritten, NotServed, Unreachable) as error:
@@ -75,9 +79,9 @@ class NodeReports:
             self._busy.discard(name)
         return ""
 
-    async def _take_usage(self, node: Object, samples: list[Manifest]) -> None:
+    async def _take_usage(self, node: Object, samples: list[Manifest], more: Manifest | None) -> None:
         own = {uid: key for sample in samples if (key := self._own_pod(node, uid := str(sample["uid"]))) is not None}
-        status = metric_status(samples, own)
+        status = metric_status(samples, own, more=more)
         key = Key(METRIC, "", node.name)
         if status is None or self._is_of_another(key):
             return
@@ -88,6 +92,19 @@ class NodeReports:
             await self._create(key, node, {"spec": {}})
             answer = await self._api.send(request)
         _judge(key, answer)
+
+    async def _take_evictions(self, node: Object, wishes: list[Manifest], now: int) -> None:
+        """Which pods of the node have to leave: told with its use, of which the annotation is a part."""
+        key = Key(METRIC, "", node.name)
+        own = [wish for wish in wishes if self._own_pod(node, str(wish["uid"])) is not None]
+        metric = self._mirror.store.get(key)
+        if self._is_of_another(key) or (not own and (metric is None or EVICTIONS not in metric.annotations)):
+            return
+        if metric is None:  # nothing was measured for it yet
+            await self._create(key, node, {"spec": {}})
+        path = served_kind(self._served, key).path("", key.name)
+        body = {"metadata": {"annotations": {EVICTIONS: written(now, own) if own else None}}}
+        _judge(key, await self._api.send(ApiRequest("PATCH", path, body, PARAMETERS, MERGE_PATCH)))
 
     async def _take_devices(self, node: Object, inventory: Manifest) -> None:
         key, spec = Key(DEVICE, "", node.name), device_spec(inventory)

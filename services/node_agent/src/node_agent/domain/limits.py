@@ -10,8 +10,10 @@ from resources import QuantityError, parse_amounts, parse_milli
 PERIOD_US = 100_000
 
 _CPU_SET_ANNOTATION = "scheduling.koordinator.sh/resource-status"
-_BATCH_CPU = ("kubernetes.io/batch-cpu", "koordinator.sh/batch-cpu")
-_BATCH_MEMORY = ("kubernetes.io/batch-memory", "koordinator.sh/batch-memory")
+_LENT_CPU, _LENT_MEMORY = (
+    tuple(f"{domain}/{tier}-{name}" for tier in ("batch", "mid") for domain in ("kubernetes.io", "koordinator.sh"))
+    for name in ("cpu", "memory")
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,8 +46,8 @@ def container_limits(pod: Manifest, container: Manifest) -> Limits:
     """The limits of one container; amounts that cannot be read count as not given (admission refuses them)."""
     resources = container.get("resources") or {}
     limits, requests = _amounts(resources.get("limits")), _amounts(resources.get("requests"))
-    cpu, memory = _first(limits, ("cpu", *_BATCH_CPU)), _first(limits, ("memory", *_BATCH_MEMORY))
-    asked = _first(requests, ("cpu", *_BATCH_CPU))
+    cpu, memory = _first(limits, ("cpu", *_LENT_CPU)), _first(limits, ("memory", *_LENT_MEMORY))
+    asked = _first(requests, ("cpu", *_LENT_CPU))
     own = cpu_set(pod)
     return Limits(
         # A quota would only throttle a pod on CPUs that are its own.
@@ -69,6 +71,19 @@ def pod_limits(pod: Manifest, containers: Iterable[Limits], pids: int) -> Limits
     )
 
 
+def container_request_bytes(container: Manifest, limits: Limits) -> int:
+    """The memory that a container asks for; its limit where it names none."""
+    asked = _first(_amounts((container.get("resources") or {}).get("requests")), ("memory", *_LENT_MEMORY))
+    return asked if asked is not None else limits.memory_bytes or 0
+
+
+def lends(container: Manifest) -> bool:
+    """Whether a container asks for lent resources."""
+    resources = container.get("resources") or {}
+    named = {**(resources.get("limits") or {}), **(resources.get("requests") or {})}
+    return any(name in named for name in (*_LENT_CPU, *_LENT_MEMORY))
+
+
 def cpu_set(pod: Manifest) -> str:
     """The CPUs that the scheduler chose for the pod (``0-3,8``), or "" for all."""
     text = ((pod.get("metadata") or {}).get("annotations") or {}).get(_CPU_SET_ANNOTATION)
@@ -82,7 +97,7 @@ def _amounts(manifest: Mapping[str, str] | None) -> dict[str, int]:
     amounts: dict[str, int] = {}
     for name, value in (manifest or {}).items():
         try:
-            # Batch CPU counts milli-cores as whole units already.
+            # Lent CPU counts milli-cores as whole units already.
             amounts[name] = parse_milli(value) if name == "cpu" else parse_amounts({name: value})[name]
         except QuantityError:
             continue

@@ -1,7 +1,7 @@
 """What a node and its pods use: CPU time between two looks, memory at the second."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 NODE = ""
 """Stands for the node itself among the uids of its pods."""
@@ -17,7 +17,9 @@ class Consumption:
 
 @dataclass(frozen=True, slots=True)
 class UsageSample:
-    """What one pod (or the node, when ``uid`` is "") used: CPU over the interval until ``at``, memory at ``at``."""
+    """What one pod (or the node, when ``uid`` is "", or a container, ``<uid>/<name>``) used: CPU over the interval until ``at``,
+    memory at ``at``.
+    """
 
     uid: str
     at: int
@@ -36,6 +38,17 @@ class Look:
 def look(at: int, used: Mapping[str, Consumption]) -> Look:
     """What is to be remembered of ``used``."""
     return Look(at, {uid: one.cpu_ns for uid, one in used.items()})
+
+
+def of_container(uid: str, name: str) -> str:
+    """Stands for a container among the uids of pods."""
+    return f"{uid}/{name}"
+
+
+def with_only_containers(found: tuple[UsageSample, ...], only: Mapping[str, str]) -> tuple[UsageSample, ...]:
+    """With samples of containers that are all there is of their pods: ``only`` has their names by uid."""
+    alone = [replace(one, uid=of_container(one.uid, only[one.uid])) for one in found if one.uid in only]
+    return (*found, *alone)
 
 
 def samples(

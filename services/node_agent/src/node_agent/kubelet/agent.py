@@ -1,15 +1,23 @@
-"""The agent beside a kubelet: it runs nothing and writes of no pod; it measures, and says what devices there are."""
+"""The agent beside a kubelet: it runs nothing; it measures, says what devices there are, and keeps the node to its rules."""
 
 import asyncio
 import logging
 
-from node_agent.domain.usage import NODE, Look, look, samples
+from node_agent.close_look import CloseLook
+from node_agent.colocating import Colocation
+from node_agent.domain.usage import NODE, Look, look, of_container, samples, with_only_containers
+from node_agent.inventory.hardware import find_hardware
 from node_agent.inventory.machine import Devices
+from node_agent.inventory.processors import online_cpus
 from node_agent.kubelet.kept_look import KeptLook
 from node_agent.kubelet.pod_groups import PodGroup, PodGroups, consumptions
-from node_agent.ports import Clock, Upstream
+from node_agent.layouts import KubeletLayout
+from node_agent.node_watch import WATCH_MS, NodeWatch, more_usage
+from node_agent.ports import Assignment, Clock, Upstream
 from node_agent.reporter import Reporter
+from node_agent.runtime.knob_writer import KnobWriter
 from node_agent.runtime.machine_use import machine_use
+from node_agent.runtime.use_files import UseFiles
 from node_agent.settings import AgentSettings
 
 _log = logging.getLogger(__name__)
@@ -33,17 +41,50 @@ class KubeletAgent:
         self.pods: dict[str, PodGroup] = {}
         self._settings, self._groups, self._devices, self._kept, self._clock = settings, groups, devices, kept, clock
         self._reporter = Reporter(settings, upstream, lambda _: (None, False), lambda _: None)
+        self._layout = KubeletLayout(groups)
+        self._watch = NodeWatch(groups.whole)
+        self.colocation = self._find_colocation() if settings.enforce else None
+
+    @property
+    def settings(self) -> AgentSettings:
+        return self._settings
+
+    def assign(self, assignment: Assignment) -> None:
+        """The pods of the node and its rules."""
+        self._layout.assign(assignment.pods)
+        if self.colocation is not None:
+            self.colocation.assign(assignment)
 
     async def run(self) -> None:
         """Measure and report until cancelled; the first report comes an interval after the last look of a predecessor."""
         async with asyncio.TaskGroup() as tasks:
             tasks.create_task(self._reporter.run())
+            tasks.create_task(self._look_at_node())
+            if self.colocation is not None:
+                tasks.create_task(self.colocation.run())
             self._reporter.inventory_changed(self._devices)
             before = self._left() or self._look(None)
             while True:
                 due = min(before.at, self._clock()) + self._settings.usage_interval_ms
                 await asyncio.sleep(max(0, due - self._clock()) / 1000)
                 before = self._look(before)
+
+    async def _look_at_node(self) -> None:
+        while True:
+            self._watch.look(self._clock())
+            await asyncio.sleep(WATCH_MS / 1000)
+
+    def _find_colocation(self) -> Colocation:
+        self._settings.data_dir.mkdir(parents=True, exist_ok=True)
+        return Colocation(
+            find_hardware(online_cpus()),
+            self._layout,
+            CloseLook(self._layout, UseFiles(self._groups.use_paths())),
+            KnobWriter(self._groups.knobs()),
+            self._settings.data_dir / "rules.json",
+            self._clock,
+            self._reporter.wish,
+        )
 
     def _left(self) -> Look | None:
         """The last look of a predecessor, if it was not long ago."""
@@ -54,7 +95,13 @@ class KubeletAgent:
     def _look(self, before: Look | None) -> Look:
         """Look at all pods, and report what they used since ``before``."""
         self.pods = self._groups.find()
+        self._layout.refresh()
         used = {NODE: machine_use(), **consumptions(self._groups, self.pods)}
+        named = {uid: self._layout.containers(uid) for uid in self.pods}
+        many = {
+            of_container(uid, name): group for uid, own in named.items() if len(own) > 1 for name, group in own.items()
+        }
+        used |= consumptions(self._groups, many)
         now = self._clock()
         # A pod that was not there before used all of its time since.
         usage = samples(before, now, used, dict.fromkeys(used, before.at) if before is not None else {})
@@ -62,6 +109,9 @@ class KubeletAgent:
         self._kept.save(seen)
         if usage:
             self._reporter.inventory_changed(self._devices)
-            self._reporter.measured(usage)
+            programs = self.colocation.programs() if self.colocation else []
+            alone = {uid: next(iter(own)) for uid, own in named.items() if len(own) == 1}
+            usage = with_only_containers(usage, alone)
+            self._reporter.measured(usage, more_usage(self._watch.told(now), programs))
         _log.debug("looked", extra={"pods": len(self.pods), "at": now})
         return seen

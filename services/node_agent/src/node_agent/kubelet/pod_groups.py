@@ -1,4 +1,4 @@
-"""The control groups that a kubelet made for its pods: found, and read; nothing is written there."""
+"""The control groups that a kubelet made for its pods: found, and read."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -7,6 +7,8 @@ from pathlib import Path
 from node_agent.domain.pod_cgroups import Driver, class_folders, container_of, pod_of
 from node_agent.domain.usage import Consumption
 from node_agent.runtime.group_use import v1_cpu_ns, v1_memory_bytes, v2_cpu_ns, v2_memory_bytes
+from node_agent.runtime.knob_files import KnobFiles, KnobFilesV1, KnobFilesV2
+from node_agent.runtime.use_files import UsePaths
 
 CONTROLLERS = {"cpu", "memory"}
 
@@ -17,10 +19,11 @@ class NoGroups(Exception):
 
 @dataclass(frozen=True, slots=True)
 class PodGroup:
-    """The control group of one pod: its path in every hierarchy, and the ids of its containers, its sandbox among them."""
+    """The control group of one pod: its path in every hierarchy, and the folders of its containers by id, its sandbox's too."""
 
     path: Path
-    containers: frozenset[str]
+    containers: Mapping[str, str]
+    driver: Driver = Driver.CGROUPFS
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,9 +35,25 @@ class PodGroups:
     memory: Path
     root: str = "/"
 
+    @property
+    def mount(self) -> Path:
+        """Where the hierarchies are mounted."""
+        return self.cpu if self.version == 2 else self.cpu.parent
+
+    def knobs(self) -> KnobFiles:
+        """The files by which rules are put in force."""
+        if self.version == 2:
+            return KnobFilesV2(self.mount)
+        controllers = ("cpu", "cpuset", "memory", "blkio")
+        return KnobFilesV1({name: self.mount / name for name in controllers if (self.mount / name).is_dir()})
+
+    def use_paths(self) -> UsePaths:
+        """Where the use of groups is told."""
+        return UsePaths(self.version, self.cpu, self.cpu if self.version == 2 else self.mount / "cpu", self.memory)
+
     def find(self) -> dict[str, PodGroup]:
         """The pods that have a control group, by uid."""
-        return {uid: PodGroup(path, frozenset(_containers(self.cpu / path))) for uid, path in self._pods()}
+        return {uid: PodGroup(path, _containers(self.cpu / path), driver) for uid, path, driver in self._pods()}
 
     def consumption(self, group: PodGroup) -> Consumption | None:
         """What a pod used since it began, its containers that have ended included; None when it is gone."""
@@ -43,12 +62,20 @@ class PodGroups:
         cpu, memory = read_cpu(cpu_folder), read_memory(memory_folder)
         return None if cpu is None or memory is None else Consumption(cpu, memory)
 
-    def _pods(self) -> Iterator[tuple[str, Path]]:
+    def whole(self) -> Consumption | None:
+        """What all pods together used since their kubelet began."""
+        for driver in Driver:
+            folder = class_folders(driver, self.root)[0]
+            if (self.cpu / folder).is_dir():
+                return self.consumption(PodGroup(Path(folder), {}))
+        return None
+
+    def _pods(self) -> Iterator[tuple[str, Path, Driver]]:
         for driver in Driver:
             for folder in class_folders(driver, self.root):
                 for name in _folders(self.cpu / folder):
                     if uid := pod_of(driver, name):
-                        yield uid, Path(folder, name)
+                        yield uid, Path(folder, name), driver
 
 
 def find_groups(mount: Path, root: str = "/") -> PodGroups:
@@ -71,8 +98,8 @@ def find_groups(mount: Path, root: str = "/") -> PodGroups:
     )
 
 
-def _containers(folder: Path) -> Iterator[str]:
-    return (container for name in _folders(folder) if (container := container_of(name)))
+def _containers(folder: Path) -> dict[str, str]:
+    return {container: name for name in _folders(folder) if (container := container_of(name))}
 
 
 def _folders(folder: Path) -> list[str]:

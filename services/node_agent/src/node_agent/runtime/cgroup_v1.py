@@ -9,10 +9,15 @@ import os
 from pathlib import Path
 
 from node_agent.domain.limits import PERIOD_US, Limits
-from node_agent.runtime.group_use import v1_cpu_ns, v1_memory_bytes
+from node_agent.domain.local_groups import BEST_EFFORT, is_container, pod_of
+from node_agent.runtime.group_use import is_idle, v1_cpu_ns, v1_memory_bytes
+from node_agent.runtime.knob_files import KnobFiles, KnobFilesV1
+from node_agent.runtime.use_files import UsePaths
 
-WANTED = ("cpu", "cpuacct", "memory", "cpuset", "pids", "freezer")
+WANTED = ("cpu", "cpuacct", "memory", "cpuset", "pids", "freezer", "blkio")
 PER_CONTAINER = ("cpu", "memory")
+PER_TIER = ("blkio",)
+"""Controllers that hold best effort as a whole, and nobody else."""
 
 
 class CgroupV1:
@@ -24,9 +29,12 @@ class CgroupV1:
         self.controllers = tuple(sorted(roots))
         self._parents = {controller: root / parent for controller, root in roots.items()}
         for controller, folder in self._parents.items():
-            folder.mkdir(exist_ok=True)
-            if controller == "cpuset":
-                _inherit_cpu_set(folder)
+            for made in (folder, folder / BEST_EFFORT):
+                made.mkdir(exist_ok=True)
+                if controller == "cpuset":
+                    _inherit_cpu_set(made)
+            if controller == "cpu" and not is_idle(folder / BEST_EFFORT):
+                (folder / BEST_EFFORT / "cpu.shares").write_text(str(Limits().shares))
 
     def make(self, group: str, limits: Limits) -> list[str]:
         """See ``cgroups.Hierarchy``."""
@@ -51,11 +59,11 @@ class CgroupV1:
 
     def entries(self, group: str) -> list[Path]:
         """See ``cgroups.Hierarchy``."""
-        pod = group.partition("/")[0]
+        pod, tier = pod_of(group), BEST_EFFORT if group.startswith(f"{BEST_EFFORT}/") else ""
         # The kernel moves a thread that moves itself by ``tasks`` without stopping every fork of the machine, which it
         # does for ``cgroup.procs``: a tenth of a millisecond per controller instead of several.
         return [
-            parent / (group if self._has(controller, group) else pod) / "tasks"
+            parent / (group if self._has(controller, group) else tier if controller in PER_TIER else pod) / "tasks"
             for controller, parent in self._parents.items()
         ]
 
@@ -75,7 +83,19 @@ class CgroupV1:
         return v1_memory_bytes(parent / group) if parent else None
 
     def _has(self, controller: str, group: str) -> bool:
-        return "/" not in group or controller in PER_CONTAINER
+        if controller in PER_TIER:
+            return group in ("", BEST_EFFORT)
+        return not is_container(group) or controller in PER_CONTAINER
+
+    def knobs(self) -> KnobFiles:
+        """See ``cgroups.Hierarchy``."""
+        return KnobFilesV1(self._parents)
+
+    def use_paths(self) -> UsePaths | None:
+        """See ``cgroups.Hierarchy``."""
+        found = [self._parents.get(name) for name in ("cpuacct", "cpu", "memory")]
+        cpu_time, cpu, memory = found
+        return UsePaths(1, cpu_time, cpu, memory) if cpu_time and cpu and memory else None
 
 
 def find(parent: str, mounts: Path) -> CgroupV1 | None:

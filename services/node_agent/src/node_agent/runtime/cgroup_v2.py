@@ -3,9 +3,12 @@
 from pathlib import Path
 
 from node_agent.domain.limits import PERIOD_US, Limits
-from node_agent.runtime.group_use import v2_cpu_ns, v2_memory_bytes
+from node_agent.domain.local_groups import BEST_EFFORT, is_container
+from node_agent.runtime.group_use import is_idle, v2_cpu_ns, v2_memory_bytes
+from node_agent.runtime.knob_files import KnobFiles, KnobFilesV2
+from node_agent.runtime.use_files import UsePaths
 
-WANTED = ("cpu", "memory", "cpuset", "pids")
+WANTED = ("cpu", "memory", "cpuset", "pids", "io")
 
 
 class CgroupV2:
@@ -20,15 +23,20 @@ class CgroupV2:
         self.controllers = tuple(sorted(set(available) & set(WANTED)))
         self._hand_down(root)
         self._hand_down(self._parent)
+        tier = self._parent / BEST_EFFORT
+        tier.mkdir(exist_ok=True)
+        self._hand_down(tier)
+        if "cpu" in self.controllers and not is_idle(tier):
+            (tier / "cpu.weight").write_text(str(Limits().weight))
 
     def make(self, group: str, limits: Limits) -> list[str]:
         """See ``cgroups.Hierarchy``."""
         folder = self._parent / group
         folder.mkdir(exist_ok=True)
         refused: list[str] = []
-        if "/" not in group:  # a pod's group holds no processes itself, only those of its containers
+        if not is_container(group):  # a pod's group holds no processes itself, only those of its containers
             self._hand_down(folder)
-        for controller, name, value in _files(limits, leaf="/" in group):
+        for controller, name, value in _files(limits, leaf=is_container(group)):
             if controller in self.controllers:
                 try:
                     (folder / name).write_text(value)
@@ -55,6 +63,14 @@ class CgroupV2:
     def memory_bytes(self, group: str) -> int | None:
         """See ``cgroups.Hierarchy``."""
         return v2_memory_bytes(self._parent / group)
+
+    def knobs(self) -> KnobFiles:
+        """See ``cgroups.Hierarchy``."""
+        return KnobFilesV2(self._parent)
+
+    def use_paths(self) -> UsePaths | None:
+        """See ``cgroups.Hierarchy``."""
+        return UsePaths(2, self._parent, self._parent, self._parent)
 
     def _hand_down(self, folder: Path) -> None:
         if self.controllers:

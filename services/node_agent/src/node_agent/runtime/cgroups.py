@@ -1,7 +1,7 @@
 """Control groups: limits that the kernel holds a pod to, and what it used.
 
-One group for the node (``AgentSettings.cgroup_parent``), one in it for each pod, one in that for each container. Which
-version the machine has, and what of it may be used, is found out by trying.
+One group for the node (``AgentSettings.cgroup_parent``), in it one for each pod, best effort's in one of their own, and in a
+pod's one for each container. Which version the machine has, and what of it may be used, is found out by trying.
 """
 
 import os
@@ -11,12 +11,15 @@ from pathlib import Path
 from typing import Protocol
 
 from node_agent.domain.limits import Limits
+from node_agent.domain.local_groups import BEST_EFFORT
 from node_agent.domain.usage import Consumption
 from node_agent.runtime import cgroup_v1, cgroup_v2
+from node_agent.runtime.knob_files import KnobFiles
+from node_agent.runtime.use_files import UsePaths
 
 
 class Hierarchy(Protocol):
-    """One version's layout of files. ``group`` is a path below the node's group: ``<pod uid>/<container>``."""
+    """One version's layout of files. ``group`` is a path below the node's group, as in ``domain.local_groups``."""
 
     version: int
     controllers: tuple[str, ...]
@@ -38,6 +41,12 @@ class Hierarchy(Protocol):
 
     def memory_bytes(self, group: str) -> int | None:
         """Memory that ``group`` has in use; None when it is not measured."""
+
+    def knobs(self) -> KnobFiles:
+        """The files by which rules are put in force, below the node's group."""
+
+    def use_paths(self) -> UsePaths | None:
+        """Where the use of groups is told; None when some of it is not."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,9 +111,13 @@ class Cgroups:
                     done = False
         return done
 
+    def exists(self, group: str) -> bool:
+        """Whether there is such a group."""
+        return any(folder.is_dir() for folder in self._folders(group))
+
     def release(self) -> None:
         """Remove the node's own group, if no pod's group is in it."""
-        for folder in self._folders(""):
+        for folder in [*self._folders(BEST_EFFORT), *self._folders("")]:
             try:
                 folder.rmdir()
             except OSError:  # another agent of this machine uses it too

@@ -29,6 +29,11 @@ def v2_memory_bytes(folder: Path) -> int | None:
     return _without(_number(folder / "memory.current"), pairs(folder / "memory.stat").get("inactive_file", 0))
 
 
+def is_idle(folder: Path) -> bool:
+    """Whether the group runs only where nobody else wants to: it has no weight then, and none can be set."""
+    return _number(folder / "cpu.idle") == 1
+
+
 def pairs(file: Path) -> dict[str, int]:
     """The lines ``name value`` of a file; none when it cannot be read."""
     try:

@@ -11,6 +11,7 @@ from slo_controller.domain.configuration.config_map import CONFIG_MAP, Configura
 from slo_controller.domain.configuration.parts import HOST_APPLICATIONS, PARTS
 from slo_controller.domain.configuration.reports import report
 from slo_controller.domain.desk import LendingDesk
+from slo_controller.domain.evictions import Evictions
 from slo_controller.domain.lending.lender import lent_now
 from slo_controller.domain.memory import Memory
 from slo_controller.domain.names import METRIC, NODE, POD, RECOMMENDATION, TOPOLOGY
@@ -48,6 +49,7 @@ class SloCore:
         self._advice = Advice(self._store)
         self._slos = NodeSLOs(self._configuration, self._policy.node_slo)
         self._due: dict[str, None] = {}
+        self._evictions, self._asking = Evictions(self._memory.evicted), dict[str, None]()
         self._now = 0
 
     def read_from(self, store: Store) -> None:
@@ -70,6 +72,10 @@ class SloCore:
                 self._fold_config(event)
             elif event.key.kind == NODE_SLO:
                 self._due[event.key.name] = None
+            elif event.key.kind == METRIC:
+                self._asking[event.key.name] = None
+            elif event.key.kind == POD and event.new is None:
+                self._memory.evicted.pop(event.object.uid, None)
 
     def _fold_config(self, event: Event) -> None:
         if self._configuration.fold(event.new):
@@ -107,7 +113,13 @@ class SloCore:
             lending.learnt = False
             self._advice.learnt()
         decisions += self._advice.decide(self._memory.past, now, in_flight)
-        return decisions
+        return decisions + self._decide_evictions(now, in_flight)
+
+    def _decide_evictions(self, now: int, in_flight: AbstractSet[Key]) -> list[Decision]:
+        asking, self._asking = self._asking, {}
+        found = self._evictions.decide(asking, self._store, now, in_flight)
+        self._memory.changed |= bool(found)
+        return found
 
     def _decide_rules(self, names: Iterable[str], in_flight: AbstractSet[Key]) -> Iterable[Decision]:
         for name in names:

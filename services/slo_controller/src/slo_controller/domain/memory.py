@@ -20,6 +20,8 @@ class Memory:
     configuration: Configuration
     lows: Lows = field(default_factory=Lows)
     past: PastUse = field(default_factory=PastUse)
+    evicted: dict[str, int] = field(default_factory=dict)
+    """The evictions that were decided because a node asked: by the uid of the pod, when it had asked."""
     minute: int = 0
     changed: bool = False
 
@@ -28,6 +30,7 @@ class Memory:
         state = {
             "accepted": self.configuration.accepted,
             "minute": self.minute,
+            "evicted": self.evicted,
             "lows": self.lows.dump(),
             "past": self.past.dump(),
         }
@@ -38,5 +41,7 @@ class Memory:
         state = orjson.loads(zlib.decompress(content))
         self.configuration.restore(state["accepted"])
         self.minute = int(state["minute"])
+        self.evicted.clear()
+        self.evicted.update(state["evicted"])
         self.lows.load(state["lows"])
         self.past = PastUse.load(state["past"])

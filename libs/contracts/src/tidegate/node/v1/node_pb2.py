@@ -24,7 +24,7 @@ _sym_db = _symbol_database.Default()
 
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x1btidegate/node/v1/node.proto\x12\x10tidegate.node.v1\"\xdc\x01\n\nAssignment\x12\x0c\n\x04node\x18\x01 \x01(\t\x12\x10\n\x08revision\x18\x02 \x01(\x04\x12\x0c\n\x04pods\x18\x03 \x03(\x0c\x12\x41\n\x0b\x63onfig_maps\x18\x04 \x03(\x0b\x32,.tidegate.node.v1.Assignment.ConfigMapsEntry\x12*\n\x05hosts\x18\x05 \x03(\x0b\x32\x1b.tidegate.node.v1.HostEntry\x1a\x31\n\x0f\x43onfigMapsEntry\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\r\n\x05value\x18\x02 \x01(\x0c:\x02\x38\x01\">\n\tHostEntry\x12\x11\n\tnamespace\x18\x01 \x01(\t\x12\x0f\n\x07\x61\x64\x64ress\x18\x02 \x01(\t\x12\r\n\x05names\x18\x03 \x03(\t\"\xaa\x01\n\x06Report\x12\x0c\n\x04node\x18\x01 \x01(\t\x12)\n\x04pods\x18\x02 \x03(\x0b\x32\x1b.tidegate.node.v1.PodReport\x12\x0c\n\x04gone\x18\x03 \x03(\t\x12\x13\n\x0bnode_status\x18\x04 \x01(\x0c\x12\x15\n\rnode_metadata\x18\x05 \x01(\x0c\x12\r\n\x05usage\x18\x06 \x01(\x0c\x12\x0f\n\x07\x64\x65vices\x18\x07 \x01(\x0c\x12\r\n\x05token\x18\x08 \x01(\t\"I\n\tPodReport\x12\x0b\n\x03uid\x18\x01 \x01(\t\x12\x11\n\tnamespace\x18\x02 \x01(\t\x12\x0c\n\x04name\x18\x03 \x01(\t\x12\x0e\n\x06status\x18\x04 \x01(\x0c\".\n\x0bReportReply\x12\x10\n\x08revision\x18\x01 \x01(\x04\x12\r\n\x05\x65rror\x18\x02 \x01(\t\">\n\rSecretRequest\x12\x0c\n\x04node\x18\x01 \x01(\t\x12\x11\n\tnamespace\x18\x02 \x01(\t\x12\x0c\n\x04name\x18\x03 \x01(\t\"\x80\x01\n\x0bSecretReply\x12\r\n\x05\x66ound\x18\x01 \x01(\x08\x12\x35\n\x04\x64\x61ta\x18\x02 \x03(\x0b\x32\'.tidegate.node.v1.SecretReply.DataEntry\x1a+\n\tDataEntry\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\r\n\x05value\x18\x02 \x01(\x0c:\x02\x38\x01\"\x86\x01\n\nLogRequest\x12\x0f\n\x07pod_uid\x18\x01 \x01(\t\x12\x11\n\tcontainer\x18\x02 \x01(\t\x12\x0c\n\x04tail\x18\x03 \x01(\x05\x12\x0e\n\x06offset\x18\x04 \x01(\x03\x12\x10\n\x08previous\x18\x05 \x01(\x08\x12\x10\n\x08since_ms\x18\x06 \x01(\x03\x12\x12\n\ntimestamps\x18\x07 \x01(\x08\"K\n\x08LogReply\x12\x0c\n\x04\x64\x61ta\x18\x01 \x01(\x0c\x12\x13\n\x0bnext_offset\x18\x02 \x01(\x03\x12\r\n\x05\x65nded\x18\x03 \x01(\x08\x12\r\n\x05\x65rror\x18\x04 \x01(\tb\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x1btidegate/node/v1/node.proto\x12\x10tidegate.node.v1\"\x83\x02\n\nAssignment\x12\x0c\n\x04node\x18\x01 \x01(\t\x12\x10\n\x08revision\x18\x02 \x01(\x04\x12\x0c\n\x04pods\x18\x03 \x03(\x0c\x12\x41\n\x0b\x63onfig_maps\x18\x04 \x03(\x0b\x32,.tidegate.node.v1.Assignment.ConfigMapsEntry\x12*\n\x05hosts\x18\x05 \x03(\x0b\x32\x1b.tidegate.node.v1.HostEntry\x12\x10\n\x08node_slo\x18\x06 \x01(\x0c\x12\x13\n\x0bnode_object\x18\x07 \x01(\x0c\x1a\x31\n\x0f\x43onfigMapsEntry\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\r\n\x05value\x18\x02 \x01(\x0c:\x02\x38\x01\">\n\tHostEntry\x12\x11\n\tnamespace\x18\x01 \x01(\t\x12\x0f\n\x07\x61\x64\x64ress\x18\x02 \x01(\t\x12\r\n\x05names\x18\x03 \x03(\t\"\xd1\x01\n\x06Report\x12\x0c\n\x04node\x18\x01 \x01(\t\x12)\n\x04pods\x18\x02 \x03(\x0b\x32\x1b.tidegate.node.v1.PodReport\x12\x0c\n\x04gone\x18\x03 \x03(\t\x12\x13\n\x0bnode_status\x18\x04 \x01(\x0c\x12\x15\n\rnode_metadata\x18\x05 \x01(\x0c\x12\r\n\x05usage\x18\x06 \x01(\x0c\x12\x0f\n\x07\x64\x65vices\x18\x07 \x01(\x0c\x12\r\n\x05token\x18\x08 \x01(\t\x12\x11\n\tevictions\x18\t \x01(\x0c\x12\x12\n\nmore_usage\x18\n \x01(\x0c\"I\n\tPodReport\x12\x0b\n\x03uid\x18\x01 \x01(\t\x12\x11\n\tnamespace\x18\x02 \x01(\t\x12\x0c\n\x04name\x18\x03 \x01(\t\x12\x0e\n\x06status\x18\x04 \x01(\x0c\".\n\x0bReportReply\x12\x10\n\x08revision\x18\x01 \x01(\x04\x12\r\n\x05\x65rror\x18\x02 \x01(\t\">\n\rSecretRequest\x12\x0c\n\x04node\x18\x01 \x01(\t\x12\x11\n\tnamespace\x18\x02 \x01(\t\x12\x0c\n\x04name\x18\x03 \x01(\t\"\x80\x01\n\x0bSecretReply\x12\r\n\x05\x66ound\x18\x01 \x01(\x08\x12\x35\n\x04\x64\x61ta\x18\x02 \x03(\x0b\x32\'.tidegate.node.v1.SecretReply.DataEntry\x1a+\n\tDataEntry\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\r\n\x05value\x18\x02 \x01(\x0c:\x02\x38\x01\"\x86\x01\n\nLogRequest\x12\x0f\n\x07pod_uid\x18\x01 \x01(\t\x12\x11\n\tcontainer\x18\x02 \x01(\t\x12\x0c\n\x04tail\x18\x03 \x01(\x05\x12\x0e\n\x06offset\x18\x04 \x01(\x03\x12\x10\n\x08previous\x18\x05 \x01(\x08\x12\x10\n\x08since_ms\x18\x06 \x01(\x03\x12\x12\n\ntimestamps\x18\x07 \x01(\x08\"K\n\x08LogReply\x12\x0c\n\x04\x64\x61ta\x18\x01 \x01(\x0c\x12\x13\n\x0bnext_offset\x18\x02 \x01(\x03\x12\r\n\x05\x65nded\x18\x03 \x01(\x08\x12\r\n\x05\x65rror\x18\x04 \x01(\tb\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
@@ -36,25 +36,25 @@ if not _descriptor._USE_C_DESCRIPTORS:
   _globals['_SECRETREPLY_DATAENTRY']._loaded_options = None
   _globals['_SECRETREPLY_DATAENTRY']._serialized_options = b'8\001'
   _globals['_ASSIGNMENT']._serialized_start=50
-  _globals['_ASSIGNMENT']._serialized_end=270
-  _globals['_ASSIGNMENT_CONFIGMAPSENTRY']._serialized_start=221
-  _globals['_ASSIGNMENT_CONFIGMAPSENTRY']._serialized_end=270
-  _globals['_HOSTENTRY']._serialized_start=272
-  _globals['_HOSTENTRY']._serialized_end=334
-  _globals['_REPORT']._serialized_start=337
-  _globals['_REPORT']._serialized_end=507
-  _globals['_PODREPORT']._serialized_start=509
-  _globals['_PODREPORT']._serialized_end=582
-  _globals['_REPORTREPLY']._serialized_start=584
-  _globals['_REPORTREPLY']._serialized_end=630
-  _globals['_SECRETREQUEST']._serialized_start=632
-  _globals['_SECRETREQUEST']._serialized_end=694
-  _globals['_SECRETREPLY']._serialized_start=697
-  _globals['_SECRETREPLY']._serialized_end=825
-  _globals['_SECRETREPLY_DATAENTRY']._serialized_start=782
-  _globals['_SECRETREPLY_DATAENTRY']._serialized_end=825
-  _globals['_LOGREQUEST']._serialized_start=828
-  _globals['_LOGREQUEST']._serialized_end=962
-  _globals['_LOGREPLY']._serialized_start=964
-  _globals['_LOGREPLY']._serialized_end=1039
+  _globals['_ASSIGNMENT']._serialized_end=309
+  _globals['_ASSIGNMENT_CONFIGMAPSENTRY']._serialized_start=260
+  _globals['_ASSIGNMENT_CONFIGMAPSENTRY']._serialized_end=309
+  _globals['_HOSTENTRY']._serialized_start=311
+  _globals['_HOSTENTRY']._serialized_end=373
+  _globals['_REPORT']._serialized_start=376
+  _globals['_REPORT']._serialized_end=585
+  _globals['_PODREPORT']._serialized_start=587
+  _globals['_PODREPORT']._serialized_end=660
+  _globals['_REPORTREPLY']._serialized_start=662
+  _globals['_REPORTREPLY']._serialized_end=708
+  _globals['_SECRETREQUEST']._serialized_start=710
+  _globals['_SECRETREQUEST']._serialized_end=772
+  _globals['_SECRETREPLY']._serialized_start=775
+  _globals['_SECRETREPLY']._serialized_end=903
+  _globals['_SECRETREPLY_DATAENTRY']._serialized_start=860
+  _globals['_SECRETREPLY_DATAENTRY']._serialized_end=903
+  _globals['_LOGREQUEST']._serialized_start=906
+  _globals['_LOGREQUEST']._serialized_end=1040
+  _globals['_LOGREPLY']._serialized_start=1042
+  _globals['_LOGREPLY']._serialized_end=1117
 # @@protoc_insertion_point(module_scope)

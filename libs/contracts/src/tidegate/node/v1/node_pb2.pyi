@@ -49,8 +49,14 @@ class Assignment(_message.Message):
     PODS_FIELD_NUMBER: _builtins.int
     CONFIG_MAPS_FIELD_NUMBER: _builtins.int
     HOSTS_FIELD_NUMBER: _builtins.int
+    NODE_SLO_FIELD_NUMBER: _builtins.int
+    NODE_OBJECT_FIELD_NUMBER: _builtins.int
     node: _builtins.str
     revision: _builtins.int
+    node_slo: _builtins.bytes
+    """The spec of the node's NodeSLO, as JSON; empty where it has none."""
+    node_object: _builtins.bytes
+    """What of the Node itself its rules depend on: capacity, allocatable and some annotations, as in its manifest, as JSON."""
     @_builtins.property
     def pods(self) -> _containers.RepeatedScalarFieldContainer[_builtins.bytes]:
         """Manifests as JSON."""
@@ -69,10 +75,12 @@ class Assignment(_message.Message):
         pods: _abc.Iterable[_builtins.bytes] | None = ...,
         config_maps: _abc.Mapping[_builtins.str, _builtins.bytes] | None = ...,
         hosts: _abc.Iterable[Global___HostEntry] | None = ...,
+        node_slo: _builtins.bytes = ...,
+        node_object: _builtins.bytes = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["config_maps", b"config_maps", "hosts", b"hosts", "node", b"node", "pods", b"pods", "revision", b"revision"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["config_maps", b"config_maps", "hosts", b"hosts", "node", b"node", "node_object", b"node_object", "node_slo", b"node_slo", "pods", b"pods", "revision", b"revision"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -120,6 +128,8 @@ class Report(_message.Message):
     USAGE_FIELD_NUMBER: _builtins.int
     DEVICES_FIELD_NUMBER: _builtins.int
     TOKEN_FIELD_NUMBER: _builtins.int
+    EVICTIONS_FIELD_NUMBER: _builtins.int
+    MORE_USAGE_FIELD_NUMBER: _builtins.int
     node: _builtins.str
     node_status: _builtins.bytes
     """The node's status as JSON, where it changed; empty otherwise."""
@@ -131,6 +141,12 @@ class Report(_message.Message):
     """Beside a kubelet: NUMA nodes, GPUs and their connections, in the form of a declared inventory, as JSON."""
     token: _builtins.str
     """Beside a kubelet: a token of the agent's own pod, which shows on which node it is."""
+    evictions: _builtins.bytes
+    """The pods that have to leave the node, as a JSON list of {uid, namespace, name, reason, message, at}; empty where
+    nothing is said of it, "[]" for none.
+    """
+    more_usage: _builtins.bytes
+    """What else a NodeMetric tells of the node's use: means and percentiles over windows, programs that are no pods, as JSON."""
     @_builtins.property
     def pods(self) -> _containers.RepeatedCompositeFieldContainer[Global___PodReport]: ...
     @_builtins.property
@@ -148,10 +164,12 @@ class Report(_message.Message):
         usage: _builtins.bytes = ...,
         devices: _builtins.bytes = ...,
         token: _builtins.str = ...,
+        evictions: _builtins.bytes = ...,
+        more_usage: _builtins.bytes = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["devices", b"devices", "gone", b"gone", "node", b"node", "node_metadata", b"node_metadata", "node_status", b"node_status", "pods", b"pods", "token", b"token", "usage", b"usage"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["devices", b"devices", "evictions", b"evictions", "gone", b"gone", "more_usage", b"more_usage", "node", b"node", "node_metadata", b"node_metadata", "node_status", b"node_status", "pods", b"pods", "token", b"token", "usage", b"usage"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

@@ -28,7 +28,7 @@ class BudgetMembers:
         self._budgets.setdefault(key.namespace, {})[key] = None
         if event.old is None or event.old.spec.get("selector") != event.new.spec.get("selector"):
             pods = self._store.in_namespace("Pod", key.namespace)
-            self._members[key] = {pod.key: None for pod in pods if _selects(event.new, pod)}
+            self._members[key] = {pod.key: None for pod in pods if selects(event.new, pod)}
 
     def has_budgets(self, namespace: str) -> bool:
         """Whether any budget is there that could select a pod of ``namespace``."""
@@ -42,7 +42,7 @@ class BudgetMembers:
     def _place(self, budget: Key, event: Event) -> bool:
         item, members = self._store.get(budget), self._members.setdefault(budget, {})
         before = event.key in members
-        after = item is not None and event.new is not None and _selects(item, event.new)
+        after = item is not None and event.new is not None and selects(item, event.new)
         if after:
             members[event.key] = None
         else:
@@ -75,7 +75,8 @@ def reconcile_budget(item: Object, pods: list[Object], work: Work) -> None:
     )
 
 
-def _selects(budget: Object, pod: Object) -> bool:
+def selects(budget: Object, pod: Object) -> bool:
+    """Whether the budget is about the pod; one whose selector cannot be read is about none."""
     try:
         return matches(budget.spec.get("selector"), pod.labels)
     except SelectorError:

@@ -64,7 +64,7 @@ def _check_field(path: str, name: str, value: Any, usual: Any) -> None:
     if isinstance(usual, dict) or isinstance(value, dict):
         check(value, usual if isinstance(usual, dict) else {}, path)
         return
-    if name.endswith("Ratio") or ".resourceAmplificationRatio." in path:
+    if name.endswith(("baseRatio", "EnabledRatio")) or ".resourceAmplificationRatio." in path:
         number = isinstance(value, int | float) and not isinstance(value, bool) and RATIO[0] <= value <= RATIO[1]
         _demand(number, path, value, f"a number from {RATIO[0]} to {RATIO[1]}")
         return

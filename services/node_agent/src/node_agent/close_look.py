@@ -1,0 +1,141 @@
+"""The looks at a node by which its rules are kept: every second, and at once when online pods begin to use more."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+
+from node_agent.domain.colocation.groups import Group, Tier
+from node_agent.domain.colocation.node_slo import NodeSlo
+from node_agent.domain.colocation.pods import NodePod
+from node_agent.domain.colocation.samples import Sample, Stall, Use
+from node_agent.domain.usage import Consumption
+from node_agent.layouts import Layout
+from node_agent.runtime.machine_use import machine_use
+from node_agent.runtime.task_waits import TaskWaits
+from node_agent.runtime.use_files import UseFiles
+
+MEMORY_EVERY = 5
+"""In looks: memory of pods changes slowly, and costs more to read than all else."""
+SHORTEST_MS = 50
+"""Two looks that are closer say nothing of what was used between them."""
+
+
+@dataclass(slots=True)
+class _Before:
+    """What the last look saw, by folder."""
+
+    at: int = 0
+    node_ns: int = 0
+    cpu_ns: dict[str, int] = field(default_factory=dict)
+    throttled: dict[tuple[str, str], int] = field(default_factory=dict)
+    stalls: dict[str, tuple[int, int, int]] = field(default_factory=dict)
+
+
+class CloseLook:
+    """Looks at the groups of ``layout``, of which ``files`` tell."""
+
+    def __init__(self, layout: Layout, files: UseFiles) -> None:
+        self._layout, self._files, self._waits = layout, files, TaskWaits()
+        self._before = _Before()
+        self._memory: dict[str, int] = {}
+        self._looks = 0
+        self.sample: Sample | None = None
+        """The newest one."""
+
+    def look(self, pods: Mapping[str, NodePod], slo: NodeSlo, now: int) -> Sample | None:
+        """What was used since the look before; None at the first one, and when they are too close."""
+        before, seen = self._before, machine_use()
+        passed = now - before.at
+        if before.at and 0 <= passed < SHORTEST_MS:
+            return None
+        after, memory = self._see(pods, slo, now, seen.cpu_ns)
+        self._before, self._looks = after, self._looks + 1
+        if self._looks % MEMORY_EVERY == 0:  # all that is read was read since
+            self._files.forget_others()
+        if not before.at or passed <= 0:  # the first look, or the clock went back
+            return None
+        self.sample = _sample(before, after, seen, memory, set(pods))
+        return self.sample
+
+    def begin(self, pods: Mapping[str, NodePod], slo: NodeSlo, now: int) -> None:
+        """Let the next look tell of what is used from now on."""
+        self._before, _ = self._see(pods, slo, now, machine_use().cpu_ns)
+
+    def _see(self, pods: Mapping[str, NodePod], slo: NodeSlo, now: int, node_ns: int) -> tuple[_Before, dict[str, int]]:
+        after = _Before(now, node_ns)
+        folders = {uid: folder for uid, pod in pods.items() if (folder := self._layout.folder(pod.group)) is not None}
+        folders |= {one.name: self._layout.program(one.group) for one in slo.host_applications}
+        after.cpu_ns = {key: used for key, path in folders.items() if (used := self._files.cpu_ns(path)) is not None}
+        memory = self._read_memory({key: path for key, path in folders.items() if key in after.cpu_ns})
+        after.throttled = self._throttled(pods, slo)
+        after.stalls = self._stalls(pods, folders)
+        return after, memory
+
+    def online_ns(self) -> int | None:
+        """CPU time of all pods but best effort's; None where it cannot be read as one."""
+        whole, best_effort = (self._layout.folder(Group(tier)) for tier in (Tier.GUARANTEED, Tier.BEST_EFFORT))
+        if whole is None or best_effort is None:
+            return None
+        used, lent = self._files.cpu_ns(whole), self._files.cpu_ns(best_effort)
+        return None if used is None or lent is None else used - lent
+
+    def _read_memory(self, folders: Mapping[str, str]) -> dict[str, int]:
+        if self._looks % MEMORY_EVERY == 0 or folders.keys() - self._memory.keys():
+            self._memory = {key: self._files.memory_bytes(path) or 0 for key, path in folders.items()}
+        return {key: amount for key, amount in self._memory.items() if key in folders}
+
+    def _throttled(self, pods: Mapping[str, NodePod], slo: NodeSlo) -> dict[tuple[str, str], int]:
+        """By container; read only where quotas may be raised."""
+        if not slo.burst.by_quota:
+            return {}
+        return {
+            (pod.uid, one.name): self._files.throttled(folder)
+            for pod in pods.values()
+            if pod.online
+            for one in pod.containers
+            if one.limits.quota_us is not None and (folder := self._layout.folder(pod.group.of(one.name))) is not None
+        }
+
+    def _stalls(self, pods: Mapping[str, NodePod], folders: Mapping[str, str]) -> dict[str, tuple[int, int, int]]:
+        """For how long pods waited for CPU, memory and disks since they were seen first; without PSI by group for CPU alone."""
+        if self._files.counts_stalls:
+            kinds = ("cpu", "memory", "io")
+            cpu, memory, io = (
+                {uid: self._files.stall_us(folders[uid], kind) for uid in pods if uid in folders} for kind in kinds
+            )
+            return {uid: (cpu[uid], memory[uid], io[uid]) for uid in cpu}
+        self._waits.begin()
+        return {
+            uid: (self._waits.waited_us(uid, self._processes(pod)), 0, 0)
+            for uid, pod in pods.items()
+            if pod.online and uid in folders
+        }
+
+    def _processes(self, pod: NodePod) -> Iterator[int]:
+        for one in pod.containers:
+            folder = self._layout.folder(pod.group.of(one.name))
+            if folder is not None:
+                yield from self._files.processes(folder)
+
+
+def _sample(before: _Before, after: _Before, seen: Consumption, memory: Mapping[str, int], pods: set[str]) -> Sample:
+    passed_ms = after.at - before.at
+    node = Use(max(0, after.node_ns - before.node_ns) // (passed_ms * 1000), seen.memory_bytes)
+    # A group that was not there before used all of its time since.
+    used = {
+        key: Use(max(0, spent - before.cpu_ns.get(key, 0)) // (passed_ms * 1000), memory.get(key, 0))
+        for key, spent in after.cpu_ns.items()
+    }
+    met = {key for key, count in after.throttled.items() if count > before.throttled.get(key, count)}
+    stalls = {
+        uid: Stall(*((new - old) // passed_ms for new, old in zip(now, before.stalls[uid], strict=True)))
+        for uid, now in after.stalls.items()
+        if uid in before.stalls
+    }
+    return Sample(
+        after.at,
+        node,
+        {key: use for key, use in used.items() if key in pods},
+        {key: use for key, use in used.items() if key not in pods},
+        frozenset(met),
+        stalls,
+    )

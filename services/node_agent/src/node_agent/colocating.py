@@ -1,0 +1,219 @@
+"""Keeps a node to its rules: looks, decides, writes, and remembers what the next agent has to know."""
+
+import asyncio
+import json
+import logging
+from collections.abc import Callable, Iterable, Mapping
+from pathlib import Path
+
+from kube import Manifest
+from kube.node_evictions import Wish
+from node_agent.close_look import CloseLook
+from node_agent.domain.colocation import archive
+from node_agent.domain.colocation.core import Enforcement, Kept, enforce
+from node_agent.domain.colocation.evictions import Asked, current
+from node_agent.domain.colocation.groups import Group, Knobs
+from node_agent.domain.colocation.interference import Disturbance
+from node_agent.domain.colocation.machine import Machine, machine_of
+from node_agent.domain.colocation.node_slo import NO_RULES, node_slo
+from node_agent.domain.colocation.pods import NodePod, node_pod
+from node_agent.domain.colocation.restoration import to_write
+from node_agent.domain.colocation.situation import Situation
+from node_agent.inventory.hardware import Hardware
+from node_agent.layouts import Layout
+from node_agent.ports import Assignment, Clock
+from node_agent.runtime.cache_groups import CacheGroups
+from node_agent.runtime.folders import read_json
+from node_agent.runtime.knob_writer import KnobWriter
+from resources import format_amounts
+
+_log = logging.getLogger(__name__)
+
+ROUND_MS = 1_000
+PEEK_MS = 200
+"""How often it is looked whether online pods have begun to use more."""
+JUMP_PERCENT = 5
+"""Of the node: so much more than in the round before does not wait for the next one."""
+STALE_MS = 10_000
+LOOK_AGAIN_ROUNDS = 10
+"""After so many rounds all files are read, to see whether somebody else has written there."""
+SAVE_EVERY_MS = 10_000
+
+
+class Colocation:
+    """The rules of one node and what is in force of them."""
+
+    def __init__(
+        self,
+        hardware: Hardware,
+        layout: Layout,
+        look: CloseLook,
+        writer: KnobWriter,
+        file: Path,
+        clock: Clock,
+        wish: Callable[[tuple[Wish, ...]], None],
+    ) -> None:
+        """``file`` is where what outlives the agent is kept; ``wish`` hears which pods have to leave when that changes."""
+        self._hardware, self._layout, self._look, self._writer = hardware, layout, look, writer
+        self._file, self._clock, self._wish = file, clock, wish
+        self._caches = CacheGroups(self._tasks)
+        self._slo, self._machine = NO_RULES, Machine({}, {}, ())
+        self._pods: dict[str, NodePod] = {}
+        self._fresh = True
+        """Whether the newest decision is about what was assigned last."""
+        self._news = asyncio.Event()
+        self._kept, self._written = self._load()
+        self._wished: tuple[Wish, ...] = ()
+        self._saved: tuple[dict[Group, set[str]], Asked] | None = None
+        self._saved_at = 0
+        self._rounds = 0
+        self._online: tuple[int, int] | None = None
+        self._told: frozenset[tuple[str, str, str]] = frozenset()
+        self.newest: Enforcement | None = None
+
+    @property
+    def busy(self) -> bool:
+        """Whether something has to be looked at as time passes, and not only when something changes."""
+        return self._slo.thresholds.enabled or self._slo.burst.by_quota or bool(self._slo.host_applications)
+
+    def programs(self) -> list[Manifest]:
+        """What programs of the node that are no pods used last, as a NodeMetric tells it."""
+        sample = self._look.sample
+        return [
+            {
+                "name": one.name,
+                "qos": one.qos.value,
+                "priority": one.priority,
+                "usage": {"resources": format_amounts({"cpu": use.cpu_milli, "memory": use.memory_bytes})},
+            }
+            for one in self._slo.host_applications
+            if sample is not None and (use := sample.host_applications.get(one.name)) is not None
+        ]
+
+    def assign(self, assignment: Assignment) -> None:
+        """Take the pods and the rules."""
+        self._slo = node_slo(assignment.slo)
+        hardware = self._hardware
+        self._machine = machine_of(assignment.node_object, hardware.processors, hardware.disks, hardware.cache)
+        self._pods = {pod.uid: pod for manifest in assignment.pods if (pod := _read(manifest)) is not None}
+        self._fresh = False
+        self._news.set()
+
+    def put_in_force(self, uid: str) -> None:
+        """A pod's groups were just made, and nothing runs in them: what is decided about them holds from the start."""
+        if not self._fresh:
+            self._decide()
+        groups = {group: files for group, files in self._written.items() if group.pod == uid}
+        for folder, files in self._texts(groups).items():
+            self._writer.put(folder, files)
+
+    async def run(self) -> None:
+        """Keep the node to its rules until cancelled."""
+        loop = asyncio.get_running_loop()  # whose time does not jump
+        due = 0.0
+        while True:
+            await self._wait(due - loop.time())
+            now = loop.time()
+            if now >= due or not self._fresh:
+                self.round()
+                due = now + ROUND_MS / 1000
+            elif self._jumped():
+                due = min(due, now + PEEK_MS / 1000)
+
+    async def _wait(self, seconds: float) -> None:
+        """Until there is news, or the next look is due. What nobody but us decides is looked at now and then only."""
+        if self.busy:
+            seconds = min(seconds, PEEK_MS / 1000)
+        elif self._written:
+            seconds += LOOK_AGAIN_ROUNDS * ROUND_MS / 1000
+        try:
+            async with asyncio.timeout(max(0.0, seconds) if self.busy or self._written else None):
+                await self._news.wait()
+        except TimeoutError:
+            pass
+        self._news.clear()
+
+    def round(self) -> None:
+        """Look, decide and write, once."""
+        now = self._clock()
+        if self.busy:
+            self._look.look(self._pods, self._slo, now)
+        done = self._decide()
+        self._rounds += 1
+        self._writer.write(self._texts(self._written), look=not self.busy or self._rounds % LOOK_AGAIN_ROUNDS == 1)
+        self._caches.write(done.caches)
+        self._tell(done.disturbances)
+        wished = current(done.kept.asked, now)
+        if wished != self._wished:
+            self._wished = wished
+            self._wish(wished)
+        self._save(now)
+
+    def _decide(self) -> Enforcement:
+        situation = Situation(self._clock(), self._slo, self._machine, self._pods, self._look.sample, STALE_MS)
+        done = enforce(situation, self._kept)
+        self._kept, self.newest, self._fresh = done.kept, done, True
+        self._written = to_write(done.knobs, self._written, self._pods, self._machine)
+        return done
+
+    def _tasks(self, uid: str) -> Iterable[int]:
+        """The processes of a pod."""
+        pod = self._pods.get(uid)
+        folders = [self._layout.folder(pod.group.of(one.name)) for one in pod.containers] if pod is not None else []
+        return (task for folder in folders if folder is not None for task in self._writer.tasks(folder))
+
+    def _texts(self, knobs: Knobs) -> dict[str, dict[str, str]]:
+        found = ((self._layout.folder(group), files) for group, files in knobs.items())
+        return {folder: dict(files) for folder, files in found if folder is not None}
+
+    def _jumped(self) -> bool:
+        """Whether online pods use much more than at the round before. The next look then begins here, so that it sees it all."""
+        if not self._slo.thresholds.enabled:
+            return False
+        now, used = self._clock(), self._look.online_ns()
+        before, self._online = self._online, None if used is None else (now, used)
+        if before is None or used is None or now <= before[0] or self._look.sample is None:
+            return False
+        online = [pod for pod in self._pods.values() if pod.online]
+        known = sum(self._look.sample.of(pod.uid).cpu_milli for pod in online)
+        more = (used - before[1]) // ((now - before[0]) * 1000) - known
+        if more * 100 < self._machine.cpu_milli * JUMP_PERCENT:
+            return False
+        self._look.begin(self._pods, self._slo, now)
+        return True
+
+    def _tell(self, disturbances: tuple[Disturbance, ...]) -> None:
+        """Say who disturbs whom, once for as long as it goes on."""
+        told = frozenset((one.victim, one.culprit, one.kind) for one in disturbances)
+        for one in disturbances:
+            if (one.victim, one.culprit, one.kind) not in self._told:
+                _log.warning("pod_disturbed", extra={"what": one.described(self._pods)})
+        self._told = told
+
+    def _load(self) -> tuple[Kept, Knobs]:
+        kept = read_json(self._file)
+        try:
+            return archive.decode(kept) if isinstance(kept, dict) else (Kept(), {})
+        except (KeyError, TypeError, ValueError):
+            return Kept(), {}
+
+    def _save(self, now: int) -> None:
+        """Keep what the next agent has to know: at once which files it would have to restore, the rest now and then."""
+        marks = ({group: set(files) for group, files in self._written.items()}, self._kept.asked)
+        if marks == self._saved and 0 <= now - self._saved_at < SAVE_EVERY_MS:
+            return
+        self._saved, self._saved_at = marks, now
+        draft = self._file.with_name(f"{self._file.name}.new")
+        try:
+            draft.write_text(json.dumps(archive.encode(self._kept, self._written)))
+            draft.replace(self._file)
+        except OSError as error:
+            _log.warning("rules_not_kept", extra={"error": str(error)})
+
+
+def _read(manifest: Mapping[str, object]) -> NodePod | None:
+    """The pod of a manifest; one that cannot be read never runs here."""
+    try:
+        return node_pod(dict(manifest))
+    except (AttributeError, KeyError, TypeError, ValueError):
+        return None

@@ -1,0 +1,83 @@
+"""The decision about a node: what stands in which file, who has to leave, who disturbs whom.
+
+It rests on the rules, the pods, the newest sample and what was kept from the decision before: the same of these give the same
+decision. Each file is decided by one module.
+"""
+
+from dataclasses import dataclass, field
+
+from node_agent.domain.colocation.bursts import RaisedQuotas, kernel_bursts, quotas_by_group, raised_quotas
+from node_agent.domain.colocation.cpu_pools import cpu_pools, pinnings
+from node_agent.domain.colocation.eviction_goals import newest_round, window_ms
+from node_agent.domain.colocation.evictions import NOBODY, Asked, wishes
+from node_agent.domain.colocation.groups import Knobs, joined
+from node_agent.domain.colocation.history import History, grown
+from node_agent.domain.colocation.interference import UNDISTURBED, Calm, Disturbance, judged
+from node_agent.domain.colocation.memory_protection import protections
+from node_agent.domain.colocation.priorities import disk_limits, idle_groups
+from node_agent.domain.colocation.quotas import limits_of
+from node_agent.domain.colocation.resctrl import Schemata, cache_groups
+from node_agent.domain.colocation.situation import Situation
+from node_agent.domain.colocation.suppression import FREE, Allowance, Held, allowance, suppressed, tier_files
+
+
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """What a decision leaves to the next one. Only ``held``, ``raised`` and ``asked`` have to outlive the agent."""
+
+    held: Held = FREE
+    raised: RaisedQuotas = field(default_factory=dict)
+    asked: Asked = NOBODY
+    history: History = ()
+    calm: Calm = UNDISTURBED
+
+
+@dataclass(frozen=True, slots=True)
+class Enforcement:
+    """One decision."""
+
+    knobs: Knobs
+    caches: Schemata
+    allowance: Allowance
+    kept: Kept
+    disturbances: tuple[Disturbance, ...] = ()
+
+
+def enforce(situation: Situation, kept: Kept) -> Enforcement:
+    """What holds on the node from now on."""
+    slo, machine, pods = situation.slo, situation.machine, situation.pods
+    pools = cpu_pools(machine, pods.values())
+    calm, disturbances = judged(situation, kept.calm)
+    left = allowance(situation)
+    allowed = left.milli if calm.held_milli is None else min(left.milli, max(calm.held_milli, _least(situation)))
+    history = grown(
+        kept.history,
+        newest_round(situation, kept.held.limit_milli(machine.cpu_milli)),
+        situation.now,
+        window_ms(slo.thresholds),
+    )
+    held = suppressed(situation, allowed, pools, kept.held)
+    raised = raised_quotas(situation, pools, kept.raised)
+    knobs = joined(
+        (
+            tier_files(held, pools, machine),
+            limits_of(slo, machine, pods.values(), quotas_by_group(pods, raised)),
+            pinnings(machine, pods.values(), pools),
+            kernel_bursts(pods.values(), slo.burst),
+            protections(slo, machine, pods.values()),
+            idle_groups(slo, pods.values()),
+            disk_limits(slo, machine, pods.values()),
+        )
+    )
+    asked = wishes(situation, history, kept.asked)
+    return Enforcement(
+        knobs,
+        cache_groups(slo, machine, pods.values()),
+        left,
+        Kept(held, raised, asked, history, calm),
+        disturbances,
+    )
+
+
+def _least(situation: Situation) -> int:
+    return situation.machine.cpu_milli * (situation.slo.thresholds.suppress_min_percent or 0) // 100

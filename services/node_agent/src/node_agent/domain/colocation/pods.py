@@ -1,0 +1,201 @@
+"""What the rules of a node depend on in a pod."""
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+
+from kube import Manifest
+from kube.colocation import BEST_EFFORT, BURSTABLE, GUARANTEED, QOS_LABEL, kubernetes_qos, qos_of
+from kube.cpu_lists import parse_cpus
+from kube.json_text import read_json
+from kube.lent_resources import current
+from node_agent.domain.colocation.groups import Group, Tier
+from node_agent.domain.colocation.node_slo import Qos
+from node_agent.domain.limits import Limits, container_limits, container_request_bytes, lends, pod_limits
+from resources import Amounts, parse_amounts
+from resources.quantity import QuantityError
+
+SUB_PRIORITY = "koordinator.sh/priority"
+WILLING, EVICTION_PRIORITY = "koordinator.sh/eviction-enabled", "koordinator.sh/eviction-priority"
+EVICTION_POLICY, EVICTION_COST = "koordinator.sh/eviction-policy", "scheduling.koordinator.sh/eviction-cost"
+CPU_BURST, MEMORY_QOS, BLKIO_QOS = "koordinator.sh/cpuBurst", "koordinator.sh/memoryQOS", "koordinator.sh/blkioQOS"
+RESOURCE_STATUS = "scheduling.koordinator.sh/resource-status"
+_TIERS = {GUARANTEED: Tier.GUARANTEED, BURSTABLE: Tier.BURSTABLE, BEST_EFFORT: Tier.BEST_EFFORT}
+NEVER = (1 << 31) - 1
+"""The cost of an eviction that must not happen."""
+
+
+@dataclass(frozen=True, slots=True)
+class ContainerNeed:
+    """One container: its limits, and the memory that it asks for."""
+
+    name: str
+    limits: Limits
+    memory_request_bytes: int
+    lent: bool
+    """Whether it asks for batch or mid resources, which a kubelet knows nothing of."""
+
+
+@dataclass(frozen=True, slots=True)
+class NodePod:
+    """A pod of the node. Amounts as in ``resources``; ``requests`` are of the whole pod, lent resources among them."""
+
+    uid: str
+    namespace: str
+    name: str
+    qos: Qos
+    tier: Tier
+    priority: int
+    sub_priority: int
+    containers: tuple[ContainerNeed, ...]
+    limits: Limits
+    requests: Amounts
+    cpus: tuple[int, ...] = ()
+    """The CPUs that the scheduler chose for it alone."""
+    numa_nodes: tuple[int, ...] = ()
+    declared: bool = False
+    """Whether it says itself of which class it is, and is not merely taken for one by what it asks for."""
+    willing: bool | None = None
+    """Whether it may be evicted for others; None where it does not say."""
+    eviction_priority: int = 0
+    eviction_cost: int = 0
+    eviction_features: frozenset[str] | None = None
+    """Which of the reasons to evict hold for it; None for all."""
+    deleting: bool = False
+    created: str = ""
+    words: Mapping[str, Manifest] | None = None
+    """What it says of burst, memory and disks itself, by annotation."""
+
+    @property
+    def group(self) -> Group:
+        return Group(self.tier, self.uid)
+
+    @property
+    def title(self) -> str:
+        return f"{self.namespace}/{self.name}"
+
+    @property
+    def online(self) -> bool:
+        """Whether it serves: everything that is not best effort."""
+        return self.qos is not Qos.BE
+
+    @property
+    def lent(self) -> bool:
+        return any(one.lent for one in self.containers)
+
+    @property
+    def pinned(self) -> bool:
+        """Whether it has CPUs of its own."""
+        return bool(self.cpus) and self.online
+
+    def word(self, annotation: str) -> Manifest:
+        """What the pod says under ``annotation``; nothing where it says nothing."""
+        return (self.words or {}).get(annotation, {})
+
+
+def node_pod(manifest: Manifest) -> NodePod:
+    """The pod of ``manifest``; what cannot be read counts as not said, since it was refused at admission."""
+    metadata, spec = manifest.get("metadata") or {}, manifest.get("spec") or {}
+    labels, annotations = metadata.get("labels") or {}, metadata.get("annotations") or {}
+    main, before = spec.get("containers") or [], spec.get("initContainers") or []
+    containers = tuple(_need(manifest, one) for one in [*before, *main])
+    qos = Qos(qos_of(labels, spec))
+    status = _object(annotations.get(RESOURCE_STATUS))
+    priority = _whole(spec.get("priority"), 0)
+    return NodePod(
+        uid=str(metadata.get("uid") or ""),
+        namespace=str(metadata.get("namespace") or "default"),
+        name=str(metadata.get("name") or ""),
+        qos=qos,
+        tier=_TIERS[kubernetes_qos(spec)],
+        priority=priority,
+        sub_priority=_whole(labels.get(SUB_PRIORITY), priority),
+        containers=containers,
+        limits=_whole_limits(manifest, main, before),
+        requests=_requests(main, spec.get("overhead")),
+        cpus=_cpus(status),
+        numa_nodes=_numa_nodes(status),
+        declared=QOS_LABEL in labels or any(one.lent for one in containers),
+        willing={"true": True, "false": False}.get(str(labels.get(WILLING))),
+        eviction_priority=_whole(annotations.get(EVICTION_PRIORITY, labels.get(EVICTION_PRIORITY)), 0),
+        eviction_cost=_whole(annotations.get(EVICTION_COST), 0),
+        eviction_features=_features(annotations.get(EVICTION_POLICY)),
+        deleting="deletionTimestamp" in metadata,
+        created=str(metadata.get("creationTimestamp") or ""),
+        words={name: found for name in (CPU_BURST, MEMORY_QOS, BLKIO_QOS) if (found := _object(annotations.get(name)))},
+    )
+
+
+def _need(pod: Manifest, container: Manifest) -> ContainerNeed:
+    limits = container_limits(pod, container)
+    return ContainerNeed(
+        str(container.get("name") or ""), limits, container_request_bytes(container, limits), lends(container)
+    )
+
+
+def _whole_limits(pod: Manifest, main: list[Manifest], before: list[Manifest]) -> Limits:
+    """The limits of the pod: those of its containers together, and never less than an init container or sidecar needs."""
+    whole = pod_limits(pod, [container_limits(pod, one) for one in main], 0)
+    if not before:
+        return whole
+    first = [container_limits(pod, one) for one in before]
+    together = pod_limits(pod, [whole, *first], 0)
+    return replace(together, cpu_request_milli=whole.cpu_request_milli)
+
+
+def _requests(main: list[Manifest], overhead: Manifest | None) -> Amounts:
+    total: Amounts = {}
+    for one in main:
+        resources = one.get("resources") or {}
+        for name, amount in _amounts({**(resources.get("limits") or {}), **(resources.get("requests") or {})}).items():
+            total[name] = total.get(name, 0) + amount
+    for name, amount in _amounts(overhead).items():
+        total[name] = total.get(name, 0) + amount
+    return current(total)
+
+
+def _amounts(listed: Manifest | None) -> Amounts:
+    found: Amounts = {}
+    for name, value in (listed or {}).items():
+        try:
+            found |= parse_amounts({name: value})
+        except QuantityError:
+            continue
+    return found
+
+
+def _object(text: object) -> Manifest:
+    try:
+        found = read_json(str(text)) if text else {}
+    except ValueError:
+        return {}
+    return found if isinstance(found, dict) else {}
+
+
+def _features(text: object) -> frozenset[str] | None:
+    if not text:
+        return None
+    try:
+        return frozenset(str(one) for one in json.loads(str(text)))
+    except (TypeError, ValueError):
+        return None
+
+
+def _cpus(status: Manifest) -> tuple[int, ...]:
+    try:
+        return parse_cpus(str(status.get("cpuset") or ""))
+    except ValueError:
+        return ()
+
+
+def _numa_nodes(status: Manifest) -> tuple[int, ...]:
+    listed = status.get("numaNodeResources")
+    nodes = [one.get("node") for one in listed if isinstance(one, dict)] if isinstance(listed, list) else []
+    return tuple(sorted({node for node in nodes if isinstance(node, int)}))
+
+
+def _whole(value: object, otherwise: int) -> int:
+    try:
+        return otherwise if value is None else int(str(value))
+    except ValueError:
+        return otherwise

@@ -1,0 +1,81 @@
+"""What is written to the node: what was decided, and, in files that nobody decides about any more, what stood there at first."""
+
+from collections.abc import Mapping
+
+from kube.cpu_lists import format_cpus
+from node_agent.domain.colocation.groups import (
+    CPU_BURST,
+    CPU_IDLE,
+    CPU_MAX,
+    CPU_SET,
+    IO_MAX,
+    IO_WEIGHT,
+    MEMORY_HIGH,
+    MEMORY_LOW,
+    MEMORY_MIN,
+    UNLIMITED,
+    Group,
+    Knobs,
+)
+from node_agent.domain.colocation.machine import Machine
+from node_agent.domain.colocation.pods import NodePod
+from node_agent.domain.colocation.priorities import DEFAULT_WEIGHT
+from node_agent.domain.colocation.quotas import as_asked, cpu_max
+
+_DEFAULTS = {
+    CPU_BURST: "0",
+    CPU_IDLE: "0",
+    CPU_MAX: cpu_max(None),
+    IO_WEIGHT: f"default {DEFAULT_WEIGHT}",
+    MEMORY_HIGH: UNLIMITED,
+    MEMORY_LOW: "0",
+    MEMORY_MIN: "0",
+}
+
+
+def to_write(
+    decided: Knobs, written: Knobs, pods: Mapping[str, NodePod], machine: Machine
+) -> dict[Group, dict[str, str]]:
+    """All files that have to be right now: those that are ``decided``, and those ``written`` before that are so no more.
+
+    Groups of pods that are gone are left out: they went with them.
+    """
+    whole = {group: dict(files) for group, files in decided.items()}
+    for group, files in written.items():
+        if group.pod and group.pod not in pods:
+            continue
+        there = whole.setdefault(group, {})
+        for name, text in files.items():
+            if name not in there:
+                there[name] = at_first(group, name, text, pods, machine)
+    return {group: files for group, files in whole.items() if files}
+
+
+def at_first(group: Group, name: str, text: str, pods: Mapping[str, NodePod], machine: Machine) -> str:
+    """What a file holds that nobody decides about; ``text`` is what was written to it last."""
+    own = own_files(group, pods)
+    if name in own:
+        return own[name]
+    if name == CPU_SET:
+        return format_cpus(machine.cpus)
+    if name == IO_MAX:
+        none = " ".join(f"{limit}={UNLIMITED}" for limit in ("rbps", "wbps", "riops", "wiops"))
+        return "\n".join(f"{line.split()[0]} {none}" for line in text.splitlines())
+    return _DEFAULTS.get(name, text)
+
+
+def has_file(group: Group, name: str, pods: Mapping[str, NodePod]) -> bool:
+    """Whether a group has a file that somebody could decide about."""
+    return (not group.pod or group.pod in pods) and (
+        name in own_files(group, pods) or name in _DEFAULTS or name == CPU_SET
+    )
+
+
+def own_files(group: Group, pods: Mapping[str, NodePod]) -> Mapping[str, str]:
+    """What a pod's or container's own limits say; nothing for tiers."""
+    pod = pods.get(group.pod)
+    if pod is None:
+        return {}
+    if not group.container:
+        return as_asked(pod.limits)
+    return next((as_asked(one.limits) for one in pod.containers if one.name == group.container), {})

@@ -1,0 +1,89 @@
+"""Puts rules in force: writes what is not so already, and writes again what somebody else has changed."""
+
+import logging
+from collections.abc import Mapping
+
+from node_agent.runtime.knob_files import KnobFiles, NotKnown
+
+_log = logging.getLogger(__name__)
+
+Texts = Mapping[str, Mapping[str, str]]
+"""What is to stand in the files of folders."""
+
+Change = tuple[str, str, str]
+"""Folder, file, text."""
+
+
+class KnobWriter:
+    """Remembers what it wrote. ``refused`` are the files that could not be written, with the reason."""
+
+    def __init__(self, files: KnobFiles) -> None:
+        self._files = files
+        self._written: dict[tuple[str, str], str] = {}
+        self.refused: dict[tuple[str, str], str] = {}
+
+    def write(self, wanted: Texts, look: bool = False) -> int:
+        """Bring all files of ``wanted`` to what they are to say; returns how many were written.
+
+        With ``look`` each is read first: a kubelet, say, may have written there since.
+        """
+        pending = [
+            (folder, name, text)
+            for folder, files in wanted.items()
+            for name, text in files.items()
+            if not (self._stands(folder, name, text) if look else self._written.get((folder, name)) == text)
+        ]
+        self._written = {key: text for key, text in self._written.items() if key[1] in wanted.get(key[0], ())}
+        count, refused = 0, {}
+        while pending:
+            # A group may hold no less than those below it, and these no more than it: what is refused at first may be
+            # taken once the others stand.
+            tried = [(change, self._try(change)) for change in pending]
+            failed = [change for change, error in tried if error]
+            count += len(pending) - len(failed)
+            if len(failed) == len(pending):
+                refused = {change[:2]: error for change, error in tried}
+                break
+            pending = failed
+        self._note(refused)
+        return count
+
+    def tasks(self, folder: str) -> list[int]:
+        """The processes of a group; none where it is gone."""
+        try:
+            return self._files.tasks(folder)
+        except OSError:
+            return []
+
+    def put(self, folder: str, files: Mapping[str, str]) -> None:
+        """Write the files of one new group; what is refused is tried again with the others."""
+        for name, text in files.items():
+            self._try((folder, name, text))
+
+    def _stands(self, folder: str, name: str, text: str) -> bool:
+        try:
+            found = self._files.read(folder, name)
+        except (OSError, NotKnown):
+            return False
+        return self._written.get((folder, name)) == text if found is None else found == text
+
+    def _try(self, change: Change) -> str:
+        """Write one file; why it could not be written."""
+        folder, name, text = change
+        try:
+            self._files.write(folder, name, text)
+        except FileNotFoundError:  # the pod is gone, and its group with it
+            return ""
+        except NotKnown as error:
+            self._written[folder, name] = text  # not tried again before it is to be something else
+            return str(error)
+        except OSError as error:
+            return f"{name}={text}: {error.strerror}"
+        self._written[folder, name] = text
+        return ""
+
+    def _note(self, refused: dict[tuple[str, str], str]) -> None:
+        for (folder, name), error in refused.items():
+            if self.refused.get((folder, name)) != error:
+                _log.warning("rule_not_in_force", extra={"group": folder, "file": name, "error": error})
+        self.refused = refused
