@@ -19,7 +19,7 @@ from tidegate_cli.sim import world
 from tidegate_cli.sim.services import Policy
 
 CASES = ROOT / "tests" / "scenarios" / "cases"
-AREAS = ("admission", "descheduling", "gang", "lifecycle", "queue")
+AREAS = ("admission", "colocation", "descheduling", "gang", "lifecycle", "queue")
 SERVICES = ("job_controller", "queue_manager", "gang_scheduler", "descheduler", "slo_controller")
 
 

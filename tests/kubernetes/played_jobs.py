@@ -45,7 +45,42 @@ def play(plane: ControlPlane) -> None:
     _preempt(plane)
     _abort(plane)
     _claim(plane)
+    _move(plane)
     _lend(plane)
+
+
+def _move(plane: ControlPlane) -> None:
+    """A pod of a ReplicaSet leaves its node, once there is a place for another one."""
+    template = pod("1h")
+    template["metadata"]["labels"] = {"app": "web"}
+    template["spec"] |= {"schedulerName": "tidegate", "restartPolicy": "Always"}
+    spec = {"replicas": 2, "selector": {"matchLabels": {"app": "web"}}, "template": template}
+    kubectl(
+        plane,
+        "apply",
+        "-f",
+        "-",
+        given=[{"apiVersion": "apps/v1", "kind": "ReplicaSet", "metadata": {"name": "web"}, "spec": spec}],
+    )
+    pods = "/api/v1/namespaces/default/pods?labelSelector=app%3Dweb"
+    eventually(lambda: sum(_is_ready(one) for one in plane.request("GET", pods)["items"]) == 2)
+    name = plane.request("GET", pods)["items"][0]["metadata"]["name"]
+    api = "scheduling.koordinator.sh/v1alpha1"
+    job = {
+        "apiVersion": api,
+        "kind": "PodMigrationJob",
+        "metadata": {"name": "move"},
+        "spec": {"podRef": {"name": name}},
+    }
+    kubectl(plane, "apply", "-f", "-", given=[job])
+    eventually(
+        lambda: plane.request("GET", f"/apis/{api}/podmigrationjobs/move").get("status", {}).get("phase") == "Succeeded"
+    )
+
+
+def _is_ready(one: Manifest) -> bool:
+    conditions = one.get("status", {}).get("conditions") or ()
+    return any(each["type"] == "Ready" and each["status"] == "True" for each in conditions)
 
 
 def _lend(plane: ControlPlane) -> None:

@@ -154,7 +154,8 @@ WRITTEN = [
     *(("", name) for name in ("configmaps", "persistentvolumeclaims", "persistentvolumes", "secrets", "services")),
     *(("autoscaling", "horizontalpodautoscalers"), ("networking.k8s.io", "networkpolicies"), ("batch", "jobs")),
     *(("scheduling.volcano.sh", "podgroups"), ("scheduling.volcano.sh", "queues"), ("bus.volcano.sh", "commands")),
-    *(("scheduling.koordinator.sh", "reservations"), ("slo.koordinator.sh", "nodemetrics"), ("", "nodes")),
+    *(("scheduling.koordinator.sh", name) for name in ("podmigrationjobs", "reservations")),
+    *(("slo.koordinator.sh", "nodemetrics"), ("", "nodes")),
     *(("slo.koordinator.sh", "nodeslos"), ("analysis.koordinator.sh", "recommendations")),
     ("topology.node.k8s.io", "noderesourcetopologies"),
     *(("kueue.x-k8s.io", name) for name in ("workloads", "clusterqueues", "localqueues", "cohorts")),
@@ -178,5 +179,7 @@ SELDOM: set[Right] = {
     ("delete", "batch", "jobs"),  # JobSets that begin anew
     ("delete", "kubeflow.org", "mpijobs"),  # with a time to live
     ("delete", "", "services"),  # jobs that are scaled down
+    ("create", "scheduling.koordinator.sh", "podmigrationjobs"),  # plans, where there is a policy for them
+    ("delete", "scheduling.koordinator.sh", "podmigrationjobs"),  # an hour after they are over
     ("delete", "scheduling.koordinator.sh", "reservations"),  # a day after they expired
 }

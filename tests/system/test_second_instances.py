@@ -70,7 +70,9 @@ def terms(system, service: str) -> list[str]:
     return system.on_bus(read)
 
 
-@pytest.mark.parametrize("service", ["job_controller", "queue_manager", "gang_scheduler", "descheduler", "slo_controller"])
+@pytest.mark.parametrize(
+    "service", ["job_controller", "queue_manager", "gang_scheduler", "descheduler", "slo_controller"]
+)
 def test_a_second_decider_waits_and_decides_nothing(system, service: str) -> None:
     before = terms(system, service).count("term")
     with second(system, service) as process:

@@ -147,3 +147,19 @@ def test_explain_has_a_form_for_yaml(tidegate: Any, server: Any, pod: Any) -> No
     server.put(pod("p"))
     server.lines["p"] = ["Pod/default/p: Waiting"]
     assert tidegate("explain", "pod/p", "-o", "yaml").out == "lines: 1\n"
+
+
+def test_moves_tells_what_a_policy_would_move(tidegate: Any, bound: str) -> None:
+    assert tidegate("moves").out == "Nobody would move: no strategy is set, nor thresholds of load\n"
+    Path("policy.yaml").write_text("strategies: {PodLifeTime: {maxPodLifeTimeSeconds: 0}}")
+    assert tidegate("moves", "--policy", "policy.yaml").out.startswith("Nobody would move at 2026-01-01T00:02:00Z\n")
+    assert json.loads(tidegate("moves", "--policy", "policy.yaml", "-o", "json").out)["moves"] == []
+
+
+def test_moves_tells_of_a_policy_that_cannot_be_read(tidegate: Any, bound: str) -> None:
+    Path("policy.yaml").write_text("[1]")
+    assert "holds no policy" in tidegate("moves", "--policy", "policy.yaml").err
+    Path("policy.yaml").write_text("strategies: {Everything: {}}")
+    ended = tidegate("moves", "--policy", "policy.yaml")
+    assert ended.code == 1 and "the descheduler knows no Everything" in ended.err
+    assert "cannot be read" in tidegate("moves", "--policy", "none.yaml").err

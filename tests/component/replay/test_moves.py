@@ -1,19 +1,24 @@
 """What would be moved: read before it happens, by the service's own rules or by others, and nothing is touched."""
 
+from collections import Counter
 from collections.abc import Iterator
 
 import pytest
 
+from chassis.remaking import remake
 from chassis.snapshots import Snapshots
 from kube import Manifest
 from resources import Amounts
 from testing.scenarios.target import NodeUsage
+from tidegate import subjects
 from tidegate.codec.snapshots import pack, unpack
+from tidegate.decision.v1 import decision_pb2
 from tidegate.snapshot.v1 import snapshot_pb2
 from tidegate_cli.commands.moves import _plan, plan_lines
 from tidegate_cli.failures import Failure
-from tidegate_cli.sim.services import ROLES
+from tidegate_cli.sim.services import DECIDING, ROLES, core_of
 from tidegate_cli.sim.world import World
+from tidegate_cli.whatif.restoring import policy_of
 
 POLICY: Manifest = {
     "lowThresholds": {"cpu": 30},
@@ -103,3 +108,39 @@ def test_who_stays_is_told_why(world: World) -> None:
 def test_a_policy_that_makes_no_sense_is_told(world: World) -> None:
     with pytest.raises(Failure, match="LowNodeLoad knows no lowThreshold;"):
         _plan(snapshot(world), {"lowThreshold": {"cpu": 1}})
+
+
+def test_every_move_is_made_again_with_the_same_bytes() -> None:
+    """Plans that remember how long a node has been hot, and each step of the migrations that follow."""
+    policy = {**POLICY, "anomalyCondition": {"consecutiveAbnormalities": 2}, "strategies": {"RemoveDuplicates": {}}}
+    world = World({"descheduler": policy}, {"podStart": "2s", "termination": "5s"})
+    try:
+        world.put_nodes([node("hot", disk="ssd")])
+        world.apply([web(6)])
+        world.settle()
+        world.put_nodes([node("cool", disk="ssd"), node("cold", disk="ssd")])
+        for minute in range(8):
+            for name in ("hot", "cool", "cold"):
+                pods = [pod for pod in world.store().of_kind("Pod").values() if pod.spec.get("nodeName") == name]
+                used = {("default", pod.name): {"cpu": 1500, "memory": 1} for pod in pods}
+                world.sample_usage(name, NodeUsage({"cpu": 1500 * len(used), "memory": 1}, {"cpu": 0}, used))
+            world.advance(60_000)
+            if minute == 4:
+                world.restart(["controllers"])
+        names = remade_moves(world)
+        assert {"MoveProposed", "MigrationStarted", "PodMigrated", "MigrationSucceeded"} <= names.keys()
+    finally:
+        world.close()
+
+
+def remade_moves(world: World) -> Counter[str]:
+    """The names of the descheduler's decisions, each of which comes out the same when it is made again."""
+    taker, found = Snapshots(world.bus, ROLES["all"], "test"), Counter[str]()
+    for entry in world.bus.log(subjects.decisions("descheduler")).entries(0):
+        for decision in decision_pb2.Commit.FromString(entry.payload).decisions[-1:]:
+            taken = unpack(pack(world.do(taker.of_decision(decision.id))))
+            remade = remake(taken, core_of("descheduler", policy_of(taken)), DECIDING["descheduler"].interest)
+            for one in remade.compared:
+                assert one.same, (one.made, one.remade)
+                found[one.made.name] += 1
+    return found

@@ -147,6 +147,29 @@ def test_arguments_of_load_aware_scheduling_are_handed_on_as_a_setting() -> None
     assert """load_aware='{"usageThresholds":{"cpu":80}}'""" in told
 
 
+def test_what_moves_pods_is_handed_on_as_settings() -> None:
+    load = {"apiVersion": "v1", "kind": "LowNodeLoadArgs", "lowThresholds": {"cpu": 30}, "highThresholds": {"cpu": 65}}
+    plugins = [
+        {"name": "LowNodeLoad", "args": load},
+        {"name": "MigrationController", "args": {"maxMigratingPerNode": 1}},
+        {"name": "RemovePodsViolatingNodeTaints", "args": {}},
+        {"name": "PodLifeTime", "args": {"maxAge": 1}},
+        {"name": "HighNodeUtilization", "args": {}},
+    ]
+    content = {"kind": "DeschedulerConfiguration", "profiles": [{"pluginConfig": plugins}]}
+
+    told = texts(check(config_map("koord-descheduler-config", config_yaml=json.dumps(content))), Level.DIFFERS)
+
+    assert """low_node_load='{"lowThresholds":{"cpu":30},"highThresholds":{"cpu":65}}'""" in told
+    assert """migration='{"maxMigratingPerNode":1}'""" in told
+    assert "PodLifeTime knows no maxAge" in told and "HighNodeUtilization: the descheduler has no such plug-in" in told
+
+
+def test_a_descheduler_that_carries_out_the_same_migrations_is_in_the_way() -> None:
+    found = check(deployment("koord-descheduler", "koordinator-sh/koord-descheduler:v1"))
+    assert "scheduling.koordinator.sh" in texts(found, Level.CONFLICT)
+
+
 def test_a_config_map_that_is_no_yaml_is_passed_over() -> None:
     assert check(config_map("notes", text_yaml="a: b: c"), config_map("more", text_yaml="[1, 2]")) == []
 

@@ -25,7 +25,7 @@ from tidegate.fact.v1 import fact_pb2
 from tidegate.gateway.v1 import gateway_pb2
 from tidegate.node.v1 import node_pb2
 
-SERVICES = ("job_controller", "queue_manager", "gang_scheduler", "slo_controller", "descheduler")
+SERVICES = ("job_controller", "queue_manager", "gang_scheduler", "descheduler", "slo_controller")
 QUIET = GatewaySettings(services=SERVICES, simulation=SimulationSettings(pod_start_ms=None))
 
 

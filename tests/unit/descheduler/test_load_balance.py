@@ -140,6 +140,16 @@ def test_two_strategies_do_not_move_one_pod_twice(make_cluster: Any) -> None:
     assert len(names) == len(set(names)) == 2 and len(cluster.evicted) == 2
 
 
+def test_who_only_plans_plans_the_same_in_each_round(make_cluster: Any) -> None:
+    """Nobody was relieved, so the node does not have to be hot anew."""
+    for mode in ("planOnly", "dryRun"):
+        cluster = hot_and_cool(make_cluster, {"anomalyCondition": {"consecutiveAbnormalities": 2}, mode: True})
+        for planned in (0, 0, 1, 1):
+            assert len(cluster.core.query("plan", {"now": cluster.now})["moves"]) == planned
+            cluster.step(INTERVAL)
+        assert cluster.evicted == []
+
+
 def test_a_node_that_was_relieved_has_to_be_hot_anew(make_cluster: Any) -> None:
     condition, records = AnomalyCondition(2, 1, MINUTE), AnomalyRecords()
     seen = [records.mark("p/n", True, condition, now) for now in range(1, 5)]

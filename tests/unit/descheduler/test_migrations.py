@@ -217,6 +217,19 @@ def test_a_budget_is_kept_also_by_those_who_go_at_one_moment(make_cluster: Any) 
     assert "budget default/web allows no disruption: 9 of its pods are healthy" in status(cluster, "move-1")["message"]
 
 
+def test_a_budget_whose_status_allows_less_than_its_pods_is_kept(make_cluster: Any) -> None:
+    """It knows of one more that is about to go."""
+    cluster = cluster_of(make_cluster, {"objectLimiters": {"workload": {"duration": "0s"}}})
+    web(cluster, 10)
+    budget = cluster.budget("web", 7)
+    cluster._store(budget.changed(status={**budget.status, "disruptionsAllowed": 1}))
+    jobs = [cluster.job(f"web-{number}", f"move-{number}") for number in range(2)]
+    started = [
+        decision for decision in cluster.core.decide(cluster.now, frozenset()) if decision.name == "MigrationStarted"
+    ]
+    assert [decision.subject for decision in started] == [jobs[0].key]
+
+
 def test_the_least_important_goes_first(make_cluster: Any) -> None:
     cluster = cluster_of(make_cluster, {"maxMigratingPerNode": 1})
     for name, priority in (("high", 9500), ("low", 5500), ("middle", 7500)):
@@ -317,3 +330,19 @@ def test_a_gate_that_is_skipped_is_open(make_cluster: Any, policy: dict[str, Any
 def test_a_policy_that_makes_no_sense_is_refused(make_cluster: Any, policy: dict[str, Any]) -> None:
     with pytest.raises(ValueError, match=r"\w"):
         make_cluster(policy)
+
+
+def test_while_scheduling_is_paused_everything_stays(make_cluster: Any) -> None:
+    cluster = cluster_of(make_cluster)
+    web(cluster, 3)
+    switch = {
+        "apiVersion": "v1",
+        "kind": "ConfigMap",
+        "metadata": {"name": "scheduling", "namespace": "tidegate-system"},
+    }
+    cluster.put({**switch, "data": {"paused": "true"}})
+    cluster.job("web-1", ttl="5m")
+    assert cluster.step(4 * MINUTE) == [] and cluster.core.deadline() is None
+    cluster.put({**switch, "data": {"paused": "false"}})
+    cluster.step()
+    assert cluster.evicted == ["web-1"]

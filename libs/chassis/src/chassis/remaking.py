@@ -8,7 +8,7 @@ fast.
 
 from dataclasses import dataclass
 
-from chassis.core import Core, Remembering
+from chassis.core import Core, Reading, Remembering
 from chassis.in_flight import InFlight
 from chassis.topics import BY_DECISION
 from kube import Decision, Store
@@ -65,7 +65,10 @@ def _feed(
     states = [earlier.private_state for _, earlier in own if earlier.private_state]
     if states and isinstance(core, Remembering):
         core.restore(states[-1])
-    core.fold(facts.fold_snapshot(Store(), snapshot.facts, interest), snapshot.facts.at_ms)
+    store = Store()
+    if isinstance(core, Reading):
+        core.read_from(store)
+    core.fold(facts.fold_snapshot(store, snapshot.facts, interest), snapshot.facts.at_ms)
     for service in sorted(commit.inputs):
         for _, heard in logs.get(service, []):
             for _, decision in decode_commit(heard):

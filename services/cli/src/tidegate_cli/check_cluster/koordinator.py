@@ -4,6 +4,8 @@ from collections.abc import Iterable
 
 import orjson
 
+from descheduler.domain.policy.policy import DeschedulerPolicy
+from descheduler.domain.policy.strategy_args import KNOWN
 from kube import Manifest
 from tidegate_cli.check_cluster.cluster import Cluster
 from tidegate_cli.check_cluster.finding import Finding, Level
@@ -16,11 +18,48 @@ _ELSEWHERE = {
 
 
 def koordinator(cluster: Cluster) -> Iterable[Finding]:
-    """Findings about the scheduler's configuration with Koordinator's plug-ins."""
+    """Findings about the configuration of schedulers and of deschedulers with Koordinator's plug-ins."""
     for config_map in cluster.objects("ConfigMap"):
         for _, content in cluster.configuration(config_map):
+            subject = f"ConfigMap {config_map.namespace}/{config_map.name}"
             if content.get("kind") == "KubeSchedulerConfiguration":
-                yield from _scheduler(f"ConfigMap {config_map.namespace}/{config_map.name}", content)
+                yield from _scheduler(subject, content)
+            elif content.get("kind") in ("DeschedulerConfiguration", "DeschedulerPolicy"):
+                yield from _descheduler(subject, content)
+
+
+def _descheduler(subject: str, content: Manifest) -> Iterable[Finding]:
+    """Koordinator's own configuration, or that of Kubernetes' descheduler."""
+    strategies: Manifest = {}
+    for profile in content.get("profiles") or ():
+        for plugin in profile.get("pluginConfig") or ():
+            name, arguments = str(plugin.get("name") or ""), dict(plugin.get("args") or {})
+            for part in ("apiVersion", "kind"):
+                arguments.pop(part, None)
+            if name in _SETTINGS:
+                yield from _as_setting(subject, name, arguments)
+            elif name in KNOWN:
+                strategies[name] = arguments
+            else:
+                yield Finding(Level.DIFFERS, subject, f"{name}: the descheduler has no such plug-in")
+    if strategies:
+        yield from _as_setting(subject, ", ".join(strategies), strategies)
+
+
+_SETTINGS = {"LowNodeLoad": "low_node_load", "MigrationController": "migration"}
+
+
+def _as_setting(subject: str, name: str, arguments: Manifest) -> Iterable[Finding]:
+    """What moves pods there does so here with the same arguments, as far as they are known."""
+    setting = _SETTINGS.get(name, "strategies")
+    given = arguments if setting == "low_node_load" else {setting: arguments}
+    try:
+        DeschedulerPolicy.of(given)
+    except (TypeError, ValueError) as error:
+        yield Finding(Level.DIFFERS, subject, f"{name}: {error}")
+        return
+    text = f"{name} moves pods there; here nothing moves them unless it is set"
+    yield Finding(Level.DIFFERS, subject, text, f"--set descheduler.{setting}='{orjson.dumps(arguments).decode()}'")
 
 
 def _scheduler(subject: str, content: Manifest) -> Iterable[Finding]:

@@ -24,6 +24,7 @@ _PEERS = {
     "vc-controller-manager": _Peer("Volcano's controllers", _VOLCANO),
     "kueue": _Peer("Kueue", ("kueue.x-k8s.io",)),
     "koord-scheduler": _Peer("Koordinator's scheduler", _KOORDINATOR, "koord-scheduler"),
+    "koord-descheduler": _Peer("Koordinator's descheduler", ("scheduling.koordinator.sh",)),
     "training-operator": _Peer("Kubeflow's training operator", ("kubeflow.org",)),
     "mpi-operator": _Peer("the MPI operator", ("kubeflow.org",)),
     "trainer-controller-manager": _Peer("Kubeflow's trainer", ("trainer.kubeflow.org",)),
@@ -35,8 +36,7 @@ _PEERS = {
 _STAYS = {
     "koord-manager": "it computes batch resources and node SLOs, which nothing of Tidegate does yet",
     "koordlet": "it measures pods and enforces QoS on its node, which Tidegate's node agent does not do yet",
-    "koord-descheduler": "Tidegate has no descheduler yet; evictions by it are respected",
-    "descheduler": "Tidegate has no descheduler yet; evictions by it are respected",
+    "descheduler": "it evicts by its own policy, which is respected; `--set descheduler.strategies=JSON` has the same strategies",
     "kserve-controller": "InferenceServices stay its own",
 }
 """Programs beside which Tidegate runs, and why they are still needed."""

@@ -51,7 +51,9 @@ def moves(session: Session, file: Path | None, policy_file: Path | None, output:
 def plan_lines(plan: Manifest) -> list[str]:
     """A plan for people."""
     count = len(plan["moves"])
-    when = rfc3339(plan["nextRound"]) if plan["nextRound"] else "no round: nothing is set for it"
+    if not plan["nextRound"]:
+        return ["Nobody would move: no strategy is set, nor thresholds of load"]
+    when = rfc3339(plan["nextRound"])
     lines = [f"{counted(count, 'pod')} would move at {when}" if count else f"Nobody would move at {when}"]
     for move in plan["moves"]:
         where = f" to {move['to']}" if move["to"] else ""

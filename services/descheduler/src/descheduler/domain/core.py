@@ -15,6 +15,7 @@ from descheduler.domain.plan_report import plan_manifest
 from descheduler.domain.planning import Planning
 from descheduler.domain.policy.policy import DeschedulerPolicy
 from kube import Decision, Event, Key, Manifest, Outcome, Store
+from kube.scheduling_pause import SWITCH, pause_of
 
 
 class DeschedulerCore:
@@ -65,7 +66,7 @@ class DeschedulerCore:
         due = self._round is not None and number > self._round
         if self._round is None or due:
             self._round = number
-        if not (due or self._book.open or _has_come(self._migrations.due, now)):
+        if self._paused or not (due or self._book.open or _has_come(self._migrations.due, now)):
             return []
         arbiter = Arbiter.of(self._policy.migration, self._book, now)
         decisions = self._migrations.decide(arbiter, now, in_flight)
@@ -75,7 +76,9 @@ class DeschedulerCore:
         return decisions
 
     def deadline(self) -> int | None:
-        """The next round, or when a migration's time is over."""
+        """The next round, or when a migration's time is over; while scheduling is paused nothing is due."""
+        if self._paused:
+            return None
         rounds = (self._round + 1) * self._policy.interval_ms if self._plans and self._round is not None else None
         return min((time for time in (rounds, self._migrations.due) if time is not None), default=None)
 
@@ -107,6 +110,11 @@ class DeschedulerCore:
     def check(self) -> list[str]:
         """The invariants that do not hold."""
         return [*self._view.check(), *self._book.check()]
+
+    @property
+    def _paused(self) -> bool:
+        """Whether an operator keeps everything as it is."""
+        return pause_of(self._view.store.get(SWITCH)) is not None
 
     @property
     def _plans(self) -> bool:

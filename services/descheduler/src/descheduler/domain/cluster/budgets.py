@@ -16,6 +16,7 @@ class Budgets:
 
     store: Store
     spent: dict[Key, None] = field(default_factory=dict)
+    _serving: dict[Key, set[Key]] = field(default_factory=dict)
 
     def obstacle(self, pod: Object) -> str:
         """The budget that forbids to take ``pod`` away now, in words; empty where none does.
@@ -23,9 +24,11 @@ class Budgets:
         A pod that does not serve costs a budget nothing that is met without it.
         """
         for budget in self._of(pod):
-            healthy, desired = self._healthy(budget), int(budget.status.get("desiredHealthy") or 0)
-            # A status follows its pods after a while: no more goes than its pods allow now.
-            allowed = min(int(budget.status.get("disruptionsAllowed") or 0), healthy - desired)
+            serving, desired = self._healthy(budget), int(budget.status.get("desiredHealthy") or 0)
+            gone = len(serving & self.spent.keys())
+            healthy = len(serving) - gone
+            # A status follows its pods after a while: no more goes than it says, nor than its pods allow now.
+            allowed = min(int(budget.status.get("disruptionsAllowed") or 0) - gone, healthy - desired)
             if allowed < 1 if serves(pod) else healthy < desired:
                 return (
                     f"budget {budget.namespace}/{budget.name} allows no disruption: "
@@ -37,11 +40,14 @@ class Budgets:
         found = [item for item in self.store.in_namespace(BUDGET, pod.namespace) if _selects(item, pod)]
         return sorted(found, key=lambda item: item.key)
 
-    def _healthy(self, budget: Object) -> int:
-        return sum(
-            serves(pod) and pod.key not in self.spent and _selects(budget, pod)
-            for pod in self.store.in_namespace(POD, budget.namespace)
-        )
+    def _healthy(self, budget: Object) -> set[Key]:
+        """Those of its pods that serve; found once, as nothing changes while a decision is thought about."""
+        found = self._serving.get(budget.key)
+        if found is None:
+            pods = self.store.in_namespace(POD, budget.namespace)
+            found = {pod.key for pod in pods if serves(pod) and _selects(budget, pod)}
+            self._serving[budget.key] = found
+        return found
 
 
 def _selects(budget: Object, pod: Object) -> bool:

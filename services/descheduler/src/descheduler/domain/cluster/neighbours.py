@@ -66,7 +66,7 @@ class Neighbours:
         return found
 
     def _skewed(self, pod: Object, node: Object, gone: Collection[Key]) -> str:
-        for constraint in hard_spreads(pod):
+        for constraint in spreads(pod):
             key = str(constraint.get("topologyKey") or "")
             found = self.counts(pod, constraint, self.store.of_kind("Node").values(), gone)
             if node.labels.get(key) not in found or not _takes_part(pod, node, constraint):
@@ -103,10 +103,10 @@ class Neighbours:
         return there is not None and key in node.labels and there.labels.get(key) == node.labels[key]
 
 
-def hard_spreads(pod: Object) -> list[Manifest]:
-    """The spread constraints of a pod that have to hold."""
+def spreads(pod: Object, kinds: Collection[str] = ("DoNotSchedule",)) -> list[Manifest]:
+    """The spread constraints of a pod: those that have to hold, or what ``kinds`` says."""
     listed = pod.spec.get("topologySpreadConstraints") or ()
-    return [one for one in listed if one.get("whenUnsatisfiable") != "ScheduleAnyway"]
+    return [one for one in listed if (one.get("whenUnsatisfiable") or "DoNotSchedule") in kinds]
 
 
 def keeps_apart(pod: Object) -> bool:

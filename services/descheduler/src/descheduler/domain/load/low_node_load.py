@@ -90,7 +90,8 @@ class LowNodeLoad:
         return records.mark(f"{pool.name}/{name}", hot, pool.anomaly, self.plan.now)
 
     def _relieved(self, pool: NodePool, name: str) -> None:
-        if not self.rehearsal:
+        plans_only = self.rehearsal or self.args.dry_run or self.plan.policy.plan_only
+        if not plans_only:
             self.records.reset(f"{pool.name}/{name}")
 
     def _relieve(self, nodes: PoolNodes, name: str, heat: Heat, cool: list[str]) -> bool:

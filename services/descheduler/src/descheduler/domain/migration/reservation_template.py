@@ -18,10 +18,12 @@ def reservation_manifest(job: Migration, pod: Object, now: int) -> Manifest:
     given = options.get("template") or {}
     metadata, spec = given.get("metadata") or {}, given.get("spec") or {}
     labels = {**(metadata.get("labels") or {}), ORDER: str(now)}
+    # The job may go first: to keep it back is a right that nobody has to be given.
+    owner = {**owner_reference(job.item), "blockOwnerDeletion": False}
     return {
         "apiVersion": "scheduling.koordinator.sh/v1alpha1",
         "kind": "Reservation",
-        "metadata": {**metadata, "name": job.name, "labels": labels, "ownerReferences": [owner_reference(job.item)]},
+        "metadata": {**metadata, "name": job.name, "labels": labels, "ownerReferences": [owner]},
         "spec": {
             "allocateOnce": True,
             "allocatePolicy": "Aligned",

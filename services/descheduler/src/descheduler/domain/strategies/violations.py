@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from descheduler.domain.cluster.neighbours import hard_spreads, keeps_apart
+from descheduler.domain.cluster.neighbours import keeps_apart, spreads
 from descheduler.domain.cluster.pod_traits import importance, node_of
 from descheduler.domain.plan import Move, Plan
 from descheduler.domain.policy.strategy_args import StrategyArgs
@@ -49,11 +49,15 @@ def remove_crowding(args: StrategyArgs, plan: Plan) -> None:
 
 
 def remove_skewed(args: StrategyArgs, plan: Plan) -> None:
-    """RemovePodsViolatingTopologySpreadConstraint: from the fullest domain to the emptiest, while that evens the spread."""
+    """RemovePodsViolatingTopologySpreadConstraint: from the fullest domain to the emptiest, while that evens the spread.
+
+    Constraints that have to hold, unless ``constraints`` names ``ScheduleAnyway``, too.
+    """
     seen: dict[str, None] = {}
+    kinds = args.words("constraints") or ("DoNotSchedule",)
     for node in plan.view.nodes():
         for pod in _meant(plan, args, node):
-            for constraint in hard_spreads(pod):
+            for constraint in spreads(pod, kinds):
                 workload = plan.arbiter.workloads.of(pod)
                 place = f"{workload.uid if workload is not None else pod.uid}/{constraint.get('topologyKey')}"
                 if place not in seen:

@@ -57,7 +57,7 @@ def _lacks_room(pod: Object) -> bool:
     told = {str(one.get("type")): one for one in pod.status.get("conditions") or ()}
     if told.get("QuotaReserved", {}).get("status") == "False" or pod.spec.get("schedulingGates"):
         return False
-    return told.get("PodScheduled", {}).get("status") == "False"
+    return bool(told.get("PodScheduled", {}).get("status") == "False")
 
 
 def _is_let_in(plan: Plan, gang: Gang) -> bool:
