@@ -54,27 +54,27 @@ class LendingDesk:
             if ends and self._has_news(name, now):
                 self.restless.add(name)
             else:
-                self._judge(name, self._look_how(name, now))
+                self._judge(name, self._look_how(name, now), now)
 
     def _has_news(self, name: str, now: int) -> bool:
         """Whether something is lent of a node, and what was measured there last is not learnt yet."""
         node, seen = self.nodes.get(name), self.nodes.seen(name)
-        if node is None or seen is None or not self.memory.past.is_new(name, seen):
+        if node is None or seen is None or not self.memory.past.is_new(name, seen, now):
             return False
         rule = self._rule(node)
-        return rule.enabled and now - seen.at <= rule.degrade_ms
+        return rule.enabled and abs(now - seen.at) <= rule.degrade_ms
 
-    def _judge(self, name: str, standing: Standing | None) -> None:
-        if self._is_restless(name, standing):
+    def _judge(self, name: str, standing: Standing | None, now: int) -> None:
+        if self._is_restless(name, standing, now):
             self.restless.add(name)
         else:
             self.restless.discard(name)
 
-    def _is_restless(self, name: str, standing: Standing | None) -> bool:
+    def _is_restless(self, name: str, standing: Standing | None, now: int) -> bool:
         seen = self.nodes.seen(name)
         if standing is None or seen is None:
             return False
-        computed, is_new = standing.computed, self.memory.past.is_new(name, seen)
+        computed, is_new = standing.computed, self.memory.past.is_new(name, seen, now)
         if computed is None:
             return is_new and self._learns_everywhere
         return is_new or not self.memory.lows.is_settled(name, computed.amounts)
@@ -92,7 +92,7 @@ class LendingDesk:
             return []
         memory, counted = self.memory, sorted(self.restless)
         memory.minute, memory.changed = minute, True
-        learnt = self._learn(counted) + len(kills)
+        learnt = self._learn(counted, now) + len(kills)
         for workload, kill in kills:
             memory.past.learn_kill(workload, kill)
         self.learnt |= learnt > 0
@@ -105,10 +105,10 @@ class LendingDesk:
         self._note(looked_at, frozenset(counted), now)
         return looked_at
 
-    def _learn(self, names: Iterable[str]) -> int:
+    def _learn(self, names: Iterable[str], now: int) -> int:
         """Take in what is new on these nodes, the oldest first; on how many there was something."""
         past, nodes = self.memory.past, self.nodes
-        new = ((seen.at, name, seen) for name in names if (seen := nodes.seen(name)) and past.is_new(name, seen))
+        new = ((seen.at, name, seen) for name in names if (seen := nodes.seen(name)) and past.is_new(name, seen, now))
         listed = sorted(new, key=lambda one: one[:2])
         for _, name, seen in listed:
             past.train(name, seen, nodes.workloads(name))
@@ -120,7 +120,7 @@ class LendingDesk:
             standing = self._look_how(name, now)
             if name in counted and standing is not None and standing.computed is not None:
                 self.memory.lows.note(name, standing.computed.amounts)
-            self._judge(name, standing)
+            self._judge(name, standing, now)
 
     def _new_kills(self, now: int) -> Iterator[tuple[Workload, Kill]]:
         """Those that nobody has learnt from, where it matters."""
