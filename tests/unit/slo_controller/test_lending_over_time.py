@@ -1,5 +1,8 @@
 """When what is lent is written: at once where it is less, when it has lasted where it is more, and not at all on old news."""
 
+import json
+import zlib
+
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -75,6 +78,30 @@ def test_old_news_end_the_lending_and_new_ones_begin_it_again(toy) -> None:
     assert toy.lent(CPU) == 60_000
 
 
+def test_a_node_whose_clock_is_wrong_lends_nothing_until_its_time_has_come(toy) -> None:
+    toy.node()
+    toy.use()
+    toy.settle()
+    toy.now += 60 * MINUTE
+    toy.use()
+    toy.now -= 60 * MINUTE
+    assert [decision.reason for decision in toy.settle()] == ["MetricsFromLater"]
+    assert toy.successor().decide(toy.now, frozenset()) == []
+    toy.advance(44 * MINUTE)
+    assert toy.lent(CPU) is None
+    toy.advance(2 * MINUTE)
+    assert toy.lent(CPU) == 60_000
+
+
+def test_what_another_version_remembered_is_learnt_anew(toy) -> None:
+    toy.node()
+    toy.use()
+    toy.settle()
+    toy.private = zlib.compress(b'{"format": 0}')
+    toy.restart()
+    assert toy.settle() == [] and toy.lent(CPU) == 60_000
+
+
 def test_co_location_that_is_turned_off_takes_back_what_was_written_here_alone(make_toy) -> None:
     toy = make_toy()
     toy.configure(colocation_config='{"enable": true}')
@@ -119,7 +146,8 @@ def test_what_others_were_given_is_marked_and_the_mark_goes_with_it(toy) -> None
     toy.settle()
     node = toy.store.objects[Key("Node", "", "n")]
     assert toy.lent(CPU) == 50_000
-    assert node.annotations[mark] == '{"resources":{"kubernetes.io/batch-cpu":"60000"}}'
+    before = {"kubernetes.io/batch-cpu": "60000", "kubernetes.io/batch-memory": "65000000000"}
+    assert json.loads(node.annotations[mark]) == {"resources": before}
     toy.put({**node.manifest(), "metadata": {"name": "n", "annotations": {mark: node.annotations[mark]}}})
     toy.advance(2 * MINUTE)
     assert mark not in toy.store.objects[Key("Node", "", "n")].annotations

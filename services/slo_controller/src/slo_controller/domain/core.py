@@ -101,9 +101,7 @@ class SloCore:
         lending = self._lending
         due, self._due = [*self._due, *lending.ring(now)], {}
         lending.sift(due, now)
-        counted = lending.count(now)
-        lending.sift(counted, now)
-        names = sorted({*due, *counted})
+        names = sorted({*due, *lending.count(now)})
         decisions = report(self._configuration, self._store.get(CONFIG_MAP), in_flight)
         decisions += self._decide_rules(names, in_flight)
         ratios = self._decide_ratios(names, in_flight)
