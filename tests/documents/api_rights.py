@@ -40,7 +40,7 @@ WRITES: dict[str, tuple[str, ...]] = {
     "PersistentVolume": ("get", "patch"),
     "ResourceClaim.resource.k8s.io": ("get", "patch"),
     "Reservation.scheduling.koordinator.sh": ("get", "delete"),
-    "NodeMetric.slo.koordinator.sh": ("create",),
+    "NodeMetric.slo.koordinator.sh": ("create", "patch"),
     "Device.scheduling.koordinator.sh": ("create", "patch"),
     "NodeSLO.slo.koordinator.sh": ("create", "get", "patch", "delete"),
     "Node": ("get", "patch"),
