@@ -182,6 +182,15 @@ def test_what_is_no_disturbance_holds_nobody(stall: Stall, used: int, throttled:
     assert found.disturbances == () and found.knobs[BEST_EFFORT]["cpu.max"] == "1800000 100000"
 
 
+def test_a_pod_that_meets_its_own_quota_far_more_often_than_usual_is_disturbed() -> None:
+    one = Desk(machine(20), DISTURBED, *online_and_hogs())
+    one.uses(web=1000, big=6000).stalls(("web",), web=Stall(quota=500))
+    assert one.round().disturbances == (), "nobody knows yet what is usual"
+    one.uses(web=1000, big=10).stalls(("web",), web=Stall(quota=60)).round()
+    one.uses(web=1000, big=6000).stalls(("web",), web=Stall(quota=500))
+    assert [(told.kind, told.usual) for told in one.round().disturbances] == [("quota", 60)]
+
+
 def test_memory_is_taken_by_whom_has_most_of_it() -> None:
     one = Desk(machine(20), DISTURBED, *online_and_hogs())
     one.uses(memory=1, web=1000, big=(6000, 1), small=(10, 5)).stalls(web=Stall(memory=400))
