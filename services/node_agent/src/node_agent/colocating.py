@@ -38,6 +38,8 @@ STALE_MS = 10_000
 LOOK_AGAIN_ROUNDS = 10
 """After so many rounds all files are read, to see whether somebody else has written there."""
 SAVE_EVERY_MS = 10_000
+AWAITED_SECONDS = 1.0
+"""So long a container runtime waits for what is decided about a pod that was not assigned yet; it would wait two."""
 
 
 class Colocation:
@@ -106,6 +108,17 @@ class Colocation:
         groups = {group: files for group, files in self._written.items() if group.pod == uid}
         for folder, files in self._texts(groups).items():
             self._writer.put(folder, files)
+
+    async def files_of(self, uid: str, container: str) -> Mapping[str, str]:
+        """What is decided about a container that is about to be made: its pod may be assigned only a moment later."""
+        until = asyncio.get_running_loop().time() + AWAITED_SECONDS
+        while uid not in self._pods and asyncio.get_running_loop().time() < until:
+            await asyncio.sleep(AWAITED_SECONDS / 20)
+        pod = self._pods.get(uid)
+        if pod is None:
+            return {}
+        self.put_in_force(uid)
+        return self._written.get(pod.group.of(container), {})
 
     async def run(self) -> None:
         """Keep the node to its rules until cancelled."""
