@@ -6,7 +6,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -282,7 +282,9 @@ def test_a_batch_container_has_its_limits_from_its_first_instruction(
         "POST", "/apis/scheduling.k8s.io/v1/priorityclasses", {"metadata": {"name": "crunching"}, "value": 5500}
     )
     try:
-        with agent(node, system, tmp_path), deployed(plane, made):
+        with agent(node, system, tmp_path), ExitStack() as crunching:
+            eventually(lambda: "nri_registered" in (tmp_path / "agent.log").read_text(), 30)
+            crunching.enter_context(deployed(plane, made))
             (pod,) = ready(plane, "app=crunch", 1)
             name = pod["metadata"]["name"]
             assert eventually(lambda: log_of(plane, name), 30).split()[0] == "10000"
