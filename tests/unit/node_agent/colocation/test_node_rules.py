@@ -15,7 +15,7 @@ from node_agent.domain.colocation.machine import CacheHardware, Processor, machi
 from node_agent.domain.colocation.node_slo import NO_RULES, Qos, node_slo
 from node_agent.domain.colocation.pods import NodePod
 from node_agent.domain.colocation.resctrl import cache_mask
-from node_agent.domain.colocation.restoration import to_write
+from node_agent.domain.colocation.restoration import at_first, to_write
 from node_agent.domain.colocation.samples import Stall
 from node_agent.domain.colocation.situation import Situation
 
@@ -296,3 +296,14 @@ def test_a_machine_is_read_from_what_describes_it() -> None:
     )
     assert found.processors == (Processor(0, 0, 0), Processor(1, 0, 0)) and found.reserved["cpu"] == 500
     assert machine_of({}).processors == ()
+
+
+def test_a_tier_has_the_weight_that_a_kubelet_gives_it() -> None:
+    pods = {
+        one.uid: one
+        for one in (pod("a", "LS", requests={"cpu": "1"}), pod("b", "LS", requests={"cpu": "3"}), pod("c", "BE"))
+    }
+    weights = {
+        tier: at_first(Group(tier), "cpu.weight", "", pods, machine()) for tier in (Tier.BURSTABLE, Tier.BEST_EFFORT)
+    }
+    assert weights == {Tier.BURSTABLE: "157", Tier.BEST_EFFORT: "1"}
