@@ -186,7 +186,7 @@ def test_what_others_were_given_is_taken_off_and_told_before() -> None:
     item = node(annotations={"node.koordinator.sh/thirdPartyAllocations": given})
     found = compute(item, rule(), Measured(0, NOTHING, NOTHING), [], NOTHING)
     assert found.amounts["kubernetes.io/batch-cpu"] == 0 and found.amounts["kubernetes.io/batch-memory"] == 65_000
-    assert found.before == {"kubernetes.io/batch-cpu": 60_000}
+    assert found.before == {"kubernetes.io/batch-cpu": 60_000, "kubernetes.io/batch-memory": 65_000}
 
 
 def test_cores_of_a_better_cpu_count_for_more() -> None:
@@ -222,3 +222,9 @@ def test_a_sample_without_the_system_leaves_it_what_pods_do_not_use() -> None:
     found = measured(from_manifest({**api, "status": status}))
     assert found is not None and found.system == Use(20_000, 0)
     assert measured(from_manifest({**api, "status": {"updateTime": "soon"}})) is None
+    programs = [
+        {"name": "proxy", "priority": "koord-prod", "usage": {"resources": {"cpu": "3"}}},
+        {"name": "hadoop", "priority": "koord-batch", "usage": {"resources": {"cpu": "5"}}},
+    ]
+    found = measured(from_manifest({**api, "status": {**status, "hostApplicationMetric": programs}}))
+    assert found is not None and (found.system.cpu, found.applications.cpu) == (12_000, 3_000)
