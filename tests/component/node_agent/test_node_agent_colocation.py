@@ -188,3 +188,23 @@ async def test_the_agent_says_whom_memory_makes_it_send_away(bench: Any) -> None
     await bench.upstream.until(lambda: any(report.evictions for report in bench.upstream.reports))
     (wish,) = next(report.evictions for report in bench.upstream.reports if report.evictions)
     assert (wish.uid, wish.reason) == ("uid-hog", "MemoryEvict") and "frees" in wish.message
+
+
+async def test_an_error_in_a_decision_leaves_in_force_what_is_and_pods_run(
+    bench: Any, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    files = knobs(bench)
+    hog = bench.pod("hog", "sleep", "1000", metadata=BEST_EFFORT)
+    rules = thresholds(cpuSuppressThresholdPercent=10)
+    bench.assign(hog, slo=rules, node=node())
+    await bench.upstream.phase("uid-hog", "Running")
+    await until(lambda: quota_us(files, "besteffort") < CPUS * 20_000)
+    with monkeypatch.context() as broken:
+        broken.setattr("node_agent.colocating.enforce", lambda *_: 1 // 0)
+        bench.assign(hog, bench.pod("late", "sleep", "1000", metadata=BEST_EFFORT), slo=rules, node=node())
+        await bench.upstream.phase("uid-late", "Running")
+        await asyncio.sleep(1.2)
+        assert quota_us(files, "besteffort") < CPUS * 20_000
+        assert [one.message for one in caplog.records].count("rules_not_decided") == 1
+    bench.assign(hog, slo={}, node=node())
+    await until(lambda: files.read("besteffort", "cpu.max") == "max 100000")

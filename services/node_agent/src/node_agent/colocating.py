@@ -3,7 +3,8 @@
 import asyncio
 import json
 import logging
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 
 from kube import Manifest
@@ -38,6 +39,8 @@ STALE_MS = 10_000
 LOOK_AGAIN_ROUNDS = 10
 """After so many rounds all files are read, to see whether somebody else has written there."""
 SAVE_EVERY_MS = 10_000
+AWAITED_SECONDS = 1.0
+"""So long a container runtime waits for what is decided about a pod that was not assigned yet; it would wait two."""
 
 
 class Colocation:
@@ -67,6 +70,7 @@ class Colocation:
         self._saved: tuple[dict[Group, set[str]], Asked] | None = None
         self._saved_at = 0
         self._rounds = 0
+        self._trouble = ""
         self._online: tuple[int, int] | None = None
         self._told: frozenset[tuple[str, str, str]] = frozenset()
         self.newest: Enforcement | None = None
@@ -101,11 +105,23 @@ class Colocation:
 
     def put_in_force(self, uid: str) -> None:
         """A pod's groups were just made, and nothing runs in them: what is decided about them holds from the start."""
-        if not self._fresh:
-            self._decide()
+        with self._contained():
+            if not self._fresh:
+                self._decide()
         groups = {group: files for group, files in self._written.items() if group.pod == uid}
         for folder, files in self._texts(groups).items():
             self._writer.put(folder, files)
+
+    async def files_of(self, uid: str, container: str) -> Mapping[str, str]:
+        """What is decided about a container that is about to be made: its pod may be assigned only a moment later."""
+        until = asyncio.get_running_loop().time() + AWAITED_SECONDS
+        while uid not in self._pods and asyncio.get_running_loop().time() < until:
+            await asyncio.sleep(AWAITED_SECONDS / 20)
+        pod = self._pods.get(uid)
+        if pod is None:
+            return {}
+        self.put_in_force(uid)
+        return self._written.get(pod.group.of(container), {})
 
     async def run(self) -> None:
         """Keep the node to its rules until cancelled."""
@@ -115,10 +131,22 @@ class Colocation:
             await self._wait(due - loop.time())
             now = loop.time()
             if now >= due or not self._fresh:
-                self.round()
+                with self._contained():
+                    self.round()
                 due = now + ROUND_MS / 1000
             elif self.peek():
                 due = min(due, now + PEEK_MS / 1000)
+
+    @contextmanager
+    def _contained(self) -> Iterator[None]:
+        """What goes wrong in here leaves in force what is: a node whose pods nobody runs any more would be worse off."""
+        try:
+            yield
+        except Exception as error:
+            self._fresh = True  # until something changes, or the next round
+            if repr(error) != self._trouble:
+                self._trouble = repr(error)
+                _log.exception("rules_not_decided")
 
     async def _wait(self, seconds: float) -> None:
         """Until there is news, or the next look is due. What nobody but us decides is looked at now and then only."""
@@ -148,6 +176,7 @@ class Colocation:
             self._wished = wished
             self._wish(wished)
         self._save(now)
+        self._trouble = ""
 
     def _decide(self) -> Enforcement:
         situation = Situation(self._clock(), self._slo, self._machine, self._pods, self._look.sample, STALE_MS)

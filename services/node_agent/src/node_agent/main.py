@@ -16,6 +16,7 @@ from node_agent.inventory.machine import find_devices
 from node_agent.kubelet.agent import KubeletAgent
 from node_agent.kubelet.kept_look import KeptLook
 from node_agent.kubelet.pod_groups import NoGroups, find_groups
+from node_agent.nri.plugin import serve
 from node_agent.settings import AgentSettings
 
 
@@ -28,6 +29,7 @@ class Settings(ServiceSettings):
     With ``kubelet`` a kubelet runs the pods of the node, which then has to be named, and this measures them: every
     ``usage_interval`` it reads the control groups of the machine, which are mounted at ``cgroup_mount``, those of pods below
     ``cgroup_root`` (the kubelet's ``--cgroup-root``). ``identity`` is a file with a token of the pod in which this runs.
+    ``nri_socket`` is that of the container runtime: what is decided about a container holds from its first instruction then.
     """
 
     node: str = ""
@@ -39,6 +41,7 @@ class Settings(ServiceSettings):
     kubelet: bool = False
     usage_interval: str = ""
     identity: Path | None = None
+    nri_socket: Path | None = None
     cgroup_mount: Path = Path("/sys/fs/cgroup")
     cgroup_root: str = "/"
 
@@ -94,7 +97,10 @@ def _beside_kubelet(settings: Settings, context: Context) -> Parts:
         lambda: sum(len(pod.containers) for pod in agent.pods.values()),
     )  # fmt: skip
     _watch(context, lambda: agent.colocation)
-    return Parts(tasks={"agent": agent.run(), "assignments": follow_assignments(context.bus, agent)})
+    tasks = {"agent": agent.run(), "assignments": follow_assignments(context.bus, agent)}
+    if settings.nri_socket is not None and settings.enforce:
+        tasks["nri"] = serve(settings.nri_socket, agent.files_of)
+    return Parts(tasks=tasks)
 
 
 def _watch(context: Context, keeper: Callable[[], Colocation | None]) -> None:

@@ -173,7 +173,7 @@ def node_slo(spec: Manifest) -> NodeSlo:
         _thresholds(_part(spec, _THRESHOLDS)),
         burst_of(_part(spec, _BURST), burst_of(DEFAULTS[_BURST], _NO_BURST)),
         {name: _class(_part(qos, key)) for name, key in _CLASSES.items()},
-        tuple(_host_application(one) for one in spec.get("hostApplications") or () if isinstance(one, dict)),
+        tuple(_host_application(one) for one in _parts(spec, "hostApplications")),
     )
 
 
@@ -202,7 +202,7 @@ def disks_of(part: Manifest) -> tuple[Disk, ...]:
     """The devices that a ``blkioQOS`` limits; volume groups and volumes of pods are no devices of the machine."""
     if not part.get("enable", True):
         return ()
-    return tuple(_disk(one) for one in part.get("blocks") or () if isinstance(one, dict) and one.get("name"))
+    return tuple(_disk(one) for one in _parts(part, "blocks") if one.get("name"))
 
 
 def _thresholds(part: Manifest) -> Thresholds:
@@ -271,6 +271,11 @@ def _host_application(one: Manifest) -> HostApplication:
 def _part(manifest: Manifest, name: str) -> dict[str, Any]:
     found = manifest.get(name)
     return found if isinstance(found, dict) else {}
+
+
+def _parts(manifest: Manifest, name: str) -> list[dict[str, Any]]:
+    found = manifest.get(name)
+    return [one for one in found if isinstance(one, dict)] if isinstance(found, list) else []
 
 
 def _maybe(part: Manifest, name: str) -> int | None:
