@@ -1,7 +1,7 @@
 """A plan: which pods should move, why, and where to. It is made as if each move had happened before the next is thought of."""
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Protocol
 
@@ -10,7 +10,7 @@ from descheduler.domain.cluster.pod_traits import node_of
 from descheduler.domain.cluster.view import ClusterView
 from descheduler.domain.migration.arbiter import Arbiter
 from descheduler.domain.policy.policy import DeschedulerPolicy
-from kube import Key, Object
+from kube import Key, Object, rfc3339
 from kube.pods import is_finished
 
 
@@ -44,6 +44,7 @@ class Plan:
     moving: dict[Key, str]
     now: int
     loads: Loads | None = None
+    resting: Mapping[str, int] = field(default_factory=dict)
     moves: list[Move] = field(default_factory=list)
     skipped: dict[Key, str] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
@@ -62,7 +63,16 @@ class Plan:
 
     def fork(self) -> "Plan":
         """A plan that goes on from here, to try what is then taken over or not."""
-        made = Plan(self.view, self.policy, self.arbiter.fork(), dict(self.moving), self.now, moves=list(self.moves))
+        made = Plan(
+            self.view,
+            self.policy,
+            self.arbiter.fork(),
+            dict(self.moving),
+            self.now,
+            None,
+            self.resting,
+            list(self.moves),
+        )
         made._from_node, made._from_namespace = self._from_node.copy(), self._from_namespace.copy()
         return made
 
@@ -70,6 +80,10 @@ class Plan:
         """Why ``pod`` is not to be moved in this round, in words; empty where it may be."""
         if pod.key in self.moving:
             return "it is on the move already"
+        rests = self.resting.get(pod.uid)
+        if rests is not None:
+            self.skipped[pod.key] = f"a move of it came to nothing; it is left alone until {rfc3339(rests)}"
+            return self.skipped[pod.key]
         why = self.arbiter.refusal(pod) or self.arbiter.hold(pod) or self._full(pod)
         if why:
             self.skipped[pod.key] = why

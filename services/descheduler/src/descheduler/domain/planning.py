@@ -48,7 +48,8 @@ class Planning:
     def _begun(self, arbiter: Arbiter, now: int) -> tuple[Plan, NodeLoads]:
         """A plan of nothing but what goes on already, and what nodes use then."""
         loads = NodeLoads(self.view, self.policy.load, now)
-        return Plan(self.view, self.policy, arbiter, self.book.moving(), now, loads), loads
+        moving, resting = self.book.moving(), self.book.resting(now)
+        return Plan(self.view, self.policy, arbiter, moving, now, loads, resting), loads
 
     def decisions(self, plan: Plan) -> Iterator[Decision]:
         """A job for each move; none for those of a strategy that only plans."""
