@@ -2,7 +2,6 @@
 
 import subprocess
 import sys
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -11,6 +10,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from gang_scheduler.domain.columns import jit
+from gang_scheduler.domain.columns.compiled import Compiled
 from gang_scheduler.domain.core import SchedulerCore
 from gang_scheduler.domain.room.shape_view import ShapeView
 from gang_scheduler.domain.score.foresight import FIRST_LOOK
@@ -80,16 +80,19 @@ def test_compiled_code_finds_the_same_copies_and_keys_as_vectors(
 
 
 def test_the_kernel_serves_where_pods_to_come_decide(new_toy: Any, kernels: BackgroundKernels) -> None:
-    renewed = []
+    renewed, served = [], []
 
-    def counting() -> Callable[..., int]:
-        kernel = kernels()
-        assert kernel is not None
-        return lambda slots, *rest: renewed.append(len(slots)) or kernel(slots, *rest)
+    def counting() -> Compiled:
+        compiled = kernels()
+        assert compiled is not None
+        return compiled._replace(
+            renew=lambda slots, *rest: renewed.append(len(slots)) or compiled.renew(slots, *rest),
+            serve=lambda sizes, shares: served.append(len(sizes)) or compiled.serve(sizes, shares),
+        )
 
     toy = new_toy(core=SchedulerCore(kernels=counting))
     play(toy, [], [({CORE: 47, RATIO: 47}, 2, "")])
-    assert toy.core.cluster.room.foresight.version and sum(renewed) > 0
+    assert toy.core.cluster.room.foresight.version and sum(renewed) > 0 and sum(served) > 0
 
 
 def test_nobody_waits_for_the_compiler(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -8,11 +8,12 @@ import numpy as np
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from gang_scheduler.domain.nodes.filters import StaticMasks, static_mask
+from gang_scheduler.domain.nodes.filters import StaticMasks, static_filters, static_mask
+from gang_scheduler.domain.score import look_kernel
 from gang_scheduler.domain.score.basis import Basis
 from gang_scheduler.domain.score.mixture import PATIENCE, Ask, Asked, Filling, demands_of, filling_of, kinds_of
-from gang_scheduler.domain.score.prices import TOGETHER, Prices
-from gang_scheduler.domain.terms.node_rules import NodeRules
+from gang_scheduler.domain.score.prices import ALMOST, TOGETHER, Measures, Prices
+from gang_scheduler.domain.terms.node_rules import NodeRules, Toleration
 from gang_scheduler.domain.terms.selectors import Requirement
 
 RULES = 4
@@ -52,7 +53,31 @@ def plain_filling(asks: Sequence[Asked], admitted: set[int]) -> Filling:
 @given(asks=ASKED, admitted=st.sets(st.integers(0, RULES - 1)))
 def test_a_card_is_filled_as_pod_by_pod_to_the_last_bit(asks: list[Asked], admitted: set[int]) -> None:
     demands = demands_of(asks, RULES)
-    assert filling_of([demands[rule] for rule in sorted(admitted)]) == plain_filling(asks, admitted)
+    here = [demands[rule] for rule in sorted(admitted)]
+    assert filling_of(here) == filling_of(here, look_kernel.ready()[0]) == plain_filling(asks, admitted)
+
+
+@given(
+    asks=ASKED.filter(bool),
+    nodes=st.lists(
+        st.tuples(
+            st.integers(0, 200_000), st.integers(0, 1 << 42), st.lists(st.integers(0, 100), min_size=3, max_size=3)
+        ),
+        max_size=20,
+    ),
+)
+def test_copies_are_counted_in_vectors_as_by_compiled_code_and_one_by_one(asks: list[Asked], nodes: list[Any]) -> None:
+    kinds = kinds_of(asks, RULES)
+    measures = Measures.of(kinds)
+    cpu, memory = (np.array([node[at] for node in nodes], np.float64) for at in (0, 1))
+    cards = np.array([node[2] for node in nodes], np.int64).reshape(-1, 3).T
+    found = measures.copies(cpu, memory, cards)
+    assert np.array_equal(found, look_kernel.ready()[1](cpu, memory, np.ascontiguousarray(cards), *measures))
+    for place, (has_cpu, has_memory, free) in enumerate(nodes):
+        for kind, percent in enumerate(kinds.percent.tolist()):
+            by_cards = sum(rest // percent for rest in free) * measures.cards[kind]
+            fits = min(by_cards, has_cpu * measures.cpu[kind], has_memory * measures.memory[kind])
+            assert found[place, kind] == (fits + ALMOST) // 1
 
 
 @given(asks=ASKED.filter(bool))
@@ -92,9 +117,14 @@ def test_a_copy_is_worth_what_the_rules_say_that_admit_it(
             assert prices.per_copy[number, kind] == plain
 
 
-@given(models=st.lists(st.tuples(st.integers(0, 3), st.sampled_from("abc")), max_size=8))
+SPECS = [{}, {"unschedulable": True}, {"taints": [{"key": "own", "value": "x", "effect": "NoSchedule"}]}]
+
+
+@given(
+    models=st.lists(st.tuples(st.integers(0, 3), st.sampled_from("abc"), st.sampled_from(SPECS)), max_size=8),
+)
 @settings(max_examples=20, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
-def test_masks_that_are_kept_follow_the_nodes(new_toy: Any, models: list[tuple[int, str]]) -> None:
+def test_masks_that_are_kept_follow_the_nodes(new_toy: Any, models: list[tuple[int, str, Any]]) -> None:
     toy = new_toy()
     table = toy.core.cluster.room.table
     masks = StaticMasks(table)
@@ -102,8 +132,16 @@ def test_masks_that_are_kept_follow_the_nodes(new_toy: Any, models: list[tuple[i
         NodeRules(),
         NodeRules((Requirement("model", "In", ("a",)),)),
         NodeRules((Requirement("model", "In", ("b",)),)),
+        NodeRules((Requirement("model", "In", ("a", "c")),), None, (), (Toleration("own", "Exists", "", ""),)),
     ]
-    for node, model in models:
-        toy.node(f"n{node}", cpu=4, labels={"model": model})
+    for node, model, spec in models:
+        toy.node(f"n{node}", cpu=4, labels={"model": model}, spec=spec)
         for rules in wanted * 2:
             assert np.array_equal(masks.of(rules), static_mask(rules, table))
+            left, failing = table.exists.copy(), []
+            for words, mask in static_filters(rules, table):
+                if (left & ~mask).any():
+                    failing.append((words, int((left & ~mask).sum())))
+                left &= mask
+            assert masks.failing(rules) == tuple(failing)
+            assert np.array_equal(masks.of(rules), left)

@@ -2,17 +2,17 @@
 
 import threading
 
-from gang_scheduler.domain.room.renewal import Kernel
+from gang_scheduler.domain.columns.compiled import Compiled
 
 
 class BackgroundKernels:
     """Gives the kernel once it is there. The first who asks for it has it made; numba is imported no earlier."""
 
     def __init__(self) -> None:
-        self._found: Kernel | None = None
+        self._found: Compiled | None = None
         self._thread: threading.Thread | None = None
 
-    def __call__(self) -> Kernel | None:
+    def __call__(self) -> Compiled | None:
         if self._thread is None:
             self._thread = threading.Thread(target=self._make, name="kernels", daemon=True)
             self._thread.start()
@@ -25,6 +25,7 @@ class BackgroundKernels:
             self._thread.join()
 
     def _make(self) -> None:
-        from gang_scheduler.domain.room.shape_kernel import ready
+        from gang_scheduler.domain.room import shape_kernel
+        from gang_scheduler.domain.score import look_kernel
 
-        self._found = ready()
+        self._found = Compiled(shape_kernel.ready(), *look_kernel.ready())

@@ -9,6 +9,7 @@ from gang_scheduler.domain.answers.inquiry import explain
 from gang_scheduler.domain.answers.knowledge import Evictions, Knowledge
 from gang_scheduler.domain.audit import audit
 from gang_scheduler.domain.cluster import Cluster
+from gang_scheduler.domain.columns.compiled import Kernels, no_kernel
 from gang_scheduler.domain.evictions.askers import Askers
 from gang_scheduler.domain.evictions.evictor import EvictionRules, Evictor
 from gang_scheduler.domain.evictions.victims import GangEviction
@@ -23,7 +24,6 @@ from gang_scheduler.domain.queues.quota_admission import evicted
 from gang_scheduler.domain.reasons.block import Wake
 from gang_scheduler.domain.reasons.explain import Explanation
 from gang_scheduler.domain.reserving.reservation_desk import ReservationDesk
-from gang_scheduler.domain.room.renewal import Kernels, no_kernel
 from gang_scheduler.domain.room.trial import Trial
 from gang_scheduler.domain.score.scoring import Placement
 from gang_scheduler.domain.terms.load_policy import LoadPolicy

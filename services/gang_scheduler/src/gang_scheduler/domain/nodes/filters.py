@@ -23,22 +23,49 @@ def static_mask(rules: NodeRules, table: NodeTable, slots: Slots = ALL) -> Mask:
     return mask
 
 
+def sieve(counts: list[tuple[str, int]], phrase: str, left: Mask, mask: Mask) -> None:
+    """Take out of ``left`` what ``mask`` does not pass, and note how many that were."""
+    out = int(np.count_nonzero(left > mask))
+    if out:
+        counts.append((phrase, out))
+        left &= mask
+
+
+Failing = tuple[tuple[str, int], ...]
+"""Rules in words, and how many nodes fail first at each."""
+
+
 @dataclass(slots=True)
 class StaticMasks:
-    """``static_mask`` of all nodes by rules, kept until a node changes."""
+    """``static_mask`` of all nodes by rules, kept until a node changes; and for those who ask, what fails at it."""
 
     table: NodeTable
     _masks: dict[NodeRules, Mask] = field(default_factory=dict)
+    _failing: dict[NodeRules, Failing] = field(default_factory=dict)
     _seen: int = -1
 
     def of(self, rules: NodeRules) -> Mask:
         """The mask of ``rules``, to be read only."""
-        if self._seen != self.table.rules.end or len(self._masks) >= MOST_MASKS:
-            self._masks, self._seen = {}, self.table.rules.end
+        self._forget()
         mask = self._masks.get(rules)
         if mask is None:
             mask = self._masks[rules] = static_mask(rules, self.table)
         return mask
+
+    def failing(self, rules: NodeRules) -> Failing:
+        """How many nodes fail first at which of ``static_filters``; the others pass."""
+        self._forget()
+        found = self._failing.get(rules)
+        if found is None:
+            counts, left = list[tuple[str, int]](), self.table.exists.copy()
+            for phrase, mask in static_filters(rules, self.table):
+                sieve(counts, phrase, left, mask)
+            found = self._failing[rules] = tuple(counts)
+        return found
+
+    def _forget(self) -> None:
+        if self._seen != self.table.rules.end or len(self._masks) + len(self._failing) >= MOST_MASKS:
+            self._masks, self._failing, self._seen = {}, {}, self.table.rules.end
 
 
 def affinity_mask(rules: NodeRules, table: NodeTable, slots: Slots = ALL) -> Mask:

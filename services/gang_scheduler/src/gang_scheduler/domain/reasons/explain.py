@@ -11,7 +11,7 @@ import numpy as np
 
 from gang_scheduler.domain.columns.vectors import ALL, Ints, Mask
 from gang_scheduler.domain.devices.device_needs import NumaPolicy
-from gang_scheduler.domain.nodes.filters import static_filters
+from gang_scheduler.domain.nodes.filters import sieve
 from gang_scheduler.domain.pods.pod_record import PodRecord
 from gang_scheduler.domain.reasons.upstream_words import available
 from gang_scheduler.domain.room.reservation_use import used_by
@@ -118,42 +118,39 @@ class NodeReport:
 def node_report(room: Room, record: PodRecord) -> NodeReport:
     """How ``record`` fares on all nodes as the books stand."""
     table = room.table
-    left = table.exists.copy()
-    nodes = int(np.count_nonzero(left))
+    nodes = int(np.count_nonzero(table.exists))
     obstacle = room.volumes.obstacle(record.shape.claims)
     if obstacle:
         return NodeReport(nodes, (), (), obstacle)
-    counts: list[tuple[str, int]] = []
-    for phrase, mask in static_filters(record.shape.rules, table):
-        _sieve(counts, phrase, left, mask)
+    counts, left = list(room.static.failing(record.shape.rules)), room.static.of(record.shape.rules).copy()
     rule = Reason.NO_NODE_MATCHES
     for phrase, mask in room.claim_book.masks(record.shape):
         before = len(counts)
-        _sieve(counts, phrase, left, mask)
+        sieve(counts, phrase, left, mask)
         rule = Reason.DEVICES_MISSING if len(counts) > before else rule
     for phrase, mask in room.coupling_masks(record):
-        _sieve(counts, phrase, left, mask)
+        sieve(counts, phrase, left, mask)
     if record.shape.devices.policy >= NumaPolicy.RESTRICTED:
         words = "have no named NUMA nodes, or another NUMA policy than the pod"
-        _sieve(counts, words, left, table.devices.agrees(record.shape.devices))
+        sieve(counts, words, left, table.devices.agrees(record.shape.devices))
     short: list[Manifest] = []
     for name, need, phrase, mask in _while_any(left, _room_filters(room, record, left.copy())):
         before = len(counts)
-        _sieve(counts, phrase, left, mask)
+        sieve(counts, phrase, left, mask)
         if len(counts) > before:
             short.append({"resource": name, "need": format_amount(name, need), "phrase": phrase})
     if (amplified := table.amplified(record.shape, ALL)) is not None:
         cpus = record.shape.devices.cpus
         words = f"have too little cpu for {cpus} CPUs of the pod's own, which count for more where cpu is amplified"
-        _sieve(counts, words, left, amplified > 0)
+        sieve(counts, words, left, amplified > 0)
     for name, phrase, mask in _while_any(left, table.devices.filters(record.shape.devices)):
         before = len(counts)
-        _sieve(counts, phrase, left, mask)
+        sieve(counts, phrase, left, mask)
         if len(counts) > before:
             short.append({"resource": name, "need": "", "phrase": phrase})
     before = len(counts)
     for words, mask in table.load.filters(record.shape, table.names):
-        _sieve(counts, words, left, mask)
+        sieve(counts, words, left, mask)
     rule = Reason.NODES_TOO_BUSY if len(counts) > before else rule
     return NodeReport(nodes, tuple(counts), tuple(short), "", used_by(room, record), rule)
 
@@ -177,7 +174,7 @@ def too_large(room: Room, record: PodRecord) -> str:
     if not parts:
         counts, left = list[tuple[str, int]](), view.mask.copy()
         for _, phrase, mask in table.devices.filters(shape.devices, table.devices.have):
-            _sieve(counts, phrase, left, mask)
+            sieve(counts, phrase, left, mask)
         if counts:
             words = "; ".join(f"{count} {_for_one(phrase) if count == 1 else phrase}" for phrase, count in counts)
             return f"pod {record.key.name} can never start: of the nodes that it may go to, even if they were empty, {words}"
@@ -209,14 +206,6 @@ def _while_any(left: Mask, filters: Iterator[_T]) -> Iterator[_T]:
 def _first_largest(amounts: Ints, rank: Ints) -> int:
     largest = np.flatnonzero(amounts == amounts.max())
     return int(largest[rank[largest].argmin()])
-
-
-def _sieve(counts: list[tuple[str, int]], phrase: str, left: Mask, mask: Mask) -> None:
-    """Take out of ``left`` what ``mask`` does not pass, and note how many that were."""
-    out = int(np.count_nonzero(left > mask))
-    if out:
-        counts.append((phrase, out))
-        left &= mask
 
 
 def _for_one(phrase: str) -> str:

@@ -1,26 +1,16 @@
 """When a view can be brought up to date by compiled code, and what that is given (``shape_kernel.renew``)."""
 
-from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
 import numpy as np
 
+from gang_scheduler.domain.columns.compiled import Renew
 from gang_scheduler.domain.columns.vectors import Ids, Ints, Mask
 from gang_scheduler.domain.nodes.node_table import NodeTable
 from gang_scheduler.domain.pods.pod_shape import PodShape
 from gang_scheduler.domain.score.appraisal import Appraisal
 from gang_scheduler.domain.score.scoring import RoomScore
-
-Kernel = Callable[..., int]
-"""``shape_kernel.renew``, compiled."""
-
-Kernels = Callable[[], Kernel | None]
-"""Gives the kernel, None as long as there is none: then vectors do the same."""
-
-
-def no_kernel() -> None:
-    """Nothing is compiled."""
 
 
 class Fixed(NamedTuple):
@@ -77,7 +67,7 @@ class Renewal:
         return cls(shape, table, found)
 
     def run(
-        self, kernel: Kernel, slots: Ints, view: View, appraisal: Appraisal, rank_bits: int, *, everywhere: bool
+        self, kernel: Renew, slots: Ints, view: View, appraisal: Appraisal, rank_bits: int, *, everywhere: bool
     ) -> int:
         """Renew ``view`` at ``slots``, some maybe named twice, and the keys of all copies if ``everywhere``.
 
@@ -90,10 +80,8 @@ class Renewal:
         unnumbered = states.stale(unmirrored, before, mirror.seen)
         if self._words is not states.words:
             self._words = states.words
-            if len(self._scores) != len(states.worth):
-                self._scores = np.zeros(len(states.worth), np.int32)
-            self._scores.fill(-1)
             self._ask = appraisal.ask(self.shape)
+            self._scores = states.scores(self._ask)
         have, free, prices, measures = (
             table.devices.have,
             table.devices.free,

@@ -7,6 +7,7 @@ from gang_scheduler.domain.columns.vectors import Ints, Mask
 from gang_scheduler.domain.dra.claim_book import ClaimBook
 from gang_scheduler.domain.near.pod_affinity import NeighbourIndex
 from gang_scheduler.domain.near.topology_spread import spread_bonus, spread_masks
+from gang_scheduler.domain.nodes.filters import StaticMasks
 from gang_scheduler.domain.nodes.host_ports import PortIndex
 from gang_scheduler.domain.nodes.node_table import NodeTable
 from gang_scheduler.domain.pods.pod_record import PodRecord
@@ -14,6 +15,7 @@ from gang_scheduler.domain.pods.pod_shape import PodShape
 from gang_scheduler.domain.queues.queue_ledger import QueueLedger
 from gang_scheduler.domain.reservations.reserved_room import ReservedRoom
 from gang_scheduler.domain.room.shape_view import ShapeView, ShapeViews
+from gang_scheduler.domain.room.standing import Standing
 from gang_scheduler.domain.score.foresight import Foresight
 from gang_scheduler.domain.score.outlook import Outlook
 from gang_scheduler.domain.score.placement_choice import PlacementChoices
@@ -51,6 +53,7 @@ class Room:
     placement: Placement
     neighbours: NeighbourIndex = field(init=False)
     ports: PortIndex = field(init=False)
+    static: StaticMasks = field(init=False)
     foresight: Outlook = field(init=False)
     choices: PlacementChoices = field(init=False)
     views: ShapeViews = field(init=False)
@@ -65,9 +68,10 @@ class Room:
     def __post_init__(self) -> None:
         self.neighbours = NeighbourIndex(self.table)
         self.ports = PortIndex(self.table)
-        self.foresight = Foresight(self.table)
+        self.static = StaticMasks(self.table)
+        self.foresight = Foresight(self.table, self.static, lambda: self.views.kernels())
         self.choices = PlacementChoices(self.placement, self.ledger)
-        self.views = ShapeViews(self.table, self.placement, self.foresight)
+        self.views = ShapeViews(self.table, self.placement, self.foresight, Standing(self.table, self.static))
         self.hyper_nodes = HyperNodes(self.table)
         self.level_trees = LevelTrees(self.table)
         self.claim_book = ClaimBook(self.table)

@@ -2,11 +2,11 @@
 
 import numpy as np
 
+from gang_scheduler.domain.columns.compiled import Renew
 from gang_scheduler.domain.columns.jit import jit
 from gang_scheduler.domain.columns.vectors import Ids, Ints, Mask
 from gang_scheduler.domain.devices.card_room import MOST_COPIES
 from gang_scheduler.domain.nodes.node_mirror import PER_CARD
-from gang_scheduler.domain.room.renewal import Kernel
 from gang_scheduler.domain.score import state_kernel
 from gang_scheduler.domain.score.mixture import Floats
 from gang_scheduler.domain.score.scoring import FULL
@@ -232,7 +232,7 @@ def renew(
     return more
 
 
-def ready() -> Kernel:
+def ready() -> Renew:
     """The kernel, when it is compiled for what it will be given: renewing no node of none."""
     numbers, table, reals, matrix = np.zeros(0, np.int64), np.zeros((0, 0), np.int64), np.zeros(0), np.zeros((0, 0))
     view = np.zeros(0, np.bool_), numbers, numbers, numbers

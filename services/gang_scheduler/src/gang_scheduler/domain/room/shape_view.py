@@ -9,21 +9,19 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from gang_scheduler.domain.columns.compiled import Kernels, Renew, no_kernel
 from gang_scheduler.domain.columns.vectors import ALL, Ints, Mask, Slots, parts
-from gang_scheduler.domain.nodes.filters import static_mask
+from gang_scheduler.domain.nodes.filters import StaticMasks, static_mask
 from gang_scheduler.domain.nodes.node_table import NodeTable
 from gang_scheduler.domain.pods.pod_shape import PodShape
-from gang_scheduler.domain.room.renewal import Kernel, Kernels, Renewal, View, compilable, no_kernel, plain
+from gang_scheduler.domain.room.renewal import Renewal, View, compilable, plain
+from gang_scheduler.domain.room.standing import RANK_BITS, Standing, base_of
 from gang_scheduler.domain.score.outlook import Outlook
-from gang_scheduler.domain.score.scoring import FULL, Placement, RoomScore, static_score
+from gang_scheduler.domain.score.scoring import FULL, Placement, RoomScore
 
 NO_NODE = -1
 FEW = 24
 """Up to so many nodes plain integers are faster than vectors."""
-
-_RANK_BITS = 20
-_OFFSET = 1 << 40
-"""Added to every key so that those of nodes that fit are above zero."""
 
 
 @dataclass(slots=True)
@@ -35,9 +33,12 @@ class ShapeView:
     placement: Placement
     foresight: Outlook
     kernels: Kernels = no_kernel
+    standing: Standing | None = None
+    """What views share, where there are others."""
+
     mask: Mask = field(init=False)
     base: Ints = field(init=False)
-    """The part of the keys that changes with the nodes themselves only."""
+    """The part of the keys that changes with the nodes themselves only; others' as well until one of these changes."""
 
     copies: Ints = field(init=False)
     keys: Ints = field(init=False)
@@ -53,6 +54,7 @@ class ShapeView:
 
     _best_key: int = NO_NODE
     _compilable: bool = field(init=False)
+    _shares_base: bool = True
 
     def __post_init__(self) -> None:
         self._compilable = compilable(self.shape)
@@ -119,7 +121,7 @@ class ShapeView:
 
     def with_bonus(self, bonus: Ints | int) -> Ints:
         """The keys with an addition to the scores; of no meaning where a node does not fit."""
-        return self.keys + (bonus << _RANK_BITS)
+        return self.keys + (bonus << RANK_BITS)
 
     def close(self, slot: int) -> None:
         """Leave a node out until it changes again: it was just filled with copies of this very shape."""
@@ -148,23 +150,23 @@ class ShapeView:
 
     def _renew(self) -> None:
         size = self.table.size
-        self.mask, self.base = np.zeros(size, np.bool_), np.zeros(size, np.int64)
+        standing = self.standing or Standing(self.table, StaticMasks(self.table))
+        self.mask = self._allowed(standing.masks.of(self.shape.rules), ALL)
+        self.base, self._shares_base = standing.base(self.shape), True
         self.copies, self.keys = np.zeros(size, np.int64), np.full(size, NO_NODE, np.int64)
         self.total, self._largest, self._best = 0, None, None
         for part in parts(size):
-            self.mask[part], self.base[part] = self._allowed(part), self._base_of(part)
             self._renew_room(part)
 
     def _renew_rules(self, changed: list[int]) -> None:
         slots = np.array(changed, np.intp)
-        self.mask[slots], self.base[slots] = self._allowed(slots), self._base_of(slots)
+        self.mask[slots] = self._allowed(static_mask(self.shape.rules, self.table, slots), slots)
+        if self._shares_base:
+            self.base, self._shares_base = self.base.copy(), False
+        self.base[slots] = base_of(self.shape, self.table, slots)
 
-    def _base_of(self, slots: Slots) -> Ints:
-        static: Ints = (static_score(self.shape, self.table, slots) + _OFFSET << _RANK_BITS) - self.table.rank()[slots]
-        return static
-
-    def _allowed(self, slots: Slots) -> Mask:
-        mask = static_mask(self.shape.rules, self.table, slots) & self.table.devices.agrees(self.shape.devices, slots)
+    def _allowed(self, static: Mask, slots: Slots) -> Mask:
+        mask = static & self.table.devices.agrees(self.shape.devices, slots)
         return np.zeros_like(mask) if self.shape.broken or self.shape.unmet else mask
 
     def _spared(self, slots: Slots) -> Ints:
@@ -199,7 +201,7 @@ class ShapeView:
             self.copies[slot] = copies
             if spared is not None:
                 score += spared[place]
-            self._set_key(slot, (score << _RANK_BITS) + self.base.item(slot) if copies else NO_NODE)
+            self._set_key(slot, (score << RANK_BITS) + self.base.item(slot) if copies else NO_NODE)
 
     def _set_key(self, slot: int, key: int) -> None:
         """One node has another place in the order. Mostly the best was filled further and remains it: no two keys are equal."""
@@ -251,16 +253,17 @@ class ShapeView:
         score = self._scores(allocatable, used, copies, slots)
         if self._by_load:
             score = score + self.table.load.scores(self.shape, slots, FULL)
-        keys = (score << _RANK_BITS) + self.base[slots]
+        keys = (score << RANK_BITS) + self.base[slots]
         self.keys[slots] = np.where(copies > 0, keys, NO_NODE)
 
-    def _kernel(self) -> Kernel | None:
+    def _kernel(self) -> Renew | None:
         """Compiled code for what _renew_room does, where there is any."""
         if self.foresight.appraisal is None or not (self._compilable and self._foresees and plain(self.table)):
             return None
-        return None if self._by_load else self.kernels()
+        compiled = None if self._by_load else self.kernels()
+        return compiled.renew if compiled else None
 
-    def _renew_compiled(self, kernel: Kernel, slots: Ints, *, everywhere: bool) -> None:
+    def _renew_compiled(self, kernel: Renew, slots: Ints, *, everywhere: bool) -> None:
         """What _renew_room does at ``slots``, which may be named twice, and the keys ``everywhere`` for copies that are right."""
         appraisal = self.foresight.appraisal
         assert appraisal is not None, "there is a kernel only where it is"
@@ -268,7 +271,7 @@ class ShapeView:
         if self._renewal is None:
             self._renewal = Renewal.of(self.shape, self._score, self.table)
         view = View(self.mask, self.base, self.copies, self.keys)
-        self.total += self._renewal.run(kernel, slots, view, appraisal, _RANK_BITS, everywhere=everywhere)
+        self.total += self._renewal.run(kernel, slots, view, appraisal, RANK_BITS, everywhere=everywhere)
 
     def _scores(self, allocatable: Ints, used: Ints, copies: Ints, slots: Slots) -> Ints:
         """How full nodes are; but where there are cards, and room, what a pod would spoil, once the foresight knows it."""
@@ -294,6 +297,7 @@ class ShapeViews:
     table: NodeTable
     placement: Placement
     foresight: Outlook
+    standing: Standing
     kernels: Kernels = no_kernel
     limit: int = 1024
     _views: dict[tuple[int, bool], ShapeView] = field(default_factory=dict)
@@ -308,5 +312,7 @@ class ShapeViews:
             if len(self._views) >= self.limit:
                 for old in list(self._views)[: self.limit // 2]:
                     del self._views[old]
-            view = self._views[key] = ShapeView(shape, self.table, placement, self.foresight, self.kernels)
+            view = self._views[key] = ShapeView(
+                shape, self.table, placement, self.foresight, self.kernels, self.standing
+            )
         return view.sync()

@@ -18,6 +18,7 @@ from typing import Any
 
 import numpy as np
 
+from gang_scheduler.domain.columns.compiled import Compiled, Kernels, no_kernel
 from gang_scheduler.domain.columns.vectors import Ints, Mask
 from gang_scheduler.domain.nodes.filters import StaticMasks
 from gang_scheduler.domain.nodes.node_table import NodeTable
@@ -50,6 +51,8 @@ class Foresight:
     """Scores nodes by what a pod would spoil there. ``version`` is 0 as long as too little is known for that."""
 
     table: NodeTable
+    static: StaticMasks
+    kernels: Kernels = no_kernel
     census: Census = field(default_factory=Census)
     version: int = 0
     basis: Basis | None = None
@@ -64,10 +67,6 @@ class Foresight:
     """The nodes at the prices of the last look; None as long as too little is known."""
 
     _cards: tuple[int, int] = (-1, 0)
-    _masks: StaticMasks = field(init=False)
-
-    def __post_init__(self) -> None:
-        self._masks = StaticMasks(self.table)
 
     def renew(self) -> None:
         """Look at what runs, if that, or what there is for it, has become another: at the start of a pass.
@@ -98,7 +97,7 @@ class Foresight:
     def restore(self, data: Any) -> None:
         """Go on with what a predecessor found. What cannot be read is dropped, and looked for anew."""
         basis = read(data)
-        self._know(Prices(basis) if basis else None)
+        self._know(Prices(basis, self.kernels()) if basis else None)
 
     def _due(self) -> bool:
         pods = self.census.with_cards
@@ -111,7 +110,7 @@ class Foresight:
 
     def _look(self) -> None:
         enough = self.census.with_cards >= FIRST_LOOK and self._count_cards()
-        self._know(look(self.census, self.table, self._masks, self._count_cards()) if enough else None)
+        self._know(look(self.census, self.table, self.static, self._count_cards(), self.kernels()) if enough else None)
 
     def _know(self, prices: Prices | None) -> None:
         self._written = None
@@ -124,22 +123,22 @@ class Foresight:
         self._looks += 1
         self.version = self._looks
         known = self.appraisal
-        self.appraisal = known.renewed(prices) if known else Appraisal(self.table, prices, self._masks)
+        self.appraisal = known.renewed(prices) if known else Appraisal(self.table, prices, self.static)
 
 
-def look(census: Census, table: NodeTable, static: StaticMasks, cards: int) -> Prices:
+def look(census: Census, table: NodeTable, static: StaticMasks, cards: int, compiled: Compiled | None) -> Prices:
     """What there is to find now. All sums are exact: the order of the nodes, which a restart changes, must not show."""
     nodes = np.flatnonzero(table.devices.have.memory[0])
     have = table.devices.have.memory[:, nodes]
     card_memory = int(have.sum()) // max(1, cards)
     rules, asks = census.asked(card_memory)
-    bare = Prices(Basis(census.with_cards, card_memory, cards, rules, asks, (), 0.0))
+    bare = Prices(Basis(census.with_cards, card_memory, cards, rules, asks, (), 0.0), compiled)
     masks = np.array([static.of(item)[nodes] for item in rules], np.bool_)
     left = left_of(table, nodes, bare.classes_of(masks))
     cpu, memory = left.cpu.astype(np.float64), left.memory.astype(np.float64)
     served = bare.served[left.classes, left.cards].sum(axis=0)
     mixture = fsum(mixed(cpu, memory, served, *bare.beside[left.classes].T).tolist())
-    copies = bare.measures.copies(cpu, memory, left.cards).T[: len(bare.kinds.cards)]
+    copies = bare.copies(cpu, memory, left.cards).T[: len(bare.kinds.cards)]
     worths = (
         np.rint(np.minimum(cards * PRICE * _scarcity(bare.kinds, masks, copies, mixture), _DEAREST)).astype(np.int64).T
     )

@@ -11,6 +11,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from gang_scheduler.domain.columns.compiled import Serve
 from gang_scheduler.domain.columns.vectors import Ints
 from gang_scheduler.domain.pods.pod_shape import PodShape
 from gang_scheduler.domain.terms.node_rules import NodeRules
@@ -26,7 +27,7 @@ MOST_RULES = 60
 PATIENCE = 0.98
 """What a pod that comes one turn later counts: how long a rest of a card waits for the pod that fits it."""
 
-_GRAIN = float(1 << 40)
+GRAIN = float(1 << 40)
 """What a card serves is a multiple of the inverse, so that sums over cards are exact in any order."""
 
 
@@ -201,24 +202,35 @@ def demands_of(asks: Iterable[Asked], rules: int) -> list[Demand]:
     return demands
 
 
-def filling_of(demands: Sequence[Demand]) -> Filling:
-    """How a card is filled by pods that come in the proportions of ``demands``.
-
-    A card with ``free`` percent serves the next pod that fits, and then what the rest serves; each turn in which a pod
-    comes that does not fit costs patience.
-    """
+def filling_of(demands: Sequence[Demand], serve: Serve | None = None) -> Filling:
+    """How a card is filled by pods that come in the proportions of ``demands``."""
     pods: dict[int, int] = {}
     for demand in demands:
         for size, count in demand.pods.items():
             pods[size] = pods.get(size, 0) + count
     if not pods:
         return Filling([_grained(free / 100) for free in range(101)], 1.0, 1.0)
-    total, served, later = sum(pods.values()), [0.0], [0.0]
+    total, sizes = sum(pods.values()), sorted(pods)
+    shares = [pods[size] / total for size in sizes]
+    served = serve(np.array(sizes, np.int64), np.array(shares)).tolist() if serve else served_of(sizes, shares)
+    given, cpu = sum(demand.given for demand in demands), sum(demand.cpu for demand in demands)
+    memory = sum(demand.memory for demand in demands)
+    return Filling(served, max(100 * cpu / given, 1.0), max(100 * memory / given, 1.0))
+
+
+def served_of(sizes: Sequence[int], shares: Sequence[float]) -> list[float]:
+    """What a card serves, by free percent, of pods that ask for ``sizes`` of it in such ``shares``; the least size first.
+
+    It serves the next pod that fits, and then what the rest serves; each turn in which a pod comes that does not fit costs
+    patience.
+    """
+    served, later = [0.0], [0.0]
     fitting: list[tuple[int, float, float]] = []
+    share_of = dict(zip(sizes, shares, strict=True))
     fits, turns = 0.0, 1 - PATIENCE
     for free in range(1, 101):
-        if free in pods:
-            share = pods[free] / total
+        if free in share_of:
+            share = share_of[free]
             fitting.append((-free, free / 100, share))
             fits += share
             turns = 1 - PATIENCE * (1 - fits)
@@ -227,10 +239,8 @@ def filling_of(demands: Sequence[Demand]) -> Filling:
             gain += share * (part + later[back])
         served.append(_grained(gain / turns))
         later.append(PATIENCE * served[free])
-    given, cpu = sum(demand.given for demand in demands), sum(demand.cpu for demand in demands)
-    memory = sum(demand.memory for demand in demands)
-    return Filling(served, max(100 * cpu / given, 1.0), max(100 * memory / given, 1.0))
+    return served
 
 
 def _grained(served: float) -> float:
-    return round(served * _GRAIN) / _GRAIN
+    return round(served * GRAIN) / GRAIN

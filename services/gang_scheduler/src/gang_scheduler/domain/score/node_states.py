@@ -4,7 +4,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from gang_scheduler.domain.columns.vectors import Ints
+from gang_scheduler.domain.columns.vectors import Ids, Ints
 from gang_scheduler.domain.nodes.node_table import NodeTable
 from gang_scheduler.domain.score.mixture import Floats
 
@@ -43,8 +43,20 @@ class NodeStates:
     count: Ints = field(init=False)
     """One number."""
 
+    _scores: dict[bytes, Ids] = field(default_factory=dict)
+    """By what pods ask for."""
+
     _seen: tuple[int, int] = (-1, -1)
     """Until where the states of nodes are known."""
+
+    def scores(self, ask: Ints) -> Ids:
+        """The scores of states for pods that ask for this, -1 where not known yet: they are the same for all such shapes."""
+        key = ask.tobytes()
+        found = self._scores.get(key)
+        if found is None:
+            found = self._scores[key] = np.empty(len(self.worth), np.int32)
+            found.fill(-1)
+        return found
 
     def stale(self, changed: Ints, before: tuple[int, int], now: tuple[int, int]) -> Ints:
         """The nodes whose states are to be found, maybe among new ones: those that ``changed``, if all was known ``before``."""
@@ -62,3 +74,4 @@ class NodeStates:
         self.words, self.parts = np.zeros((most, width), np.int64), np.zeros((most, self.kinds))
         self.serves, self.worth = np.zeros(most), np.zeros(most)
         self.places, self.count = np.zeros(2 << most.bit_length(), np.int64), np.zeros(1, np.int64)
+        self._scores = {}

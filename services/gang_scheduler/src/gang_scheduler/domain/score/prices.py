@@ -10,6 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from gang_scheduler.domain.columns.compiled import Compiled
 from gang_scheduler.domain.columns.vectors import Ints, Mask
 from gang_scheduler.domain.score.basis import Basis
 from gang_scheduler.domain.score.mixture import Ask, Demand, Filling, Floats, Kinds, demands_of, filling_of, kinds_of
@@ -103,6 +104,8 @@ class Prices:
     what a copy more of each kind is worth there."""
 
     basis: Basis
+    compiled: Compiled | None = None
+
     kinds: Kinds = field(init=False)
     measures: Measures = field(init=False)
     classes: dict[int, int] = field(default_factory=dict)
@@ -148,6 +151,12 @@ class Prices:
             self.beside = np.vstack([self.beside, *((filling.cpu, filling.memory) for filling in fillings)])
         return np.array([self.classes[bits] for bits in classes], np.int64)
 
+    def copies(self, cpu: Floats, memory: Floats, cards: Ints) -> Floats:
+        """How many copies of each kind fit (node by kind). ``cards`` are free percents (card by node)."""
+        if self.compiled is None:
+            return self.measures.copies(cpu, memory, cards)
+        return self.compiled.copies(cpu, memory, np.ascontiguousarray(cards), *self.measures)
+
     def worth(self, left: Left) -> Floats:
         """The worth of nodes with so much left, in worths of an average card."""
         cpu, memory = left.cpu.astype(np.float64), left.memory.astype(np.float64)
@@ -165,7 +174,10 @@ class Prices:
         return scores
 
     def _filling_of(self, bits: int) -> Filling:
-        return filling_of([demand for rule, demand in enumerate(self._demands) if bits >> rule & 1])
+        return filling_of(
+            [demand for rule, demand in enumerate(self._demands) if bits >> rule & 1],
+            self.compiled and self.compiled.serve,
+        )
 
     def _prices_of(self, classes: Iterable[int]) -> Floats:
         """What a copy is worth (class by kind): the sum over the rules that admit it, exact in any order."""
