@@ -15,6 +15,7 @@ from tests.bench.bench_queues import queues
 from tests.bench.end_to_end import large, real_gangs, simulated
 from tests.bench.figures import Figure, show
 from tests.bench.idle import idle
+from tests.bench.lending import lending
 from tests.bench.openb import TRACES
 from tests.bench.restart import restart
 from tests.bench.scheduling import growth, neighbours, placement, reclaim
@@ -34,6 +35,7 @@ BENCHMARKS: dict[str, Callable[[], Awaitable[list[Figure]]]] = {
     "growth": growth,
     "topology": topology,
     "queues": queues,
+    "lending": lending,
     "admission": admission,
     "job-quality": job_quality,
 }

@@ -337,7 +337,7 @@ SUPPORT = (
     Support(
         "ClusterColocationProfile.config.koordinator.sh",
         ("admission",),
-        "laid over new pods that it selects",
+        "laid over new pods that it selects, and, where it draws no lots, over the templates of those who make pods",
         "what the labels ask of a node",
     ),
     Support(

@@ -231,6 +231,21 @@ def test_what_a_placement_does_not_rest_on_does_not_matter(rig: Any) -> None:
     assert outcome.applied
 
 
+@pytest.mark.parametrize("name", ["kubernetes.io/batch-cpu", "koordinator.sh/batch-cpu"])
+def test_what_a_node_lends_matters_to_those_alone_who_live_on_that(rig: Any, name: str) -> None:
+    rig.node("n1")
+    rig.write(pod("plain"))
+    container = {"name": "c", "image": "i", "resources": {"requests": {name: "1000"}}}
+    decided_on = rig.write(pod("lent", spec={"containers": [container]})).revision
+    changed = rig.report("n1", status={"allocatable": {"kubernetes.io/batch-cpu": "2000"}}).revision
+    (bound,) = rig.decide("gang_scheduler", decision(bind(rig.pod("plain"))), on=decided_on)
+    (refused,) = rig.decide("gang_scheduler", decision(bind(rig.pod("lent"))), on=decided_on)
+    words = f"what node n1 lends changed at revision {changed}, decided on {decided_on}"
+    assert bound.applied and refused.reasons == {"Pod/default/lent": words}
+    (later,) = rig.decide("gang_scheduler", decision(bind(rig.pod("lent"))))
+    assert later.applied
+
+
 def test_a_binding_decided_before_somebody_elses_pod_took_room_on_the_node_is_refused(rig: Any) -> None:
     rig.node("n1")
     decided_on = rig.write(pod("a")).revision

@@ -125,7 +125,8 @@ def test_what_is_refused_stands_on_the_config_map_until_it_is_mended(toy) -> Non
     assert next(iter(toy.store.of_kind("ConfigMap").values())).annotations == {}
 
 
-def test_without_the_config_map_nothing_of_it_holds(toy) -> None:
+def test_without_the_config_map_nothing_of_it_holds(make_toy) -> None:
+    toy = make_toy()
     toy.node()
     toy.configure(resource_threshold_config=GOOD)
     toy.settle()

@@ -195,7 +195,8 @@ def test_cores_of_a_better_cpu_count_for_more() -> None:
 
 
 def test_mid_is_what_prod_pods_leave_within_what_is_unused_and_its_cap() -> None:
-    seen = Measured(0, Use(95_000, 10_000), Use(5_000, 5_000), reclaimable=Use(20_000, 20_000))
+    parts = {"applications": Use(1_000, 1_000), "reclaimable": Use(20_000, 20_000)}
+    seen = Measured(0, Use(95_000, 10_000), Use(4_000, 4_000), **parts)
     pods = [tenant("p", Use(40_000, 40_000))]
     found = compute(node(), rule(midUnallocatedPercent=10), seen, pods, Use(99_000, 99_000)).amounts
     assert found["kubernetes.io/mid-cpu"] == 5_000 + (100_000 - 5_000 - 40_000) // 10
@@ -221,3 +222,9 @@ def test_a_sample_without_the_system_leaves_it_what_pods_do_not_use() -> None:
     found = measured(from_manifest({**api, "status": status}))
     assert found is not None and found.system == Use(20_000, 0)
     assert measured(from_manifest({**api, "status": {"updateTime": "soon"}})) is None
+    programs = [
+        {"name": "proxy", "priority": "koord-prod", "usage": {"resources": {"cpu": "3"}}},
+        {"name": "hadoop", "priority": "koord-batch", "usage": {"resources": {"cpu": "5"}}},
+    ]
+    found = measured(from_manifest({**api, "status": {**status, "hostApplicationMetric": programs}}))
+    assert found is not None and (found.system.cpu, found.applications.cpu) == (12_000, 3_000)

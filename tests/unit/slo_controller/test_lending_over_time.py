@@ -1,5 +1,7 @@
 """When what is lent is written: at once where it is less, when it has lasted where it is more, and not at all on old news."""
 
+import zlib
+
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -16,7 +18,7 @@ def names(decisions) -> list[str]:
 
 def test_a_node_lends_when_it_has_been_measured_and_says_how_much_and_why(toy) -> None:
     toy.node()
-    assert toy.settle() == []
+    assert names(toy.settle()) == ["NodeSLOComputed"]
     toy.pod("web", cpu="20")
     toy.use(system=("5", "1G"), web=("10", "1G"))
     (decision,) = toy.settle()
@@ -75,6 +77,30 @@ def test_old_news_end_the_lending_and_new_ones_begin_it_again(toy) -> None:
     assert toy.lent(CPU) == 60_000
 
 
+def test_a_node_whose_clock_is_wrong_lends_nothing_until_its_time_has_come(toy) -> None:
+    toy.node()
+    toy.use()
+    toy.settle()
+    toy.now += 60 * MINUTE
+    toy.use()
+    toy.now -= 60 * MINUTE
+    assert [decision.reason for decision in toy.settle()] == ["MetricsFromLater"]
+    assert toy.successor().decide(toy.now, frozenset()) == []
+    toy.advance(44 * MINUTE)
+    assert toy.lent(CPU) is None
+    toy.advance(2 * MINUTE)
+    assert toy.lent(CPU) == 60_000
+
+
+def test_what_another_version_remembered_is_learnt_anew(toy) -> None:
+    toy.node()
+    toy.use()
+    toy.settle()
+    toy.private = zlib.compress(b'{"format": 0}')
+    toy.restart()
+    assert toy.settle() == [] and toy.lent(CPU) == 60_000
+
+
 def test_co_location_that_is_turned_off_takes_back_what_was_written_here_alone(make_toy) -> None:
     toy = make_toy()
     toy.configure(colocation_config='{"enable": true}')
@@ -82,7 +108,7 @@ def test_co_location_that_is_turned_off_takes_back_what_was_written_here_alone(m
     toy.use()
     toy.settle()
     toy.configure(colocation_config='{"enable": false}')
-    assert names(toy.settle()) == ["LendingStopped"] and toy.lent(CPU) is None
+    assert names(toy.settle()) == ["NodeSLOWithdrawn", "LendingStopped"] and toy.lent(CPU) is None
     amounts = {"cpu": "10", "kubernetes.io/batch-cpu": "7000"}
     toy.put({"apiVersion": "v1", "kind": "Node", "metadata": {"name": "o"}, "status": {"allocatable": amounts}})
     assert toy.settle() == [] and toy.lent(CPU, "o") == 7_000

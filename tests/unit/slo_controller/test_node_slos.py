@@ -10,9 +10,12 @@ CONFIG = '{"clusterStrategy": {"enable": true}}'
 API = {"apiVersion": "slo.koordinator.sh/v1alpha1", "kind": "NodeSLO", "metadata": {"name": "n"}}
 
 
-def test_without_a_word_of_anybody_no_node_has_rules(toy) -> None:
+def test_without_a_word_of_anybody_no_node_has_rules_and_one_that_lends_has_the_defaults(make_toy) -> None:
+    toy = make_toy()
     toy.node()
-    assert toy.settle() == [] and toy.slo() is None
+    toy.node("lends", labels={"koordinator.sh/colocation": "true"})
+    toy.settle()
+    assert toy.slo() is None and toy.slo("lends").spec == {**DEFAULTS, "hostApplications": []}
 
 
 def test_a_node_has_the_defaults_of_all_that_is_not_said(toy) -> None:

@@ -73,7 +73,8 @@ def test_a_node_may_stay_out_of_it(toy) -> None:
     assert annotation(toy, NORMALIZATION) == "1.00"
 
 
-def test_what_nobody_configured_is_left_alone(toy) -> None:
+def test_what_nobody_configured_is_left_alone(make_toy) -> None:
+    toy = make_toy()
     toy.node(annotations={NORMALIZATION: "2.00", AMPLIFICATION: '{"cpu":3}'})
     assert toy.settle() == []
 

@@ -100,6 +100,19 @@ def test_pods_may_be_meant_by_their_labels(off) -> None:
     assert told(off)["main"]["cpu"] == f"{CPU.end(CPU.bucket(6_000)) * 115 // 100}m"
 
 
+def test_a_sample_from_much_later_teaches_nothing(off) -> None:
+    """It would weigh more than all that come before its time."""
+    recommend(off)
+    off.now += 365 * DAY_MS
+    off.use(web_0=("64", "60Gi"))
+    off.now -= 365 * DAY_MS
+    off.advance(2 * MINUTE)
+    assert told(off) == {}
+    off.use(web_0=("2", "3Gi"))
+    off.advance(2 * MINUTE)
+    assert told(off)["main"]["cpu"] == f"{CPU.end(CPU.bucket(2_000)) * 115 // 100}m"
+
+
 def used(*samples: tuple[int, int, int]) -> ContainerUse:
     """One with samples of cpu and memory at minutes."""
     known = ContainerUse(samples[0][2] * MINUTE, samples[0][2] * MINUTE)

@@ -13,6 +13,7 @@ from admission.domain.object_meta import MARKS, check_metadata, default_namespac
 from admission.domain.resource_quota import check_quota_room
 from admission.domain.rules import RULES, UNRULED, Rules
 from admission.domain.runnable import warn_unrunnable
+from admission.domain.shaped_templates import shape_templates
 from admission.domain.shapes import Reading, copied
 from admission.domain.stated_times import check_estimate, warn_times
 from admission.domain.stated_wishes import check_wishes, warn_wishes
@@ -50,6 +51,7 @@ def admit(manifest: Manifest, old: Object | None, world: World) -> Admitted:
     )
     _refuse(key, reading.errors)
     _prepare(review, rules)
+    shape_templates(review)
     for fill_in in rules.defaults:
         fill_in(review)
     of_all = (*check_metadata(review, rules.name), *check_estimate(review), *check_wishes(review))

@@ -45,7 +45,17 @@ def apply_profiles(review: Review) -> None:
     if review.old is not None:
         _keep_form(review, review.old)
         return
-    profiles = [profile for profile in review.world.of_kind(KIND).values() if _selects(profile, review)]
+    shape(review, [profile for profile in review.world.of_kind(KIND).values() if _selects(profile, review)])
+
+
+def apply_whole_profiles(review: Review) -> None:
+    """What profiles that take every pod make of a template: those that draw lots draw for each pod, and not for all at once."""
+    whole = (one for one in review.world.of_kind(KIND).values() if percent_of(one.spec.get("probability", 100)) == 100)
+    shape(review, [profile for profile in whole if _selects(profile, review)])
+
+
+def shape(review: Review, profiles: list[Object]) -> None:
+    """Let these profiles change a pod, in the order of their names."""
     for profile in sorted(profiles, key=lambda item: item.name):
         _apply(profile.spec, review)
     if profiles and not any(KEEPS_RESOURCES in profile.annotations for profile in profiles):

@@ -12,7 +12,9 @@ from cluster_gateway.domain.writing import first_status
 from kube import Decision, Key, Manifest, Mutation, Object, Outcome, Verb, merge, rfc3339
 from kube.amplification import RATIOS
 from kube.devices import annotations_of
+from kube.lent_resources import current, is_lent
 from kube.objects import body_of
+from kube.pods import sound_pod_request
 
 
 def carry_out(cluster: Cluster, service: str, decision_id: str, decision: Decision, decided_on: int) -> Outcome:
@@ -59,7 +61,7 @@ def objections(cluster: Cluster, service: str, decision: Decision, decided_on: i
         if verb is Verb.BIND and not reason:
             if mutation.node not in nodes:
                 nodes[mutation.node] = _check_node(cluster, mutation.node, decided_on)
-            reason = nodes[mutation.node]
+            reason = nodes[mutation.node] or _check_lent(cluster, mutation, decided_on)
         if reason:
             reasons[str(mutation.key)] = reason
     return reasons
@@ -138,6 +140,15 @@ def _check_node(cluster: Cluster, name: str, decided_on: int) -> str:
         return f"node {name} is gone"
     changed = cluster.node_revisions.get(name, node.revision)
     return f"node {name} changed at revision {changed}, decided on {decided_on}" if changed > decided_on else ""
+
+
+def _check_lent(cluster: Cluster, mutation: Mutation, decided_on: int) -> str:
+    """What a node lends changes with what others use on it: that matters to a pod that asks for such resources."""
+    changed = cluster.lent_revisions.get(mutation.node, 0)
+    pod = _present(cluster, mutation) if changed > decided_on else None
+    if pod is None or not any(map(is_lent, current(sound_pod_request(pod.spec)))):
+        return ""
+    return f"what node {mutation.node} lends changed at revision {changed}, decided on {decided_on}"
 
 
 _CHECK: dict[Verb, Callable[[Cluster, Mutation, int], str]] = {

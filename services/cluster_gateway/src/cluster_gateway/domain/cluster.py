@@ -12,6 +12,7 @@ from cluster_gateway.domain.claim_use import CLAIM, is_used
 from cluster_gateway.domain.draft import Draft
 from kube import Event, Events, Key, Manifest, Object, Store, are_alike, merge, rfc3339
 from kube.bindings import BoundBodies, template_of
+from kube.lent_resources import LENT
 from kube.runtime_classes import completed
 
 DEFAULT_GRACE_SECONDS = 30
@@ -34,6 +35,8 @@ class Cluster:
     events: Events = field(default_factory=Events)
     node_revisions: dict[str, int] = field(default_factory=dict)
     """By node: the revision of the last change that can make a placement on it wrong."""
+    lent_revisions: dict[str, int] = field(default_factory=dict)
+    """By node: that of the last change of nothing but what it lends. It makes those wrong alone that live on that."""
     authors: dict[Key, str] = field(default_factory=dict)
     """Who changed more than the status of an object last, where that is known."""
     _merged: dict[tuple[int, int], tuple[Manifest, Manifest, Manifest]] = field(default_factory=dict)
@@ -299,11 +302,20 @@ class Cluster:
         name = event.key.name
         if event.new is None:
             self.node_revisions.pop(name, None)
+            self.lent_revisions.pop(name, None)
         elif event.old is None or matters_to_placement(event.old) != matters_to_placement(event.new):
             self.node_revisions[name] = self.revision
+        elif _lent(event.old) != _lent(event.new):
+            self.lent_revisions[name] = self.revision
+
+
+def _lent(node: Object) -> Manifest:
+    allocatable = node.status.get("allocatable") or {}
+    return {name: allocatable[name] for name in LENT if name in allocatable}
 
 
 def matters_to_placement(node: Object) -> tuple[object, ...]:
-    """What of a node a placement rests on."""
+    """What of a node every placement rests on."""
     ready = next((c.get("status") for c in node.status.get("conditions") or () if c.get("type") == "Ready"), None)
-    return (node.uid, node.labels, node.spec, node.status.get("allocatable"), ready, node.deleting)
+    allocatable = {name: part for name, part in (node.status.get("allocatable") or {}).items() if name not in LENT}
+    return (node.uid, node.labels, node.spec, allocatable, ready, node.deleting)

@@ -8,7 +8,7 @@ from kube import Decision, Event, Key, Manifest, Outcome, Store
 from kube.node_slo import NODE_SLO
 from resources import format_amounts
 from slo_controller.domain.configuration.config_map import CONFIG_MAP, Configuration
-from slo_controller.domain.configuration.parts import HOST_APPLICATIONS, PARTS
+from slo_controller.domain.configuration.parts import COLOCATION_KEY, HOST_APPLICATIONS, PARTS
 from slo_controller.domain.configuration.reports import report
 from slo_controller.domain.desk import LendingDesk
 from slo_controller.domain.evictions import Evictions
@@ -101,9 +101,7 @@ class SloCore:
         lending = self._lending
         due, self._due = [*self._due, *lending.ring(now)], {}
         lending.sift(due, now)
-        counted = lending.count(now)
-        lending.sift(counted, now)
-        names = sorted({*due, *counted})
+        names = sorted({*due, *lending.count(now)})
         decisions = report(self._configuration, self._store.get(CONFIG_MAP), in_flight)
         decisions += self._decide_rules(names, in_flight)
         ratios = self._decide_ratios(names, in_flight)
@@ -161,7 +159,7 @@ class SloCore:
         standing = self._lending.standing(name, now)
         if standing is None:
             return {"found": False, "message": f"node {name} is not there"}
-        rules = self._slos.spec(standing.node) if self._slos.are_wanted else {}
+        rules = self._slos.spec(standing.node) if self._slos.is_wanted(standing.node) else {}
         answer: Manifest = {"found": True, "rules": rules, "lent": format_amounts(lent_now(standing.node))}
         if standing.computed is None:
             return {**answer, "verdict": "LendsNothing", "rule": standing.reason, "message": standing.words}
@@ -182,5 +180,5 @@ def _bases(policy: SloPolicy) -> dict[str, Manifest]:
     return {
         **bases,
         "host-application-config": {"applications": policy.node_slo.get(HOST_APPLICATIONS) or []},
-        "colocation-config": policy.colocation,
+        COLOCATION_KEY: policy.colocation,
     }

@@ -4,12 +4,13 @@ from collections.abc import Iterable, Iterator
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
 
-from kube import Decision, Key
+from kube import Decision, Key, Object
 from kube.alarms import Alarms
 from resources import Amounts
+from slo_controller.domain.configuration.parts import COLOCATION_KEY
 from slo_controller.domain.lending.lender import NEVER, Standing, lent_now, look, stand
 from slo_controller.domain.lending.reserved import reserved
-from slo_controller.domain.lending.rule import rule_on
+from slo_controller.domain.lending.rule import Rule, rule_on
 from slo_controller.domain.lending.steadiness import MINUTE_MS
 from slo_controller.domain.lending.terms import NOTHING, Use, shown
 from slo_controller.domain.memory import Memory
@@ -47,17 +48,33 @@ class LendingDesk:
 
     def sift(self, names: Iterable[str], now: int) -> None:
         """Look how these nodes stand, and for which of them the next minute matters."""
+        ends = now // MINUTE_MS > self.memory.minute
         for name in names:
-            if self._is_restless(name, now):
+            # What is learnt at the end of a minute changes how they stand: who has news then is looked at once, after it.
+            if ends and self._has_news(name, now):
                 self.restless.add(name)
             else:
-                self.restless.discard(name)
+                self._judge(name, self._look_how(name, now), now)
 
-    def _is_restless(self, name: str, now: int) -> bool:
-        standing, seen = self._look_how(name, now), self.nodes.seen(name)
+    def _has_news(self, name: str, now: int) -> bool:
+        """Whether something is lent of a node, and what was measured there last is not learnt yet."""
+        node, seen = self.nodes.get(name), self.nodes.seen(name)
+        if node is None or seen is None or not self.memory.past.is_new(name, seen, now):
+            return False
+        rule = self._rule(node)
+        return rule.enabled and abs(now - seen.at) <= rule.degrade_ms
+
+    def _judge(self, name: str, standing: Standing | None, now: int) -> None:
+        if self._is_restless(name, standing, now):
+            self.restless.add(name)
+        else:
+            self.restless.discard(name)
+
+    def _is_restless(self, name: str, standing: Standing | None, now: int) -> bool:
+        seen = self.nodes.seen(name)
         if standing is None or seen is None:
             return False
-        computed, is_new = standing.computed, self.memory.past.is_new(name, seen)
+        computed, is_new = standing.computed, self.memory.past.is_new(name, seen, now)
         if computed is None:
             return is_new and self._learns_everywhere
         return is_new or not self.memory.lows.is_settled(name, computed.amounts)
@@ -73,20 +90,37 @@ class LendingDesk:
         kills = list(self._new_kills(now))
         if not (self.restless or kills) or minute <= self.memory.minute:
             return []
-        memory, learnt = self.memory, False
+        memory, counted = self.memory, sorted(self.restless)
         memory.minute, memory.changed = minute, True
-        seen = ((found.at, name) for name in self.restless if (found := self.nodes.seen(name)))
-        for _, name in sorted(seen):
-            learnt |= self._learn(name, now)
+        learnt = self._learn(counted, now) + len(kills)
         for workload, kill in kills:
-            self.memory.past.learn_kill(workload, kill)
-        self.learnt |= learnt or bool(kills)
+            memory.past.learn_kill(workload, kill)
+        self.learnt |= learnt > 0
         names = self.nodes.names()
         memory.past.forget(now, names)
         for name in memory.lows.by_node.keys() - set(names):
             memory.lows.forget(name)
         # What was learnt on one node is known of the workloads on all others.
-        return names if learnt else sorted(self.restless)
+        looked_at = sorted({*names, *counted}) if learnt else counted
+        self._note(looked_at, frozenset(counted), now)
+        return looked_at
+
+    def _learn(self, names: Iterable[str], now: int) -> int:
+        """Take in what is new on these nodes, the oldest first; on how many there was something."""
+        past, nodes = self.memory.past, self.nodes
+        new = ((seen.at, name, seen) for name in names if (seen := nodes.seen(name)) and past.is_new(name, seen, now))
+        listed = sorted(new, key=lambda one: one[:2])
+        for _, name, seen in listed:
+            past.train(name, seen, nodes.workloads(name))
+        return len(listed)
+
+    def _note(self, names: Iterable[str], counted: AbstractSet[str], now: int) -> None:
+        """A minute is over for those that are ``counted``; how all of these nodes stand after it."""
+        for name in names:
+            standing = self._look_how(name, now)
+            if name in counted and standing is not None and standing.computed is not None:
+                self.memory.lows.note(name, standing.computed.amounts)
+            self._judge(name, standing, now)
 
     def _new_kills(self, now: int) -> Iterator[tuple[Workload, Kill]]:
         """Those that nobody has learnt from, where it matters."""
@@ -98,16 +132,6 @@ class LendingDesk:
             yield from (
                 (workload, kill) for kill in kills if workload and self.memory.past.is_new_kill(workload, kill, now)
             )
-
-    def _learn(self, name: str, now: int) -> bool:
-        memory, seen = self.memory, self.nodes.seen(name)
-        standing = self._standings.get(name) or self._look_how(name, now)
-        if standing is not None and standing.computed is not None:
-            memory.lows.note(name, standing.computed.amounts)
-        if seen is None or not memory.past.is_new(name, seen):
-            return False
-        memory.past.train(name, seen, self.nodes.workloads(name))
-        return True
 
     def decide(self, names: Iterable[str], now: int, in_flight: AbstractSet[Key]) -> Iterator[Decision]:
         """What is to be written of these nodes."""
@@ -135,10 +159,12 @@ class LendingDesk:
         node = self.nodes.get(name)
         if node is None:
             return None
-        rule = rule_on(node, self.memory.configuration.strategies["colocation-config"])
-        seen = self.nodes.seen(name)
+        rule, seen = self._rule(node), self.nodes.seen(name)
         predicted = self._predicted(name) if rule.enabled and seen is not None and seen.reclaimable is None else NOTHING
         return stand(node, rule, seen, self.nodes.tenants(name), predicted, now, self.nodes.topology(name))
+
+    def _rule(self, node: Object) -> Rule:
+        return rule_on(node, self.memory.configuration.strategies[COLOCATION_KEY])
 
     def _predicted(self, name: str) -> Use:
         node = self.nodes.get(name)

@@ -9,6 +9,7 @@ from slo_controller.domain.configuration.config_map import Configuration
 from slo_controller.domain.lending.steadiness import Lows
 from slo_controller.domain.prediction.past_use import PastUse
 
+FORMAT = 1
 FAST = 1
 """The level of compression: a third of the size in a hundredth of a second for each megabyte."""
 
@@ -29,6 +30,7 @@ class Memory:
         """All of it."""
         state = {
             "accepted": self.configuration.accepted,
+            "format": FORMAT,
             "minute": self.minute,
             "evicted": self.evicted,
             "lows": self.lows.dump(),
@@ -37,8 +39,10 @@ class Memory:
         return zlib.compress(orjson.dumps(state, option=orjson.OPT_SORT_KEYS), FAST)
 
     def load(self, content: bytes) -> None:
-        """Take up what was dumped."""
+        """Take up what was dumped. What an older version wrote in another form is learnt anew."""
         state = orjson.loads(zlib.decompress(content))
+        if state.get("format") != FORMAT:
+            return
         self.configuration.restore(state["accepted"])
         self.minute = int(state["minute"])
         self.evicted.clear()

@@ -12,7 +12,8 @@ from kube import Decision, Key, Manifest, Mutation, Object, Verb
 from kube.merge import replacement
 from kube.node_slo import NODE_SLO, overlaid
 from slo_controller.domain.configuration.config_map import Configuration
-from slo_controller.domain.configuration.parts import HOST_APPLICATIONS, PARTS
+from slo_controller.domain.configuration.parts import COLOCATION_KEY, HOST_APPLICATIONS, PARTS
+from slo_controller.domain.lending.rule import rule_on
 from slo_controller.domain.names import NETWORK_BANDWIDTH
 
 COMPUTED, WITHDRAWN = "NodeSLOComputed", "NodeSLOWithdrawn"
@@ -24,16 +25,16 @@ SYSTEM = "systemStrategy"
 
 @dataclass(frozen=True, slots=True)
 class NodeSLOs:
-    """Makes the NodeSLOs of what is configured; without anything configured there are none, and nothing holds on any node."""
+    """Makes the NodeSLOs of what is configured. A node of which nothing is lent has none where no strategy is configured."""
 
     configuration: Configuration
     base: Manifest
     """The spec that an operator chose at the start, where the ConfigMap says nothing else."""
 
-    @property
-    def are_wanted(self) -> bool:
-        """Whether anybody has said anything about the rules of nodes."""
-        return bool(self.base) or not FIELDS.keys().isdisjoint(self.configuration.accepted)
+    def is_wanted(self, node: Object) -> bool:
+        """Whether anybody has said anything about the rules of ``node``, or lends of it: pods of others come to it then."""
+        configured = bool(self.base) or not FIELDS.keys().isdisjoint(self.configuration.accepted)
+        return configured or rule_on(node, self.configuration.strategies[COLOCATION_KEY]).enabled
 
     def spec(self, node: Object) -> Manifest:
         """What holds on ``node``."""
@@ -50,7 +51,7 @@ class NodeSLOs:
         """What has to become of the NodeSLO of ``node``, of which ``there`` is the present one."""
         if there is not None and (there.deleting or not is_computed(there)):
             return None
-        if not self.are_wanted:
+        if not self.is_wanted(node):
             return _withdrawn(there) if there is not None else None
         spec = self.spec(node)
         if there is not None and there.spec == spec:

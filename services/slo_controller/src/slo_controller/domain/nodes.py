@@ -8,7 +8,7 @@ from slo_controller.domain.lending.measured import Measured, measured
 from slo_controller.domain.lending.tenants import Tenant, Tenants
 from slo_controller.domain.names import METRIC, NODE, POD, TOPOLOGY
 from slo_controller.domain.prediction.kills import Kill, kills_of
-from slo_controller.domain.prediction.workloads import Workload, workload_of
+from slo_controller.domain.prediction.workloads import REPLICA_SET, Workload, workload_of
 
 
 @dataclass(slots=True)
@@ -18,6 +18,7 @@ class Nodes:
     store: Store
     _tenants: Tenants = field(default_factory=Tenants.none)
     _measured: dict[str, Measured | None] = field(default_factory=dict)
+    _workloads: dict[str, dict[Key, tuple[Tenant, Workload, Object]]] = field(default_factory=dict)
     kills: dict[Key, tuple[Kill, ...]] = field(default_factory=dict)
     """By pod, of those whose containers were killed for want of memory."""
 
@@ -25,7 +26,9 @@ class Nodes:
         """Take in what changed; the nodes of which something changed by that."""
         key = event.key
         if key.kind == POD:
-            yield from self._tenants.fold(event.old, event.new)
+            for node in self._tenants.fold(event.old, event.new):
+                self._workloads.pop(node, None)
+                yield node
             found = kills_of(event.new) if event.new is not None else ()
             self.kills.pop(key, None)
             if found:
@@ -37,6 +40,8 @@ class Nodes:
             yield key.name
         elif key.kind in (NODE, TOPOLOGY):
             yield key.name
+        elif key.kind == REPLICA_SET:
+            self._workloads.clear()
 
     def names(self) -> list[str]:
         """Of all nodes, sorted."""
@@ -61,5 +66,9 @@ class Nodes:
 
     def workloads(self, name: str) -> dict[Key, tuple[Tenant, Workload, Object]]:
         """The pods of a node, each with what made it."""
-        found = ((tenant, self.store.get(tenant.key)) for tenant in self.tenants(name))
-        return {one.key: (one, workload_of(pod, self.store), pod) for one, pod in found if pod is not None}
+        known = self._workloads.get(name)
+        if known is None:
+            found = ((tenant, self.store.get(tenant.key)) for tenant in self.tenants(name))
+            known = {one.key: (one, workload_of(pod, self.store), pod) for one, pod in found if pod is not None}
+            self._workloads[name] = known
+        return known

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from kube import Manifest
 from kube.node_slo import DEFAULTS as NODE_SLO
 
-__all__ = ["COLOCATION", "HOST_APPLICATIONS", "NODE_SLO", "PARTS", "Part"]
+__all__ = ["COLOCATION", "COLOCATION_KEY", "HOST_APPLICATIONS", "NODE_SLO", "PARTS", "Part"]
 
 COLOCATION: Manifest = {
     "enable": False,
@@ -30,6 +30,7 @@ COLOCATION: Manifest = {
 """The defaults of ``colocation-config``. Caps of batch resources have none."""
 
 HOST_APPLICATIONS = "hostApplications"
+COLOCATION_KEY = "colocation-config"
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +48,7 @@ class Part:
 
 
 PARTS: dict[str, Part] = {
-    "colocation-config": Part(COLOCATION, cluster="", nodes="nodeConfigs"),
+    COLOCATION_KEY: Part(COLOCATION, cluster="", nodes="nodeConfigs"),
     "resource-threshold-config": Part(NODE_SLO["resourceUsedThresholdWithBE"], "resourceUsedThresholdWithBE"),
     "resource-qos-config": Part(NODE_SLO["resourceQOSStrategy"], "resourceQOSStrategy"),
     "cpu-burst-config": Part(NODE_SLO["cpuBurstStrategy"], "cpuBurstStrategy"),

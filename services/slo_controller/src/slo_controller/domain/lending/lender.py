@@ -24,11 +24,14 @@ NEVER = 1 << 62
 
 @dataclass(frozen=True, slots=True)
 class Standing:
-    """How a node stands at one moment: what may be lent of it, or the ``reason`` why nothing is, in ``words``."""
+    """How a node stands at one moment: what may be lent of it, or the ``reason`` why nothing is, in ``words``.
+
+    It stands differently from ``looked_at`` on, though nothing changes.
+    """
 
     node: Object
     rule: Rule
-    stale_at: int = NEVER
+    looked_at: int = NEVER
     computed: Computed | None = None
     reason: str = ""
     words: str = ""
@@ -61,6 +64,9 @@ def stand(
     if now - seen.at > rule.degrade_ms:
         words = f"what was measured last, at {rfc3339(seen.at)}, is older than {rule.degrade_ms // 60_000} minutes"
         return nothing(reason="MetricsStale", words=words)
+    if seen.at - now > rule.degrade_ms:
+        words = f"what was measured last claims to be of {rfc3339(seen.at)}: the clock of the node is wrong"
+        return nothing(seen.at - rule.degrade_ms, reason="MetricsFromLater", words=words)
     computed = compute(node, rule, seen, tenants, predicted, topology)
     return Standing(node, rule, seen.at + rule.degrade_ms + 1, computed, topology=topology)
 
@@ -70,18 +76,19 @@ def look(standing: Standing, lows: Lows, now: int) -> Look:
     computed, node, rule = standing.computed, standing.node, standing.rule
     if computed is None:
         said = condition(node)
-        return Look(_stop(standing, now) if said is not None and said.get("status") == "True" else None)
+        stopped = _stop(standing, now) if said is not None and said.get("status") == "True" else None
+        return Look(stopped, standing.looked_at)
     present = lent_now(node)
     wanted = lows.steady(node.name, computed.amounts, present)
     marked = (ORIGINAL in node.annotations) == bool(computed.before) and _is_zoned(standing)
     if present == wanted and marked:
-        return Look(None, standing.stale_at)
+        return Look(None, standing.looked_at)
     at_once = not marked or is_worth_writing(present, wanted, rule.difference_milli)
     due = now if at_once else _written_at(node) + rule.refresh_ms
     return (
-        Look(_lend(standing, computed, wanted, now), standing.stale_at)
+        Look(_lend(standing, computed, wanted, now), standing.looked_at)
         if due <= now
-        else Look(None, min(due, standing.stale_at))
+        else Look(None, min(due, standing.looked_at))
     )
 
 

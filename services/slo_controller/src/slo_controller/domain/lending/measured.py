@@ -9,10 +9,16 @@ from kube.colocation import LENT_BANDS
 from resources import QuantityError, parse_amounts
 from slo_controller.domain.lending.terms import NOTHING, Use
 
+_OF_BATCH = (*LENT_BANDS, *(f"koord-{band}" for band in LENT_BANDS))
+"""What the bands of batch work are called in a NodeMetric."""
+
 
 @dataclass(frozen=True, slots=True)
 class Measured:
-    """``at`` is when it was taken, in ms. ``applications`` are processes outside of pods that are not of batch work."""
+    """``at`` is when it was taken, in ms. ``system`` is what neither pods nor known programs use.
+
+    ``applications`` are programs outside of pods that do no batch work.
+    """
 
     at: int
     node: Use
@@ -33,12 +39,14 @@ def measured(metric: Object | None) -> Measured | None:
     try:
         told = status.get("nodeMetric") or {}
         node, pods = _use(told.get("nodeUsage")), _pods(status.get("podsMetric") or ())
+        programs = [(_use(one.get("usage")), one.get("priority")) for one in status.get("hostApplicationMetric") or ()]
+        rest = node.over(sum(pods.values(), sum((used for used, _ in programs), NOTHING)))
         return Measured(
             parse_time(str(status["updateTime"])),
             node,
-            _use(told["systemUsage"]) if "systemUsage" in told else node.over(sum(pods.values(), NOTHING)),
+            _use(told["systemUsage"]) if "systemUsage" in told else rest,
             pods,
-            _applications(status.get("hostApplicationMetric") or ()),
+            sum((used for used, priority in programs if priority not in _OF_BATCH), NOTHING),
             {pod: used for pod, used in map(_containers, status.get("podsMetric") or ()) if used},
             _use((status.get("prodReclaimableMetric") or {}).get("resource"))
             if "prodReclaimableMetric" in status
@@ -58,11 +66,6 @@ def _containers(one: Any) -> tuple[Key, dict[str, Use]]:
 
 def _pod(one: Any) -> Key:
     return Key("Pod", str(one.get("namespace") or "default"), str(one["name"]))
-
-
-def _applications(listed: Iterable[Any]) -> Use:
-    of_batch = [*LENT_BANDS, *(f"koord-{band}" for band in LENT_BANDS)]
-    return sum((_use(one.get("usage")) for one in listed if one.get("priority") not in of_batch), NOTHING)
 
 
 def _use(told: Any) -> Use:

@@ -30,7 +30,7 @@ def _mid(name: str, rule: Rule, room: Reserved, seen: Measured, requested: Use, 
     if unused < reclaimable.of(name):
         terms = [Term("unused", unused)]
     if rule.mid_unallocated:
-        system = max(seen.system.of(name), room.kept.of(name))
+        system = max((seen.system + seen.applications).of(name), room.kept.of(name))
         free = max(capacity - system - requested.of(name), 0)
         terms.append(Term(f"{rule.mid_unallocated}% of what is not requested", share(free, rule.mid_unallocated)))
     return _capped(name, reclaim.mid_cap, capacity, terms)

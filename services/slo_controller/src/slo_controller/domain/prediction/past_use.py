@@ -14,6 +14,8 @@ from slo_controller.domain.prediction.kills import Kill
 from slo_controller.domain.prediction.node_use import NodeUse
 from slo_controller.domain.prediction.workloads import Workload
 
+SKEW_MS = 15 * 60_000
+"""How far ahead the clock of a node may be."""
 COLD_MS = DAY_MS
 """Nothing is expected of what was not seen for so long."""
 FORGOTTEN_MS = 8 * DAY_MS
@@ -27,10 +29,10 @@ class PastUse:
     containers: dict[Workload, dict[str, ContainerUse]] = field(default_factory=dict)
     nodes: dict[str, NodeUse] = field(default_factory=dict)
 
-    def is_new(self, node: str, seen: Measured) -> bool:
-        """Whether what was ``seen`` of ``node`` has not been taken in yet."""
+    def is_new(self, node: str, seen: Measured, now: int) -> bool:
+        """Whether what was ``seen`` of ``node`` has not been taken in yet. What claims to be of much later never is."""
         known = self.nodes.get(node)
-        return known is None or seen.at > known.trained
+        return seen.at - now <= SKEW_MS and (known is None or seen.at > known.trained)
 
     def train(self, node: str, seen: Measured, tenants: Mapping[Key, tuple[Tenant, Workload, Object]]) -> None:
         """Take in one sample of a node and of the pods on it."""
