@@ -9,6 +9,7 @@ import sys
 from collections.abc import Awaitable, Callable
 
 from tests.bench.admission import admission
+from tests.bench.agent_rules import agent_rules
 from tests.bench.bench_gpu_quality import gpu_quality
 from tests.bench.bench_job_quality import job_quality
 from tests.bench.bench_queues import queues
@@ -37,6 +38,7 @@ BENCHMARKS: dict[str, Callable[[], Awaitable[list[Figure]]]] = {
     "queues": queues,
     "lending": lending,
     "admission": admission,
+    "agent-rules": agent_rules,
     "job-quality": job_quality,
 }
 

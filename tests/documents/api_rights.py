@@ -41,7 +41,7 @@ WRITES: dict[str, tuple[str, ...]] = {
     "ResourceClaim.resource.k8s.io": ("get", "patch"),
     "PodMigrationJob.scheduling.koordinator.sh": ("create", "get", "patch", "delete"),
     "Reservation.scheduling.koordinator.sh": ("create", "get", "delete"),
-    "NodeMetric.slo.koordinator.sh": ("create",),
+    "NodeMetric.slo.koordinator.sh": ("create", "patch"),
     "Device.scheduling.koordinator.sh": ("create", "patch"),
     "NodeSLO.slo.koordinator.sh": ("create", "get", "patch", "delete"),
     "Node": ("get", "patch"),

@@ -125,7 +125,7 @@ SPECIAL: dict[str, dict[str, Schema]] = {
         "certManager": form(enabled=SWITCH, issuerRef=ANYTHING),
     },
     "cluster_gateway": {"writesForUsers": SWITCH, "secrets": SWITCH, "agentAccount": TEXT},
-    "node_agent": {"cgroupMount": TEXT, "stateFolder": TEXT, "enforce": SWITCH},
+    "node_agent": {"cgroupMount": TEXT, "stateFolder": TEXT, "enforce": SWITCH, "nriFolder": TEXT},
 }
 
 

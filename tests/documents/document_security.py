@@ -75,8 +75,10 @@ All pods but the node agent's meet the restricted profile of Kubernetes: no root
 `RuntimeDefault` seccomp, a root file system that cannot be written. They write to `/tmp` and `/var/lib/tidegate`, which end with
 the pod; the bus writes to its volume.
 
-The node agent reads the machine's control groups, which belong to root. It runs as user 0 with the one capability
-`DAC_READ_SEARCH`, sees of the machine `/sys/fs/cgroup` (read-only) and a folder of its own, and is in no namespace of the host's.
+The node agent reads the machine's control groups, which belong to root, and writes there what its node's rules say. It runs as
+user 0 with the one capability `DAC_READ_SEARCH`, sees of the machine `/sys/fs/cgroup`, the socket of the container runtime's plug-ins
+and a folder of its own, and is in no namespace of the host's. With `enforce: false` it has the first read-only, and not the second.
+Who runs as it may slow down or throttle what runs on that node, and, by the socket, change containers before they start.
 Because of its `hostPath` volumes a namespace that enforces the restricted or the baseline profile does not take it:
 `node-agent.enabled: false` leaves it out, or label the namespace `pod-security.kubernetes.io/enforce: privileged`.
 

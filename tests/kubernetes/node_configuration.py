@@ -147,5 +147,8 @@ disabled_plugins = ['io.containerd.snapshotter.v1.btrfs', 'io.containerd.snapsho
     bin_dirs = ['FOLDER/bin']
     conf_dir = 'FOLDER/cni'
 [plugins.'io.containerd.nri.v1.nri']
-  disable = true
+  disable = false
+  socket_path = 'FOLDER/nri.sock'
+  plugin_path = 'FOLDER/nri-plugins'
+  plugin_config_path = 'FOLDER/nri-configuration'
 """

@@ -6,7 +6,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -128,6 +128,7 @@ def agent(node: RealNode, system: Path, folder: Path) -> Iterator[None]:
     command = [*node.inside, sys.executable, "-m", "node_agent.main", "--kubelet", "true", "--node", NODE]
     command += ["--nats-url", url, "--data-dir", str(folder), "--usage-interval", "5s", "--inventory", str(inventory)]
     command += ["--cgroup-mount", str(CGROUPS), "--cgroup-root", node.cgroup_root]
+    command += ["--nri-socket", str(node.place.folder / "nri.sock")]
     with (folder / "agent.log").open("ab") as log:
         process = subprocess.Popen(command, stdout=log, stderr=log, env={**kept, "TIDEGATE_NATS_TOKEN": token})
     try:
@@ -255,3 +256,40 @@ def test_the_agent_holds_best_effort_to_the_nodes_rules_and_sends_away_who_has_t
         finally:
             plane.request("DELETE", f"{RULES}/{NODE}")
         eventually(lambda: files.read(tier, "cpu.max") == "max 100000", 30)
+
+
+FIRST_WORDS = "print(open('/sys/fs/cgroup/cpu/cpu.cfs_quota_us').read(), flush=True)\nimport time\ntime.sleep(1000)"
+LENDING = {
+    "colocation-config": '{"enable": true, "cpuReclaimThresholdPercent": 100, "memoryReclaimThresholdPercent": 100}'
+}
+
+
+def test_a_batch_container_has_its_limits_from_its_first_instruction(
+    node: RealNode, system: Path, tmp_path: Path
+) -> None:
+    """What it asked for is lent by slo_controller, and put in force by the runtime itself, which asks the agent (NRI)."""
+    if not (CGROUPS / "cpu").is_dir():
+        pytest.skip("the container reads its quota by the name that version 1 has for it")
+    plane = node.plane
+    plane.request("POST", "/api/v1/namespaces", {"metadata": {"name": "koordinator-system"}})
+    configs = "/api/v1/namespaces/koordinator-system/configmaps"
+    plane.request("POST", configs, {"metadata": {"name": "slo-controller-config"}, "data": LENDING})
+    lent = {"kubernetes.io/batch-cpu": "100", "kubernetes.io/batch-memory": "64Mi"}
+    made = deployment("crunch", 1, {**container(FIRST_WORDS, "0"), "resources": {"requests": lent, "limits": lent}})
+    made["spec"]["template"]["metadata"]["labels"] = {"app": "crunch", "koordinator.sh/qosClass": "BE"}
+    made["spec"]["template"]["spec"]["priorityClassName"] = "crunching"
+    plane.request(
+        "POST", "/apis/scheduling.k8s.io/v1/priorityclasses", {"metadata": {"name": "crunching"}, "value": 5500}
+    )
+    try:
+        with agent(node, system, tmp_path), ExitStack() as crunching:
+            eventually(lambda: "nri_registered" in (tmp_path / "agent.log").read_text(), 30)
+            crunching.enter_context(deployed(plane, made))
+            (pod,) = ready(plane, "app=crunch", 1)
+            name = pod["metadata"]["name"]
+            assert eventually(lambda: log_of(plane, name), 30).split()[0] == "10000"
+            _, group = group_of(node, pod["metadata"]["uid"])
+            quota = CGROUPS / "cpu" / group.path / "cpu.cfs_quota_us"
+            eventually(lambda: quota.read_text().strip() == "10000", 30)
+    finally:
+        plane.request("DELETE", f"{configs}/slo-controller-config")

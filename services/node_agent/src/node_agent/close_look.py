@@ -26,7 +26,7 @@ class _Before:
     at: int = 0
     node_ns: int = 0
     cpu_ns: dict[str, int] = field(default_factory=dict)
-    throttled: dict[tuple[str, str], int] = field(default_factory=dict)
+    throttled: dict[tuple[str, str], tuple[int, int]] = field(default_factory=dict)
     stalls: dict[str, tuple[int, int, int]] = field(default_factory=dict)
 
 
@@ -83,9 +83,9 @@ class CloseLook:
             self._memory = {key: self._files.memory_bytes(path) or 0 for key, path in folders.items()}
         return {key: amount for key, amount in self._memory.items() if key in folders}
 
-    def _throttled(self, pods: Mapping[str, NodePod], slo: NodeSlo) -> dict[tuple[str, str], int]:
-        """By container; read only where quotas may be raised."""
-        if not slo.burst.by_quota:
+    def _throttled(self, pods: Mapping[str, NodePod], slo: NodeSlo) -> dict[tuple[str, str], tuple[int, int]]:
+        """By container; read only where something follows from it."""
+        if not (slo.burst.by_quota or slo.thresholds.enabled):
             return {}
         return {
             (pod.uid, one.name): self._files.throttled(folder)
@@ -125,9 +125,12 @@ def _sample(before: _Before, after: _Before, seen: Consumption, memory: Mapping[
         key: Use(max(0, spent - before.cpu_ns.get(key, 0)) // (passed_ms * 1000), memory.get(key, 0))
         for key, spent in after.cpu_ns.items()
     }
-    met = {key for key, count in after.throttled.items() if count > before.throttled.get(key, count)}
+    met = {key: part for key in after.throttled if (part := _met(before.throttled.get(key), after.throttled[key]))}
+    quota: dict[str, int] = {}
+    for (uid, _), part in met.items():
+        quota[uid] = max(part, quota.get(uid, 0))
     stalls = {
-        uid: Stall(*((new - old) // passed_ms for new, old in zip(now, before.stalls[uid], strict=True)))
+        uid: _stall(before.stalls[uid], now, passed_ms, quota.get(uid, 0))
         for uid, now in after.stalls.items()
         if uid in before.stalls
     }
@@ -139,3 +142,16 @@ def _sample(before: _Before, after: _Before, seen: Consumption, memory: Mapping[
         frozenset(met),
         stalls,
     )
+
+
+def _stall(before: tuple[int, int, int], after: tuple[int, int, int], passed_ms: int, quota: int) -> Stall:
+    """From microseconds over some milliseconds: thousandths."""
+    cpu, memory, io = ((new - old) // passed_ms for new, old in zip(after, before, strict=True))
+    return Stall(cpu, memory, io, quota)
+
+
+def _met(before: tuple[int, int] | None, after: tuple[int, int]) -> int:
+    """The part of the periods since, in thousandths, in which a quota was met; 1 at least where it was met at all."""
+    if before is None or after[0] <= before[0]:
+        return 0
+    return max(1, (after[0] - before[0]) * 1000 // max(1, after[1] - before[1]))

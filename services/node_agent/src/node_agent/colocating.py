@@ -38,6 +38,8 @@ STALE_MS = 10_000
 LOOK_AGAIN_ROUNDS = 10
 """After so many rounds all files are read, to see whether somebody else has written there."""
 SAVE_EVERY_MS = 10_000
+AWAITED_SECONDS = 1.0
+"""So long a container runtime waits for what is decided about a pod that was not assigned yet; it would wait two."""
 
 
 class Colocation:
@@ -107,6 +109,17 @@ class Colocation:
         for folder, files in self._texts(groups).items():
             self._writer.put(folder, files)
 
+    async def files_of(self, uid: str, container: str) -> Mapping[str, str]:
+        """What is decided about a container that is about to be made: its pod may be assigned only a moment later."""
+        until = asyncio.get_running_loop().time() + AWAITED_SECONDS
+        while uid not in self._pods and asyncio.get_running_loop().time() < until:
+            await asyncio.sleep(AWAITED_SECONDS / 20)
+        pod = self._pods.get(uid)
+        if pod is None:
+            return {}
+        self.put_in_force(uid)
+        return self._written.get(pod.group.of(container), {})
+
     async def run(self) -> None:
         """Keep the node to its rules until cancelled."""
         loop = asyncio.get_running_loop()  # whose time does not jump
@@ -117,7 +130,7 @@ class Colocation:
             if now >= due or not self._fresh:
                 self.round()
                 due = now + ROUND_MS / 1000
-            elif self._jumped():
+            elif self.peek():
                 due = min(due, now + PEEK_MS / 1000)
 
     async def _wait(self, seconds: float) -> None:
@@ -166,7 +179,7 @@ class Colocation:
         found = ((self._layout.folder(group), files) for group, files in knobs.items())
         return {folder: dict(files) for folder, files in found if folder is not None}
 
-    def _jumped(self) -> bool:
+    def peek(self) -> bool:
         """Whether online pods use much more than at the round before. The next look then begins here, so that it sees it all."""
         if not self._slo.thresholds.enabled:
             return False
@@ -189,6 +202,21 @@ class Colocation:
             if (one.victim, one.culprit, one.kind) not in self._told:
                 _log.warning("pod_disturbed", extra={"what": one.described(self._pods)})
         self._told = told
+
+    @property
+    def allowed_milli(self) -> int:
+        """The CPU that best effort may use now, in milli-cores."""
+        return self._kept.held.limit_milli(self._machine.cpu_milli)
+
+    @property
+    def disturbed(self) -> int:
+        """How many online pods best effort disturbed in the newest round."""
+        return len({victim for victim, _, _ in self._told})
+
+    @property
+    def asked_to_leave(self) -> int:
+        """How many pods have to leave the node."""
+        return len(self._wished)
 
     def _load(self) -> tuple[Kept, Knobs]:
         kept = read_json(self._file)

@@ -1,6 +1,7 @@
 """Wiring: settings → agent → its links to the bus → process."""
 
 import socket
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -9,11 +10,13 @@ from chassis.settings import ServiceSettings
 from kube import parse_duration
 from node_agent.agent import Agent
 from node_agent.bus_link import BusUpstream, beat, follow_assignments, serve_logs
+from node_agent.colocating import Colocation
 from node_agent.inventory.declared import InventoryError
 from node_agent.inventory.machine import find_devices
 from node_agent.kubelet.agent import KubeletAgent
 from node_agent.kubelet.kept_look import KeptLook
 from node_agent.kubelet.pod_groups import NoGroups, find_groups
+from node_agent.nri.plugin import serve
 from node_agent.settings import AgentSettings
 
 
@@ -26,6 +29,7 @@ class Settings(ServiceSettings):
     With ``kubelet`` a kubelet runs the pods of the node, which then has to be named, and this measures them: every
     ``usage_interval`` it reads the control groups of the machine, which are mounted at ``cgroup_mount``, those of pods below
     ``cgroup_root`` (the kubelet's ``--cgroup-root``). ``identity`` is a file with a token of the pod in which this runs.
+    ``nri_socket`` is that of the container runtime: what is decided about a container holds from its first instruction then.
     """
 
     node: str = ""
@@ -37,6 +41,7 @@ class Settings(ServiceSettings):
     kubelet: bool = False
     usage_interval: str = ""
     identity: Path | None = None
+    nri_socket: Path | None = None
     cgroup_mount: Path = Path("/sys/fs/cgroup")
     cgroup_root: str = "/"
 
@@ -57,6 +62,7 @@ async def build(settings: Settings, context: Context) -> Parts:
     )
     agent = Agent(agent_settings, BusUpstream(context.bus, node), context.clock.now)
     context.measures.watch("pods", "Pods of which something runs, or is to run yet.", lambda: len(agent.alive()))
+    _watch(context, lambda: agent.colocation)
     return Parts(
         tasks={
             "agent": agent.run(),
@@ -90,7 +96,25 @@ def _beside_kubelet(settings: Settings, context: Context) -> Parts:
         "containers", "Containers that have a control group, sandboxes included.",
         lambda: sum(len(pod.containers) for pod in agent.pods.values()),
     )  # fmt: skip
-    return Parts(tasks={"agent": agent.run(), "assignments": follow_assignments(context.bus, agent)})
+    _watch(context, lambda: agent.colocation)
+    tasks = {"agent": agent.run(), "assignments": follow_assignments(context.bus, agent)}
+    if settings.nri_socket is not None and settings.enforce:
+        tasks["nri"] = serve(settings.nri_socket, agent.files_of)
+    return Parts(tasks=tasks)
+
+
+def _watch(context: Context, keeper: Callable[[], Colocation | None]) -> None:
+    """Show what is in force of the node's rules."""
+
+    def read(figure: Callable[[Colocation], float]) -> Callable[[], float]:
+        return lambda: figure(found) if (found := keeper()) is not None else 0.0
+
+    watch = context.measures.watch
+    watch("best_effort_cores", "CPU that best effort may use.", read(lambda one: one.allowed_milli / 1000))
+    watch(
+        "disturbed_pods", "Online pods that best effort disturbed in the last second.", read(lambda one: one.disturbed)
+    )
+    watch("leaving_pods", "Pods that the node asks to be evicted.", read(lambda one: one.asked_to_leave))
 
 
 def main() -> None:

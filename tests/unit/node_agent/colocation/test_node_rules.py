@@ -15,7 +15,7 @@ from node_agent.domain.colocation.machine import CacheHardware, Processor, machi
 from node_agent.domain.colocation.node_slo import NO_RULES, Qos, node_slo
 from node_agent.domain.colocation.pods import NodePod
 from node_agent.domain.colocation.resctrl import cache_mask
-from node_agent.domain.colocation.restoration import to_write
+from node_agent.domain.colocation.restoration import at_first, to_write
 from node_agent.domain.colocation.samples import Stall
 from node_agent.domain.colocation.situation import Situation
 
@@ -182,6 +182,15 @@ def test_what_is_no_disturbance_holds_nobody(stall: Stall, used: int, throttled:
     assert found.disturbances == () and found.knobs[BEST_EFFORT]["cpu.max"] == "1800000 100000"
 
 
+def test_a_pod_that_meets_its_own_quota_far_more_often_than_usual_is_disturbed() -> None:
+    one = Desk(machine(20), DISTURBED, *online_and_hogs())
+    one.uses(web=1000, big=6000).stalls(("web",), web=Stall(quota=500))
+    assert one.round().disturbances == (), "nobody knows yet what is usual"
+    one.uses(web=1000, big=10).stalls(("web",), web=Stall(quota=60)).round()
+    one.uses(web=1000, big=6000).stalls(("web",), web=Stall(quota=500))
+    assert [(told.kind, told.usual) for told in one.round().disturbances] == [("quota", 60)]
+
+
 def test_memory_is_taken_by_whom_has_most_of_it() -> None:
     one = Desk(machine(20), DISTURBED, *online_and_hogs())
     one.uses(memory=1, web=1000, big=(6000, 1), small=(10, 5)).stalls(web=Stall(memory=400))
@@ -287,3 +296,14 @@ def test_a_machine_is_read_from_what_describes_it() -> None:
     )
     assert found.processors == (Processor(0, 0, 0), Processor(1, 0, 0)) and found.reserved["cpu"] == 500
     assert machine_of({}).processors == ()
+
+
+def test_a_tier_has_the_weight_that_a_kubelet_gives_it() -> None:
+    pods = {
+        one.uid: one
+        for one in (pod("a", "LS", requests={"cpu": "1"}), pod("b", "LS", requests={"cpu": "3"}), pod("c", "BE"))
+    }
+    weights = {
+        tier: at_first(Group(tier), "cpu.weight", "", pods, machine()) for tier in (Tier.BURSTABLE, Tier.BEST_EFFORT)
+    }
+    assert weights == {Tier.BURSTABLE: "157", Tier.BEST_EFFORT: "1"}

@@ -2,6 +2,7 @@
 
 import asyncio
 import logging
+from collections.abc import Mapping
 
 from node_agent.close_look import CloseLook
 from node_agent.colocating import Colocation
@@ -68,6 +69,13 @@ class KubeletAgent:
                 due = min(before.at, self._clock()) + self._settings.usage_interval_ms
                 await asyncio.sleep(max(0, due - self._clock()) / 1000)
                 before = self._look(before)
+
+    async def files_of(self, uid: str, container: str) -> Mapping[str, str]:
+        """What is decided about a container that its runtime is about to make."""
+        if self.colocation is None:
+            return {}
+        self._layout.refresh()  # the pod's own group is there by now
+        return await self.colocation.files_of(uid, container)
 
     async def _look_at_node(self) -> None:
         while True:

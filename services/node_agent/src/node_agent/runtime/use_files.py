@@ -48,11 +48,10 @@ class UseFiles:
         _, _, rest = (b"\n" + text).partition(inactive)
         return max(0, used - (_number(rest.split(b"\n", 1)[0]) or 0))
 
-    def throttled(self, folder: str) -> int:
-        """In how many periods the group met its quota."""
-        text = self._read(f"{self._cpu}/{folder}/cpu.stat")
-        _, _, rest = (b"\n" + (text or b"")).partition(b"\nnr_throttled ")
-        return _number(rest.split(b"\n", 1)[0]) or 0
+    def throttled(self, folder: str) -> tuple[int, int]:
+        """In how many periods the group met its quota, and how many there were."""
+        text = b"\n" + (self._read(f"{self._cpu}/{folder}/cpu.stat") or b"")
+        return _after(text, b"\nnr_throttled "), _after(text, b"\nnr_periods ")
 
     def processes(self, folder: str) -> list[int]:
         """The processes of the group."""
@@ -92,6 +91,10 @@ class UseFiles:
             if path in self._open:
                 os.close(self._open.pop(path))
             return None
+
+
+def _after(text: bytes, name: bytes) -> int:
+    return _number(text.partition(name)[2].split(b"\n", 1)[0]) or 0
 
 
 def _number(text: bytes | None) -> int | None:

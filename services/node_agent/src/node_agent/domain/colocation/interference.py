@@ -1,7 +1,8 @@
 """Online pods that are being disturbed, before use alone would show it: their tasks wait for what best effort has.
 
 What a pod waits for anyway is learned while best effort does nothing much. When it waits much longer than that, best effort is
-held below what it uses now, and gets it back step by step once nobody was disturbed for a while.
+held below what it uses now, and gets it back step by step once nobody was disturbed for a while. To meet its own quota is no
+disturbance, unless it happens much more often than usual: what shares a cache with others needs more time for the same work.
 """
 
 from collections.abc import Mapping
@@ -26,7 +27,7 @@ HOLD_PERCENT = 70
 CALM_ROUNDS = 5
 STEP_PERCENT = 10
 
-KINDS = ("cpu", "memory", "io")
+KINDS = Stall._fields
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,7 +89,8 @@ def _disturbances(situation: Situation, sample: Sample, before: Calm) -> list[Di
         least = LEAST_STALL if uid in before.usual else LEAST_UNKNOWN_STALL
         for kind, now, then in zip(KINDS, stall, usual, strict=True):
             own_limit = kind == "cpu" and any(victim == uid for victim, _ in sample.throttled)
-            if own_limit or now < max(least, then * FACTOR):
+            unknown = kind == "quota" and uid not in before.usual
+            if own_limit or unknown or now < max(least, then * FACTOR):
                 continue
             culprit = max(best_effort, key=lambda one: (_takes(sample, one, kind), one.title), default=None)
             if culprit is not None:

@@ -16,11 +16,13 @@ from node_agent.domain.colocation.groups import (
     UNLIMITED,
     Group,
     Knobs,
+    Tier,
 )
 from node_agent.domain.colocation.machine import Machine
 from node_agent.domain.colocation.pods import NodePod
 from node_agent.domain.colocation.priorities import DEFAULT_WEIGHT
 from node_agent.domain.colocation.quotas import as_asked, cpu_max
+from node_agent.domain.limits import Limits
 
 _DEFAULTS = {
     CPU_BURST: "0",
@@ -72,10 +74,15 @@ def has_file(group: Group, name: str, pods: Mapping[str, NodePod]) -> bool:
 
 
 def own_files(group: Group, pods: Mapping[str, NodePod]) -> Mapping[str, str]:
-    """What a pod's or container's own limits say; nothing for tiers."""
+    """What a pod's or container's own limits say; of a tier the weight, as a kubelet sets it: least for best effort, else the sum."""
     pod = pods.get(group.pod)
     if pod is None:
-        return {}
+        return {} if group.pod or group.tier is Tier.GUARANTEED else as_asked(_of_tier(group.tier, pods))
     if not group.container:
         return as_asked(pod.limits)
     return next((as_asked(one.limits) for one in pod.containers if one.name == group.container), {})
+
+
+def _of_tier(tier: Tier, pods: Mapping[str, NodePod]) -> Limits:
+    asked = sum(pod.requests.get("cpu", 0) for pod in pods.values() if pod.tier is tier)
+    return Limits(cpu_request_milli=0 if tier is Tier.BEST_EFFORT else asked)

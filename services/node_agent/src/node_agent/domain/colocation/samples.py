@@ -16,11 +16,12 @@ NO_USE = Use()
 
 
 class Stall(NamedTuple):
-    """The part of the time, in thousandths, in which some task of a pod waited for what others had."""
+    """The part of the time, in thousandths, in which some task of a pod waited for what others had, or for its own quota."""
 
     cpu: int = 0
     memory: int = 0
     io: int = 0
+    quota: int = 0
 
 
 @dataclass(frozen=True, slots=True)

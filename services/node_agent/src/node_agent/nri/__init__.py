@@ -1,0 +1,1 @@
+"""A plug-in of container runtimes (NRI): what is decided about a container holds from its first instruction."""
