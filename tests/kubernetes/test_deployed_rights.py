@@ -169,6 +169,7 @@ SELDOM: set[Right] = {
     ("patch", "resource.k8s.io", "resourceclaims/binding"),  # no request either: asked about when devices are allocated
     ("patch", "topology.node.k8s.io", "noderesourcetopologies"),  # nodes that tell of their NUMA nodes
     *((verb, "scheduling.koordinator.sh", "devices") for verb in ("create", "patch")),  # nodes with GPUs
+    ("patch", "slo.koordinator.sh", "nodemetrics"),  # nodes that ask for evictions
     *(("patch", "", name) for name in ("persistentvolumeclaims", "persistentvolumes")),  # volumes that are there
     ("patch", "", "pods"),  # reservations, quota of single pods
     ("patch", "scheduling.volcano.sh", "podgroups"),  # jobs that are scaled, quota of gangs

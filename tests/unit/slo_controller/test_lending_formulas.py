@@ -186,7 +186,7 @@ def test_what_others_were_given_is_taken_off_and_told_before() -> None:
     item = node(annotations={"node.koordinator.sh/thirdPartyAllocations": given})
     found = compute(item, rule(), Measured(0, NOTHING, NOTHING), [], NOTHING)
     assert found.amounts["kubernetes.io/batch-cpu"] == 0 and found.amounts["kubernetes.io/batch-memory"] == 65_000
-    assert found.before == {"kubernetes.io/batch-cpu": 60_000}
+    assert found.before == {"kubernetes.io/batch-cpu": 60_000, "kubernetes.io/batch-memory": 65_000}
 
 
 def test_cores_of_a_better_cpu_count_for_more() -> None:

@@ -1,5 +1,6 @@
 """When what is lent is written: at once where it is less, when it has lasted where it is more, and not at all on old news."""
 
+import json
 import zlib
 
 import pytest
@@ -145,7 +146,8 @@ def test_what_others_were_given_is_marked_and_the_mark_goes_with_it(toy) -> None
     toy.settle()
     node = toy.store.objects[Key("Node", "", "n")]
     assert toy.lent(CPU) == 50_000
-    assert node.annotations[mark] == '{"resources":{"kubernetes.io/batch-cpu":"60000"}}'
+    before = {"kubernetes.io/batch-cpu": "60000", "kubernetes.io/batch-memory": "65000000000"}
+    assert json.loads(node.annotations[mark]) == {"resources": before}
     toy.put({**node.manifest(), "metadata": {"name": "n", "annotations": {mark: node.annotations[mark]}}})
     toy.advance(2 * MINUTE)
     assert mark not in toy.store.objects[Key("Node", "", "n")].annotations

@@ -109,6 +109,7 @@ class NodeAgents:
         self._specs: dict[str, Manifest] = {}
         self._pods: dict[str, dict[str, Object]] = {}
         self._places: dict[Key, tuple[str, str]] = {}
+        self._busy: dict[str, None] = {}
         self._work = asyncio.Event()
 
     def hear(self, events: Iterable[Event]) -> None:
@@ -123,8 +124,7 @@ class NodeAgents:
                 self._specs[event.key.name] = event.new.spec if event.new is not None else {}
                 if event.key.name in self._nodes:
                     self._nodes[event.key.name].slo = self._slo(event.key.name)
-        if any(agent.busy for agent in self._nodes.values()):
-            self._work.set()
+                    self._wake(event.key.name)
 
     def measured(self, node: str, sample: Sample) -> None:
         """A node's newest sample."""
@@ -155,22 +155,28 @@ class NodeAgents:
         while True:
             await self._work.wait()
             await asyncio.sleep((ROUND_MS - self._clock.now() % ROUND_MS) / 1000)
-            busy = [(name, agent) for name, agent in self._nodes.items() if agent.busy or agent.written]
-            if not busy:
-                self._work.clear()
-            for name, agent in busy:
+            for name in list(self._busy):
+                agent = self._nodes.get(name)
+                if agent is None:  # it went while another one was asked
+                    continue
                 wanted = agent.round(self._clock.now())
                 if wanted != agent.told:
                     agent.told = wanted
                     await self._ask(name, wanted)
+                if not agent.busy:  # what it had written is given back by now
+                    self._busy.pop(name, None)
+            if not self._busy:
+                self._work.clear()
 
     def _hear_node(self, name: str, node: Object | None) -> None:
         if node is None:
             self._nodes.pop(name, None)
+            self._busy.pop(name, None)
         elif name in self._nodes:
             self._nodes[name].node = node
         else:
             self._nodes[name] = SimulatedAgent(node, self._slo(name), self._pods.setdefault(name, {}))
+            self._wake(name)
 
     def _hear_pod(self, key: Key, pod: Object | None) -> None:
         place, uid = self._places.pop(key, ("", ""))
@@ -180,6 +186,11 @@ class NodeAgents:
         if pod is not None and name and not is_finished(pod):
             self._places[key] = (name, pod.uid)
             self._pods.setdefault(name, {})[pod.uid] = pod
+
+    def _wake(self, name: str) -> None:
+        if self._nodes[name].busy:
+            self._busy[name] = None
+            self._work.set()
 
     def _slo(self, node: str) -> NodeSlo:
         return node_slo(self._specs.get(node, {}))

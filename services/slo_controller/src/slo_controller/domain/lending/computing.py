@@ -13,7 +13,7 @@ from slo_controller.domain.lending.reserved import reserved
 from slo_controller.domain.lending.rule import Rule
 from slo_controller.domain.lending.tenants import PROD, Tenant, held
 from slo_controller.domain.lending.terms import NOTHING, Lent, Term, Use
-from slo_controller.domain.lending.zones import lent_by_zone, zones_of
+from slo_controller.domain.lending.zones import BATCH, lent_by_zone, zones_of
 from slo_controller.domain.names import BATCH_CPU, NORMALIZATION, OTHERS_SHARES
 
 _OF_BATCH = ("koord-batch", "batch")
@@ -52,7 +52,7 @@ def compute(
     complaints = tuple(filter(None, (*rule.complaints, room.complaint, complaint)))
     if not taken:
         return Computed(tuple(lent), {}, complaints, zones)
-    before = {one.resource: one.amount for one in lent if one.resource in taken}
+    before = {one.resource: one.amount for one in lent if one.resource in BATCH}
     return Computed(tuple(_without(one, taken) for one in lent), before, complaints, zones)
 
 

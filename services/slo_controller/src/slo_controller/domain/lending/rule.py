@@ -33,7 +33,6 @@ class Rule:
     mid_unallocated: int
     degrade_ms: int
     refresh_ms: int
-    interval_ms: int
     difference_milli: int
     complaints: tuple[str, ...] = ()
     """What of the node's own words makes no sense and does not count."""
@@ -80,7 +79,6 @@ def _rule(whole: Manifest) -> Rule:
         whole["midUnallocatedPercent"],
         60_000 * whole["degradeTimeMinutes"],
         1000 * whole["updateTimeThresholdSeconds"],
-        1000 * whole["metricReportIntervalSeconds"],
         round(1000 * whole["resourceDiffThreshold"]),
     )
 
