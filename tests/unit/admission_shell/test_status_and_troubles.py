@@ -141,6 +141,15 @@ def test_what_nobody_is_asked_about_says_itself_how_it_is(desk: Any) -> None:
     assert explained(desk, job, {}, "queue_manager") == ["Job/default/plain: Complete (CompletionsReached)"]
 
 
+def test_a_migration_that_waits_says_for_what(desk: Any) -> None:
+    status = {"phase": "Pending", "message": "2 pods of node a are on the move, and at most 2 may be"}
+    job = Object(Key("PodMigrationJob.scheduling.koordinator.sh", "", "move"), "u", {}, {}, status)
+    assert desk.do(Questions(desk.bus, desk.view.store).explain(job))[0] == [
+        "PodMigrationJob/move: Pending",
+        "  2 pods of node a are on the move, and at most 2 may be",
+    ]
+
+
 def test_an_elastic_quota_is_told_with_what_it_has(desk: Any) -> None:
     quota = Object(Key("ElasticQuota.scheduling.sigs.k8s.io", "default", "ml"), "u", {}, {}, {})
     lines = explained(desk, quota, {"allocated": {"cpu": 2000}}, "queue_manager", "queue")

@@ -3,6 +3,7 @@
 import json
 import random
 from fractions import Fraction
+from itertools import pairwise
 from typing import Any
 
 import pytest
@@ -129,6 +130,18 @@ def test_who_is_on_the_move_counts_where_he_goes(make_cluster: Any) -> None:
     assert moves(cluster.decided)[1:] == [("w-3", "cool")], (
         "2.1 more beside 1 and the 2 that come would be above the mark"
     )
+
+
+def test_who_could_not_be_moved_is_left_alone_for_a_while(make_cluster: Any) -> None:
+    """No room is found for the reservation within five minutes: another pod is tried, and a quarter of an hour later this one."""
+    cluster = hot_and_cool(make_cluster, {"nodeMetricExpirationSeconds": 7200}, pods={"w-0": 3000, "w-1": 2500})
+    cluster.places = False
+    tries: dict[str, list[int]] = {}
+    for minute in range(60):
+        for name, _ in moves(cluster.step(MINUTE)):
+            tries.setdefault(name, []).append(minute)
+    assert tries["w-1"][0] < tries["w-0"][0] and len(tries["w-1"]) > 1
+    assert all(later - before >= 20 for times in tries.values() for before, later in pairwise(times))
 
 
 def test_two_strategies_do_not_move_one_pod_twice(make_cluster: Any) -> None:

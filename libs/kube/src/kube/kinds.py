@@ -98,7 +98,7 @@ ElasticQuota scheduling.sigs.k8s.io/v1alpha1 elasticquotas eq
 Reservation scheduling.koordinator.sh/v1alpha1 reservations - -
 Device scheduling.koordinator.sh/v1alpha1 devices - -
 ClusterNetworkTopology scheduling.koordinator.sh/v1alpha1 clusternetworktopologies - -
-PodMigrationJob scheduling.koordinator.sh/v1alpha1 podmigrationjobs - -
+PodMigrationJob scheduling.koordinator.sh/v1alpha1 podmigrationjobs pmj -
 ClusterColocationProfile config.koordinator.sh/v1alpha1 clustercolocationprofiles - -
 NodeMetric slo.koordinator.sh/v1alpha1 nodemetrics - -
 NodeSLO slo.koordinator.sh/v1alpha1 nodeslos - -

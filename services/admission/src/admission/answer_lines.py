@@ -35,6 +35,8 @@ def own_answer(about: Object) -> Manifest:
     negation = "" if newest.get("status") == "True" or not newest else "not "
     verdict = str(status.get("phase") or negation + str(newest.get("type") or ""))
     lines = [str(one["message"]) for one in told if one.get("message")]
+    if status.get("message") and str(status["message"]) not in lines:
+        lines.append(str(status["message"]))
     if "pendingWorkloads" in status:
         counts = (f"{status.get(f'{name}Workloads', 0)} {name}" for name in ("pending", "reserving", "admitted"))
         lines.append(f"workloads: {', '.join(counts)}")

@@ -71,7 +71,7 @@ class DeschedulerCore:
         arbiter = Arbiter.of(self._policy.migration, self._book, now)
         decisions = self._migrations.decide(arbiter, now, in_flight)
         if due and self._plans:
-            plan = self._planning.plan(self._records, arbiter, now, rehearsal=False)
+            plan, _ = self._planning.plan(self._records, arbiter, now, rehearsal=False)
             decisions += [one for one in self._planning.decisions(plan) if one.subject not in in_flight]
         return decisions
 
@@ -102,10 +102,9 @@ class DeschedulerCore:
         if name != "plan":
             raise KeyError(name)
         now = int(arguments.get("now") or self._looked_at)
-        before = self._planning.pools(self._planning.empty(Arbiter.of(self._policy.migration, self._book, now), now))
-        arbiter = Arbiter.of(self._policy.migration, self._book, now)
-        plan = self._planning.plan(self._records, arbiter, now, rehearsal=True)
-        return plan_manifest(plan, before, self._planning.pools(plan), self.deadline() if self._plans else None)
+        before, arbiter = self._planning.pools(now), Arbiter.of(self._policy.migration, self._book, now)
+        plan, after = self._planning.plan(self._records, arbiter, now, rehearsal=True)
+        return plan_manifest(plan, before, after, self.deadline() if self._plans else None)
 
     def check(self) -> list[str]:
         """The invariants that do not hold."""

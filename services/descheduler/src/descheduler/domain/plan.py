@@ -1,15 +1,16 @@
 """A plan: which pods should move, why, and where to. It is made as if each move had happened before the next is thought of."""
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from typing import Protocol
 
-from descheduler.domain.cluster.fitting import Fitting
+from descheduler.domain.cluster.fitting import Fitting, allocatable
 from descheduler.domain.cluster.pod_traits import node_of
 from descheduler.domain.cluster.view import ClusterView
 from descheduler.domain.migration.arbiter import Arbiter
 from descheduler.domain.policy.policy import DeschedulerPolicy
-from kube import Key, Object
+from kube import Key, Object, rfc3339
 from kube.pods import is_finished
 
 
@@ -23,6 +24,16 @@ class Move:
     target: str = ""
 
 
+class Loads(Protocol):
+    """What nodes really use, as the plan changes it."""
+
+    def heats(self, pod: Object, node: str) -> bool:
+        """Whether the node would be hot with the pod on it."""
+
+    def move(self, pod: Object, target: str) -> None:
+        """The pod goes to ``target``, or is only gone."""
+
+
 @dataclass(slots=True)
 class Plan:
     """``skipped`` says of pods that would have gone why they stay; ``notes`` what strategies found, in sentences."""
@@ -32,6 +43,8 @@ class Plan:
     arbiter: Arbiter
     moving: dict[Key, str]
     now: int
+    loads: Loads | None = None
+    resting: Mapping[str, int] = field(default_factory=dict)
     moves: list[Move] = field(default_factory=list)
     skipped: dict[Key, str] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
@@ -45,10 +58,21 @@ class Plan:
             pod = self.view.store.get(key)
             if pod is not None and self.moving[key]:
                 self.fitting.move(pod, self.moving[key])
+            if pod is not None and self.loads is not None:
+                self.loads.move(pod, self.moving[key])
 
     def fork(self) -> "Plan":
         """A plan that goes on from here, to try what is then taken over or not."""
-        made = Plan(self.view, self.policy, self.arbiter.fork(), dict(self.moving), self.now, list(self.moves))
+        made = Plan(
+            self.view,
+            self.policy,
+            self.arbiter.fork(),
+            dict(self.moving),
+            self.now,
+            None,
+            self.resting,
+            list(self.moves),
+        )
         made._from_node, made._from_namespace = self._from_node.copy(), self._from_namespace.copy()
         return made
 
@@ -56,15 +80,20 @@ class Plan:
         """Why ``pod`` is not to be moved in this round, in words; empty where it may be."""
         if pod.key in self.moving:
             return "it is on the move already"
+        rests = self.resting.get(pod.uid)
+        if rests is not None:
+            self.skipped[pod.key] = f"a move of it came to nothing; it is left alone until {rfc3339(rests)}"
+            return self.skipped[pod.key]
         why = self.arbiter.refusal(pod) or self.arbiter.hold(pod) or self._full(pod)
         if why:
             self.skipped[pod.key] = why
         return why
 
     def destinations(self, pod: Object) -> Iterator[Object]:
-        """The other nodes that would take ``pod`` as things will be, by name."""
+        """The other nodes that would take ``pod`` as things will be and not be hot by it, by name."""
         for node in self.view.nodes():
-            if node.name != node_of(pod) and not self.fitting.obstacle(pod, node):
+            hot = self.loads is not None and self.loads.heats(pod, node.name)
+            if node.name != node_of(pod) and not hot and not self.fitting.obstacle(pod, node):
                 yield node
 
     def add(self, move: Move) -> None:
@@ -73,6 +102,8 @@ class Plan:
         self.arbiter.admit(pod)
         if not is_finished(pod):
             self.fitting.move(pod, move.target)
+            if self.loads is not None:
+                self.loads.move(pod, move.target)
         self.moves.append(move)
         self.moving[pod.key] = move.target
         self.skipped.pop(pod.key, None)
@@ -80,7 +111,7 @@ class Plan:
         self._from_namespace[pod.namespace] += 1
 
     def propose(self, pod: Object, strategy: str, message: str, *, leaves: bool = True) -> bool:
-        """Move ``pod`` to another node that would take it, the first by name; whether it will.
+        """Move ``pod`` to another node that would take it, the one with most room left; whether it will.
 
         With ``leaves`` False no other node is looked for: it may be made again where it was.
         """
@@ -88,13 +119,17 @@ class Plan:
             return False
         target = ""
         if leaves:
-            node = next(self.destinations(pod), None)
+            node = min(self.destinations(pod), key=lambda node: (-self.room(node), node.name), default=None)
             if node is None:
-                self.skipped[pod.key] = "no other node would take it"
+                self.skipped[pod.key] = "no other node would take it and stay below its mark"
                 return False
             target = node.name
         self.add(Move(pod, strategy, message, target))
         return True
+
+    def room(self, node: Object) -> int:
+        """How much of a node's cpu nobody has asked for, in thousandths."""
+        return self.fitting.free(node).get("cpu", 0) * 1000 // max(1, allocatable(node).get("cpu", 0))
 
     def _full(self, pod: Object) -> str:
         policy, node = self.policy, node_of(pod)

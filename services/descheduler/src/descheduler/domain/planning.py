@@ -7,6 +7,7 @@ from descheduler.domain.cluster.pod_traits import node_of
 from descheduler.domain.cluster.view import ClusterView
 from descheduler.domain.load.anomaly import AnomalyRecords
 from descheduler.domain.load.low_node_load import LowNodeLoad
+from descheduler.domain.load.node_loads import NodeLoads
 from descheduler.domain.load.pools import PoolNodes
 from descheduler.domain.migration import job_changes
 from descheduler.domain.migration.arbiter import Arbiter
@@ -29,22 +30,26 @@ class Planning:
     view: ClusterView
     book: MigrationBook
 
-    def plan(self, records: AnomalyRecords, arbiter: Arbiter, now: int, *, rehearsal: bool) -> Plan:
-        """What should move now. ``records`` take this round, unless it is a rehearsal."""
-        plan = self.empty(arbiter, now)
+    def plan(
+        self, records: AnomalyRecords, arbiter: Arbiter, now: int, *, rehearsal: bool
+    ) -> tuple[Plan, list[PoolNodes]]:
+        """What should move now, and how hot the nodes are then. ``records`` take this round, unless it is a rehearsal."""
+        plan, loads = self._begun(arbiter, now)
         for name, args in self.policy.strategies.items():
             STRATEGIES[name](args, plan)
         if not self.policy.load.paused:
-            LowNodeLoad(self.policy.load, plan, records, rehearsal).run()
-        return plan
+            LowNodeLoad(self.policy.load, loads, plan, records, rehearsal).run()
+        return plan, loads.pools
 
-    def empty(self, arbiter: Arbiter, now: int) -> Plan:
-        """A plan of nothing but what goes on already."""
-        return Plan(self.view, self.policy, arbiter, self.book.moving(), now)
+    def pools(self, now: int) -> list[PoolNodes]:
+        """How hot the nodes are, with all that is on the move where it goes."""
+        return self._begun(Arbiter(self.policy.migration, self.view.store, now), now)[1].pools
 
-    def pools(self, plan: Plan) -> list[PoolNodes]:
-        """How hot the nodes are when all that ``plan`` moves has moved."""
-        return LowNodeLoad(self.policy.load, plan, AnomalyRecords(), rehearsal=True).pools()
+    def _begun(self, arbiter: Arbiter, now: int) -> tuple[Plan, NodeLoads]:
+        """A plan of nothing but what goes on already, and what nodes use then."""
+        loads = NodeLoads(self.view, self.policy.load, now)
+        moving, resting = self.book.moving(), self.book.resting(now)
+        return Plan(self.view, self.policy, arbiter, moving, now, loads, resting), loads
 
     def decisions(self, plan: Plan) -> Iterator[Decision]:
         """A job for each move; none for those of a strategy that only plans."""

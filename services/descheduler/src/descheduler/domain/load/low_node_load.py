@@ -4,18 +4,16 @@ Koordinator's plug-in, with its known defects mended: a pool takes only nodes th
 the room of a cool node is spent once, and a pod goes only where it fits and where it makes no node hot.
 """
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 
 from descheduler.domain.cluster.pod_traits import is_prod, node_of
 from descheduler.domain.load.anomaly import AnomalyRecords
-from descheduler.domain.load.pools import Heat, PoolNodes, over, part, pool_nodes
-from descheduler.domain.load.usage import METRIC, NodeUsage, read_report, usage_of
+from descheduler.domain.load.node_loads import NodeLoads
+from descheduler.domain.load.pools import Heat, PoolNodes, over, part
 from descheduler.domain.load.victim_order import rank
 from descheduler.domain.plan import Move, Plan
 from descheduler.domain.policy.load_args import LoadArgs, NodePool
 from kube import Key, Object
-from kube.selectors import matches
 from kube.words import counted, verb
 from resources import Amounts
 from resources.amounts import format_amount
@@ -28,44 +26,17 @@ class LowNodeLoad:
     """One round of it over ``plan``. ``records`` are changed, unless it is only a ``rehearsal``."""
 
     args: LoadArgs
+    loads: NodeLoads
     plan: Plan
     records: AnomalyRecords
     rehearsal: bool = False
 
     def run(self) -> None:
         """Add the moves of every pool to the plan."""
-        for nodes in self.pools():
+        for nodes in self.loads.pools:
             self._balance(nodes)
         if not self.rehearsal:
             self.records.forget_before(self.plan.now - self.args.cache_ms)
-
-    def pools(self) -> list[PoolNodes]:
-        """The pools with the nodes that they have; a node is in the first that takes it."""
-        left, found = self._known_nodes(), list[PoolNodes]()
-        for pool in self.args.pools:
-            taken = {name: usage for name, usage in left.items() if _is_in(pool, usage.node)}
-            left = {name: usage for name, usage in left.items() if name not in taken}
-            if pool.has_thresholds and taken:
-                found.append(pool_nodes(pool, taken))
-        return found
-
-    def _known_nodes(self) -> dict[str, NodeUsage]:
-        """Nodes with a report that is fresh. Pods on the move are counted where they go."""
-        view, found = self.plan.view, dict[str, NodeUsage]()
-        parts_prod = any(pool.prod_high for pool in self.args.pools)
-        for node in view.nodes():
-            if self.args.selector is not None and not matches(self.args.selector, node.labels):
-                continue
-            report = read_report(view.store.get(Key(METRIC, "", node.name)))
-            if report is not None and self.plan.now - report.at < self.args.expiry_ms:
-                found[node.name] = usage_of(node, report, view.pods_on(node.name), parts_prod=parts_prod)
-        for key, target in sorted(self.plan.moving.items()):
-            pod = view.store.get(key)
-            if pod is not None and node_of(pod) in found:
-                used = found[node_of(pod)].take(pod)
-                if target in found:
-                    found[target].put(pod, used)
-        return found
 
     def _balance(self, nodes: PoolNodes) -> None:
         pool = nodes.pool
@@ -101,8 +72,6 @@ class LowNodeLoad:
             found = self._next_move(nodes, name, heat, excess, cool, movable)
             if found is None:
                 break
-            used = nodes.take(name, found.pod)
-            nodes.put(found.target, found.pod, used)
             self.plan.add(found)
             moved = True
         return moved
@@ -136,9 +105,8 @@ class LowNodeLoad:
 
     def _target(self, nodes: PoolNodes, pod: Object, origin: str, cool: list[str]) -> str | None:
         """The coolest node that would take the pod and be no hotter than it may; None where there is none."""
-        used = nodes.usages[origin].of(pod)
         for name in sorted(cool, key=lambda name: (nodes.load(name), name)):
-            if not _heats(nodes, name, pod, used) and not (
+            if not self.loads.heats(pod, name) and not (
                 self.args.node_fit and self.plan.fitting.obstacle(pod, nodes.usages[name].node)
             ):
                 return name
@@ -154,24 +122,11 @@ class LowNodeLoad:
             )
 
 
-def _is_in(pool: NodePool, node: Object) -> bool:
-    return pool.selector is None or matches(pool.selector, node.labels)
-
-
 def _excess(nodes: PoolNodes, name: str, heat: Heat) -> Amounts:
     """What the node uses above its mark, of resources of which it does."""
     usage, limits = nodes.usages[name], nodes.limits[name]
     used, limit = (usage.used, limits.high) if heat is Heat.HIGH else (usage.prod, limits.prod_high)
     return {resource: used.get(resource, 0) - limit[resource] for resource in over(used, limit)}
-
-
-def _heats(nodes: PoolNodes, name: str, pod: Object, used: Mapping[str, int]) -> bool:
-    """Whether a node would be above a mark with the pod."""
-    usage, limits, pool = nodes.usages[name], nodes.limits[name], nodes.pool
-    if pool.high and any(usage.used.get(one, 0) + used.get(one, 0) > most for one, most in limits.high.items()):
-        return True
-    prod = is_prod(pod) and bool(pool.prod_high)
-    return prod and any(usage.prod.get(one, 0) + used.get(one, 0) > most for one, most in limits.prod_high.items())
 
 
 def _why(nodes: PoolNodes, name: str, heat: Heat, excess: Amounts) -> str:

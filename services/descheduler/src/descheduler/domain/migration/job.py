@@ -27,6 +27,8 @@ NO_TTL_MS = 1_800_000
 """A job without a time limit has this one."""
 KEPT_MS = 3_600_000
 """How long a job that is over is kept for people to look at."""
+REST_MS = 900_000
+"""How long a plan leaves a pod alone of which a move came to nothing."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,10 +138,15 @@ class Migration:
             return NO_TTL_MS
 
     @property
+    def ended_at(self) -> int:
+        """When it was over, if it is."""
+        times = [str(one.get("lastTransitionTime") or "") for one in self.item.status.get("conditions") or ()]
+        return max([moment(self.item.created), *map(moment, times)])
+
+    @property
     def cleared_at(self) -> int:
         """When it is deleted, if it is over."""
-        times = [str(one.get("lastTransitionTime") or "") for one in self.item.status.get("conditions") or ()]
-        return max([moment(self.item.created), *map(moment, times)]) + KEPT_MS
+        return self.ended_at + KEPT_MS
 
     def condition(self, kind: str) -> Manifest:
         """A condition of its status; empty where there is none."""

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from descheduler.domain.migration.job import MIGRATION, Migration
+from descheduler.domain.migration.job import FAILED, MIGRATION, REST_MS, Migration
 from kube import Decision, Event, Key, Store, Verb, from_manifest
 
 
@@ -38,6 +38,11 @@ class MigrationBook:
             if job.pod not in found or job.begun:
                 found[job.pod] = self.destination(job)
         return found
+
+    def resting(self, now: int) -> dict[str, int]:
+        """Pods, by uid, that plans leave alone as a move of theirs came to nothing; each with until when."""
+        failed = (job for job in self.all() if job.phase == FAILED and job.strategy and job.pod_uid)
+        return {job.pod_uid: job.ended_at + REST_MS for job in failed if now < job.ended_at + REST_MS}
 
     def destination(self, job: Migration) -> str:
         """The node on which its reservation stands, else the one that was planned; empty where that is open."""

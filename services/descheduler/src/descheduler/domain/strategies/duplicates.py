@@ -45,7 +45,7 @@ def _move(plan: Plan, pod: Object, pods: list[Object], share: int, here: int) ->
         return
     places = [_place(plan, other) for other in pods]
     found = [node for node in plan.destinations(pod) if places.count(node.name) < share]
-    target = min(found, key=lambda node: (places.count(node.name), node.name), default=None)
+    target = min(found, key=lambda node: (places.count(node.name), -plan.room(node), node.name), default=None)
     if target is None:
         plan.skipped[pod.key] = "no node with fewer pods of its controller would take it"
         return

@@ -95,7 +95,7 @@ def _spread(plan: Plan, pod: Object, key: str, counts: "dict[str, int]", message
     here = plan.view.node(node_of(pod))
     own = counts[here.labels[key]] if here is not None else 0
     found = [node for node in plan.destinations(pod) if counts.get(node.labels.get(key, ""), own) + 1 < own]
-    target = min(found, key=lambda node: (counts[node.labels[key]], node.name), default=None)
+    target = min(found, key=lambda node: (counts[node.labels[key]], -plan.room(node), node.name), default=None)
     if target is None:
         plan.skipped[pod.key] = "no node of an emptier domain would take it"
         return False
