@@ -4,6 +4,7 @@ import json
 from collections.abc import Sequence
 from collections.abc import Set as AbstractSet
 
+from descheduler.domain.cluster.budgets import BUDGET
 from descheduler.domain.cluster.pod_traits import POD
 from descheduler.domain.cluster.view import ClusterView
 from descheduler.domain.load.anomaly import AnomalyRecords
@@ -38,13 +39,16 @@ class DeschedulerCore:
 
     def read_from(self, store: Store) -> None:
         """Where objects are looked up."""
-        self._view.store = self._book.store = store
+        self._view.store = self._book.store = self._book.serving.store = store
 
     def fold(self, events: Sequence[Event], now: int) -> None:
         """Take in what one change set changed."""
         for event in events:
             if event.key.kind == POD:
                 self._view.fold(event)
+                self._book.serving.fold(event)
+            elif event.key.kind == BUDGET:
+                self._book.serving.fold(event)
             elif event.key.kind == MIGRATION:
                 self._migrations.fold(event)
 

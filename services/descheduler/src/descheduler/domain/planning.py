@@ -43,7 +43,7 @@ class Planning:
 
     def pools(self, now: int) -> list[PoolNodes]:
         """How hot the nodes are, with all that is on the move where it goes."""
-        return self._begun(Arbiter(self.policy.migration, self.view.store, now), now)[1].pools
+        return self._begun(Arbiter(self.policy.migration, self.view.store, self.book.serving, now), now)[1].pools
 
     def _begun(self, arbiter: Arbiter, now: int) -> tuple[Plan, NodeLoads]:
         """A plan of nothing but what goes on already, and what nodes use then."""

@@ -4,10 +4,48 @@ from dataclasses import dataclass, field
 
 from descheduler.domain.cluster.pod_traits import POD
 from descheduler.domain.cluster.workloads import serves
-from kube import Key, Object, Store
+from kube import Event, Key, Object, Store
 from kube.selectors import SelectorError, matches
 
 BUDGET = "PodDisruptionBudget.policy"
+
+
+@dataclass(slots=True)
+class ServingPods:
+    """Which pods of each budget serve: found once for a budget that is asked about, then kept up to date pod by pod."""
+
+    store: Store = field(default_factory=Store)
+    _known: dict[Key, set[Key]] = field(default_factory=dict)
+
+    def fold(self, event: Event) -> None:
+        """A pod or a budget came, changed or went."""
+        if event.key.kind == BUDGET:
+            self._known.pop(event.key, None)
+            return
+        for key, pods in self._known.items():
+            if key.namespace == event.key.namespace:
+                pods.discard(event.key)
+                if event.new is not None and self._counts(key, event.new):
+                    pods.add(event.key)
+
+    def of(self, budget: Key) -> set[Key]:
+        """Never to be changed."""
+        found = self._known.get(budget)
+        if found is None:
+            found = self._known[budget] = self._found(budget)
+        return found
+
+    def check(self) -> list[str]:
+        """Whether what is known is what the facts say."""
+        return [f"pods of {key} are out of date" for key, pods in self._known.items() if pods != self._found(key)]
+
+    def _found(self, budget: Key) -> set[Key]:
+        pods = self.store.in_namespace(POD, budget.namespace)
+        return {pod.key for pod in pods if self._counts(budget, pod)}
+
+    def _counts(self, budget: Key, pod: Object) -> bool:
+        item = self.store.get(budget)
+        return item is not None and serves(pod) and _selects(item, pod)
 
 
 @dataclass(slots=True)
@@ -15,8 +53,8 @@ class Budgets:
     """``spent`` are pods that are as good as gone: evicted in decisions of which the facts do not tell yet."""
 
     store: Store
+    serving: ServingPods
     spent: dict[Key, None] = field(default_factory=dict)
-    _serving: dict[Key, set[Key]] = field(default_factory=dict)
 
     def obstacle(self, pod: Object) -> str:
         """The budget that forbids to take ``pod`` away now, in words; empty where none does.
@@ -24,7 +62,7 @@ class Budgets:
         A pod that does not serve costs a budget nothing that is met without it.
         """
         for budget in self._of(pod):
-            serving, desired = self._healthy(budget), int(budget.status.get("desiredHealthy") or 0)
+            serving, desired = self.serving.of(budget.key), int(budget.status.get("desiredHealthy") or 0)
             gone = len(serving & self.spent.keys())
             healthy = len(serving) - gone
             # A status follows its pods after a while: no more goes than it says, nor than its pods allow now.
@@ -39,15 +77,6 @@ class Budgets:
     def _of(self, pod: Object) -> list[Object]:
         found = [item for item in self.store.in_namespace(BUDGET, pod.namespace) if _selects(item, pod)]
         return sorted(found, key=lambda item: item.key)
-
-    def _healthy(self, budget: Object) -> set[Key]:
-        """Those of its pods that serve; found once, as nothing changes while a decision is thought about."""
-        found = self._serving.get(budget.key)
-        if found is None:
-            pods = self.store.in_namespace(POD, budget.namespace)
-            found = {pod.key for pod in pods if serves(pod) and _selects(budget, pod)}
-            self._serving[budget.key] = found
-        return found
 
 
 def _selects(budget: Object, pod: Object) -> bool:

@@ -7,7 +7,7 @@ for the next one in line, and for a plan that is only thought of.
 from collections import Counter
 from dataclasses import dataclass, field
 
-from descheduler.domain.cluster.budgets import Budgets
+from descheduler.domain.cluster.budgets import Budgets, ServingPods
 from descheduler.domain.cluster.gangs import Gangs
 from descheduler.domain.cluster.pod_traits import POD, node_of
 from descheduler.domain.cluster.workloads import Workload, Workloads, serves
@@ -30,6 +30,7 @@ class Arbiter:
 
     args: MigrationArgs
     store: Store
+    serving: ServingPods
     now: int
     workloads: Workloads = field(init=False)
     budgets: Budgets = field(init=False)
@@ -43,13 +44,13 @@ class Arbiter:
 
     def __post_init__(self) -> None:
         self.workloads = Workloads(self.store)
-        self.budgets = Budgets(self.store)
+        self.budgets = Budgets(self.store, self.serving)
         self.protection = Protection(self.args, self.workloads, Gangs(self.store))
 
     @classmethod
     def of(cls, args: MigrationArgs, book: MigrationBook, now: int) -> "Arbiter":
         """With all that goes on, and all that was evicted lately."""
-        made = cls(args, book.store, now)
+        made = cls(args, book.store, book.serving, now)
         for job in book.all():
             at = job.evicted_at
             if job.begun:
@@ -63,7 +64,7 @@ class Arbiter:
 
     def fork(self) -> "Arbiter":
         """Another one that has counted the same."""
-        made = Arbiter(self.args, self.store, self.now)
+        made = Arbiter(self.args, self.store, self.serving, self.now)
         made.budgets.spent.update(self.budgets.spent)
         made._on_node, made._in_namespace = self._on_node.copy(), self._in_namespace.copy()
         made._of_workload = {uid: dict(pods) for uid, pods in self._of_workload.items()}

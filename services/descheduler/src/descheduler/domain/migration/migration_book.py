@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
+from descheduler.domain.cluster.budgets import ServingPods
 from descheduler.domain.migration.job import FAILED, MIGRATION, REST_MS, Migration
 from kube import Decision, Event, Key, Store, Verb, from_manifest
 
@@ -14,6 +15,7 @@ class MigrationBook:
     store: Store = field(default_factory=Store)
     open: dict[Key, None] = field(default_factory=dict)
     assumed: dict[str, Decision] = field(default_factory=dict)
+    serving: ServingPods = field(default_factory=ServingPods)
 
     def fold(self, event: Event) -> None:
         """A job came, changed or went."""
@@ -60,4 +62,5 @@ class MigrationBook:
     def check(self) -> list[str]:
         """Whether the index says what the facts say."""
         told = {job.key for job in self.all() if not job.is_over and not job.item.deleting}
-        return [f"{key} is open in the index or in the facts only" for key in sorted(told ^ self.open.keys())]
+        strangers = [f"{key} is open in the index or in the facts only" for key in sorted(told ^ self.open.keys())]
+        return strangers + self.serving.check()
