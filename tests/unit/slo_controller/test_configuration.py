@@ -30,6 +30,51 @@ def test_a_strategy_is_laid_over_the_defaults_and_one_of_nodes_over_it() -> None
     assert small["cpuSuppressPolicy"] == "cpuset" and "nodeSelector" not in big and "name" not in big
 
 
+@pytest.mark.parametrize("key", PARTS)
+def test_every_key_may_say_nothing_or_its_defaults(key: str) -> None:
+    part = PARTS[key]
+    for said in ({}, part.defaults):
+        text = json.dumps({part.cluster: said} if part.cluster else said)
+        assert read_strategy(text, part, part.defaults).cluster == part.defaults
+
+
+EVERYTHING = {
+    "colocation-config": {
+        "enable": True,
+        "cpuReclaimThresholdPercent": 150,
+        "batchMemoryThresholdPercent": 80,
+        "resourceDiffThreshold": 0.2,
+        "midReclaimMode": "static",
+        "extensions": {"any": {"thing": [1]}},
+    },
+    "resource-threshold-config": {
+        "clusterStrategy": {"cpuEvictBESatisfactionLowerPercent": 20, "cpuSuppressMinPercent": 5}
+    },
+    "resource-qos-config": {
+        "clusterStrategy": {
+            "policies": {"cpuPolicy": "groupIdentity", "netQOSPolicy": "tc"},
+            "lsClass": {"memoryQOS": {"enable": True, "wmarkRatio": 80, "minLimitPercent": 10}},
+            "beClass": {
+                "cpuQOS": {"enable": True, "groupIdentity": -1, "schedIdle": 1},
+                "blkioQOS": {"enable": True, "blocks": [{"name": "vda", "type": "device", "ioCfg": {"readIOPS": 100}}]},
+                "networkQOS": {"ingressRequest": 10, "ingressLimit": "50M"},
+            },
+        }
+    },
+    "cpu-burst-config": {
+        "clusterStrategy": {"policy": "auto", "cpuBurstPercent": 1000, "cfsQuotaBurstPeriodSeconds": -1}
+    },
+    "system-config": {
+        "clusterStrategy": {"minFreeKbytesFactor": 100, "watermarkScaleFactor": 150, "totalNetworkBandwidth": "10G"}
+    },
+}
+
+
+@pytest.mark.parametrize("key", EVERYTHING)
+def test_what_koordinators_manual_shows_is_taken(key: str) -> None:
+    read_strategy(json.dumps(EVERYTHING[key]), PARTS[key], PARTS[key].defaults)
+
+
 def test_what_is_null_says_nothing() -> None:
     assert on({}, clusterStrategy={"cpuSuppressThresholdPercent": None})["cpuSuppressThresholdPercent"] == 65
 
@@ -43,7 +88,7 @@ def test_expressions_select_nodes_too() -> None:
     ("text", "words"),
     [
         ("{", "Expecting"),
-        ("[]", "has to be a mapping"),
+        ("[]", "is no mapping"),
         ('{"clusterStrategy": {"enable": "yes"}}', "enable is 'yes'; it has to be true or false"),
         ('{"clusterStrategy": {"cpuSuppressThresholdPercent": 101}}', "from 0 to 100"),
         ('{"clusterStrategy": {"cpuSuppressThresholdPercent": 60.5}}', "a whole number"),

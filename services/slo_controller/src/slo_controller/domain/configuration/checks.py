@@ -5,6 +5,7 @@ from typing import Any
 from kube import Manifest
 
 PERCENT = (0, 100)
+RATIOS = ("baseRatio", "turboEnabledRatio", "hyperThreadEnabledRatio", "hyperThreadTurboEnabledRatio")
 RATIO = (1, 5)
 """A core is never counted for less than it is, nor for more than five; no amount is given out more than five times."""
 RANGES: dict[str, tuple[float, float]] = {
@@ -13,6 +14,7 @@ RANGES: dict[str, tuple[float, float]] = {
     "cfsQuotaBurstPercent": (100, 100_000),
     "cfsQuotaBurstPeriodSeconds": (-1, 10**9),
     "resourceDiffThreshold": (0.0, 1.0),
+    "wmarkRatio": PERCENT,
     "wmarkScalePermill": (1, 1000),
     "wmarkMinAdj": (-25, 50),
     "groupIdentity": (-1, 2),
@@ -64,7 +66,7 @@ def _check_field(path: str, name: str, value: Any, usual: Any) -> None:
     if isinstance(usual, dict) or isinstance(value, dict):
         check(value, usual if isinstance(usual, dict) else {}, path)
         return
-    if name.endswith(("baseRatio", "EnabledRatio")) or ".resourceAmplificationRatio." in path:
+    if name in RATIOS or ".resourceAmplificationRatio." in path:
         number = isinstance(value, int | float) and not isinstance(value, bool) and RATIO[0] <= value <= RATIO[1]
         _demand(number, path, value, f"a number from {RATIO[0]} to {RATIO[1]}")
         return
@@ -75,10 +77,10 @@ def _check_field(path: str, name: str, value: Any, usual: Any) -> None:
     elif isinstance(usual, str):
         _demand(isinstance(value, str | int) and not isinstance(value, bool), path, value, "a text")
     elif isinstance(usual, int | float) or name in RANGES or name.endswith("Percent"):
-        whole = not isinstance(usual, float)
+        low, high = RANGES.get(name, PERCENT if name.endswith("Percent") else (-(10**9), 10**9))
+        whole = not isinstance(low, float)
         number = isinstance(value, int if whole else int | float) and not isinstance(value, bool)
         _demand(number, path, value, "a whole number" if whole else "a number")
-        low, high = RANGES.get(name, PERCENT if name.endswith("Percent") else (-(10**9), 10**9))
         _demand(low <= value <= high, path, value, f"from {low} to {high}")
 
 

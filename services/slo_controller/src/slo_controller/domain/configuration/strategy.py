@@ -33,7 +33,9 @@ def read_strategy(text: str, part: Part, base: Manifest) -> Strategy:
     Raises ValueError, in words for who wrote it, where the text is no JSON or a field makes no sense.
     """
     given = read_json(text)
-    check(given, {part.nodes: []}, "the content")
+    if not isinstance(given, dict):
+        raise ValueError("the content is no mapping")
+    check({part.nodes: given.get(part.nodes)}, {part.nodes: []}, "the content")
     listed = given.get(part.nodes) or ()
     said = given.get(part.cluster) or {} if part.cluster else _but(given, (part.nodes,))
     cluster = _laid(base, said, part, part.cluster or "the content")
