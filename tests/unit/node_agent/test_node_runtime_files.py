@@ -1,6 +1,7 @@
 """What the agent writes to and reads from files: control groups, volumes, logs, the inventory."""
 
 import os
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -61,6 +62,15 @@ def test_version_2_use_is_read_without_what_can_be_taken_back(tmp_path: Path) ->
     (pod / "memory.stat").write_text("anon 100\ninactive_file 2000\n")
     found = cgroups.consumption("u")
     assert found is not None and (found.cpu_ns, found.memory_bytes) == (1_500_000, 3000)
+
+
+def test_best_efforts_group_is_made_again_when_another_agent_took_it_along(tmp_path: Path) -> None:
+    cgroups = find_cgroups("tg", version_2(tmp_path))
+    tier = tmp_path / "unified/tg/besteffort"
+    assert (tier / "cpu.weight").read_text() == "1"
+    shutil.rmtree(tier)
+    assert cgroups.make("besteffort/u", Limits()) == []
+    assert (tier / "u/cpu.weight").exists() and (tier / "cpu.weight").read_text() == "1"
 
 
 def test_no_usable_control_groups_are_said_and_change_nothing(tmp_path: Path) -> None:

@@ -29,12 +29,10 @@ class CgroupV1:
         self.controllers = tuple(sorted(roots))
         self._parents = {controller: root / parent for controller, root in roots.items()}
         for controller, folder in self._parents.items():
-            for made in (folder, folder / BEST_EFFORT):
-                made.mkdir(exist_ok=True)
-                if controller == "cpuset":
-                    _inherit_cpu_set(made)
-            if controller == "cpu" and not is_idle(folder / BEST_EFFORT):
-                (folder / BEST_EFFORT / "cpu.shares").write_text(str(Limits().shares))
+            folder.mkdir(exist_ok=True)
+            if controller == "cpuset":
+                _inherit_cpu_set(folder)
+        self._make_tier()
 
     def make(self, group: str, limits: Limits) -> list[str]:
         """See ``cgroups.Hierarchy``."""
@@ -43,6 +41,8 @@ class CgroupV1:
             if not self._has(controller, group):
                 continue
             folder = parent / group
+            if group.startswith(BEST_EFFORT) and not folder.parent.is_dir():
+                self._make_tier()  # another agent of this machine has ended, and taken it along
             folder.mkdir(exist_ok=True)
             if controller == "cpuset":
                 _inherit_cpu_set(folder)
@@ -52,6 +52,16 @@ class CgroupV1:
                 except OSError as error:
                     refused.append(f"{name}={value}: {error.strerror}")
         return refused
+
+    def _make_tier(self) -> None:
+        """The group that holds best effort, with the least weight."""
+        for controller, parent in self._parents.items():
+            folder = parent / BEST_EFFORT
+            folder.mkdir(exist_ok=True)
+            if controller == "cpuset":
+                _inherit_cpu_set(folder)
+            elif controller == "cpu" and not is_idle(folder):
+                (folder / "cpu.shares").write_text(str(Limits().shares))
 
     def folders(self, group: str) -> list[Path]:
         """See ``cgroups.Hierarchy``."""

@@ -23,15 +23,13 @@ class CgroupV2:
         self.controllers = tuple(sorted(set(available) & set(WANTED)))
         self._hand_down(root)
         self._hand_down(self._parent)
-        tier = self._parent / BEST_EFFORT
-        tier.mkdir(exist_ok=True)
-        self._hand_down(tier)
-        if "cpu" in self.controllers and not is_idle(tier):
-            (tier / "cpu.weight").write_text(str(Limits().weight))
+        self._make_tier()
 
     def make(self, group: str, limits: Limits) -> list[str]:
         """See ``cgroups.Hierarchy``."""
         folder = self._parent / group
+        if group.startswith(BEST_EFFORT) and not folder.parent.is_dir():
+            self._make_tier()  # another agent of this machine has ended, and taken it along
         folder.mkdir(exist_ok=True)
         refused: list[str] = []
         if not is_container(group):  # a pod's group holds no processes itself, only those of its containers
@@ -43,6 +41,14 @@ class CgroupV2:
                 except OSError as error:
                     refused.append(f"{name}={value}: {error.strerror}")
         return refused
+
+    def _make_tier(self) -> None:
+        """The group that holds best effort, with the least weight."""
+        tier = self._parent / BEST_EFFORT
+        tier.mkdir(exist_ok=True)
+        self._hand_down(tier)
+        if "cpu" in self.controllers and not is_idle(tier):
+            (tier / "cpu.weight").write_text(str(Limits().weight))
 
     def folders(self, group: str) -> list[Path]:
         """See ``cgroups.Hierarchy``."""
