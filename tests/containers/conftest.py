@@ -6,6 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from tidegate.services import SERVICES
+
 HERE = str(Path(__file__).parent)
 if HERE not in sys.path:
     sys.path.insert(0, HERE)
@@ -32,4 +34,4 @@ def built(base: str) -> dict[str, str]:
     """All images, built: their names by service, and by ``nats``."""
     import images
 
-    return {service: images.build(service, base) for service in ("nats", *images.SERVICES)}
+    return {service: images.build(service, base) for service in ("nats", *SERVICES)}

@@ -11,16 +11,6 @@ from daemon import NoDocker
 
 ROOT = Path(__file__).parents[2]
 VERSION = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["version"]
-SERVICES = (
-    "admission",
-    "cluster_gateway",
-    "descheduler",
-    "gang_scheduler",
-    "job_controller",
-    "node_agent",
-    "queue_manager",
-    "slo_controller",
-)
 DEBIAN = "tidegate/base:bookworm"
 PROMETHEUS = "tidegate/prometheus:bookworm"
 OFFICIAL = "python:3.11-slim"

@@ -17,6 +17,7 @@ import pytest
 import yaml
 
 from bus.server import free_ports
+from tidegate.services import SERVICES
 
 pytestmark = pytest.mark.timeout(1800)
 ROOT = images.ROOT
@@ -129,7 +130,7 @@ def test_who_has_no_token_is_not_let_in(composed: Composed) -> None:
 def test_prometheus_reads_every_service(composed: Composed) -> None:
     targets = _eventually(lambda: [one for one in composed.asked("targets")["activeTargets"] if one["lastScrape"]])
     _eventually(lambda: all(one["health"] == "up" for one in composed.asked("targets")["activeTargets"]))
-    assert len(targets) == len(images.SERVICES)
+    assert len(targets) == len(SERVICES)
 
 
 QUIET = ("Refused decisions", "Calls that were refused or failed")

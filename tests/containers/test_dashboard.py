@@ -7,18 +7,9 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from chassis.measures import Measures
+from tidegate.services import SERVICES
 
 ROOT = Path(__file__).parents[2]
-SERVICES = (
-    "admission",
-    "cluster_gateway",
-    "descheduler",
-    "gang_scheduler",
-    "job_controller",
-    "node_agent",
-    "queue_manager",
-    "slo_controller",
-)
 DASHBOARD = json.loads((ROOT / "deploy" / "dashboards" / "tidegate.json").read_text())
 PANELS = [panel for panel in DASHBOARD["panels"] if panel["type"] != "row"]
 OF_EVERY_PROCESS = {"process_cpu_seconds_total", "process_resident_memory_bytes"}

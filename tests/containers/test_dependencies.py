@@ -9,17 +9,9 @@ from typing import Any
 
 import pytest
 
+from tidegate.services import SERVICES
+
 ROOT = Path(__file__).parents[2]
-SERVICES = (
-    "admission",
-    "cluster_gateway",
-    "descheduler",
-    "gang_scheduler",
-    "job_controller",
-    "node_agent",
-    "queue_manager",
-    "slo_controller",
-)
 
 
 def needs(service: str) -> tuple[list[str], list[str]]:

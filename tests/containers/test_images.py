@@ -10,6 +10,8 @@ import pytest
 from testcontainers.core.container import DockerContainer
 from testcontainers.core.network import Network
 
+from tidegate.services import SERVICES
+
 if TYPE_CHECKING:
     from docker.models.containers import Container
 
@@ -24,7 +26,7 @@ def started(built: dict[str, str]) -> "Iterator[dict[str, Container]]":
     with Network() as network:
         bus = DockerContainer(built["nats"]).with_network(network).with_network_aliases("nats")
         bus.with_tmpfs_mount("/data", "uid=65532").with_kwargs(read_only=True, cap_drop=["ALL"])
-        services = {service: _service(built[service], network) for service in images.SERVICES}
+        services = {service: _service(built[service], network) for service in SERVICES}
         everything = [bus, *services.values()]
         try:
             for container in everything:
@@ -51,7 +53,7 @@ def _health(container: "Container") -> str:
     return str(container.attrs["State"]["Health"]["Status"])
 
 
-@pytest.mark.parametrize("service", images.SERVICES)
+@pytest.mark.parametrize("service", SERVICES)
 def test_a_service_is_healthy_without_root_on_a_read_only_file_system(
     started: "dict[str, Container]", service: str
 ) -> None:
@@ -65,7 +67,7 @@ def test_a_service_is_healthy_without_root_on_a_read_only_file_system(
     assert container.exec_run(["touch", "/var/lib/tidegate/new"]).exit_code == 0
 
 
-@pytest.mark.parametrize("service", images.SERVICES)
+@pytest.mark.parametrize("service", SERVICES)
 def test_a_service_serves_its_metrics_to_others(started: "dict[str, Container]", service: str) -> None:
     """The API and the metrics are asked for from other containers, so they must not be on the loopback interface only."""
     container = started[service]
@@ -76,7 +78,7 @@ def test_a_service_serves_its_metrics_to_others(started: "dict[str, Container]",
     assert "process_resident_memory_bytes" in answered.output.decode()
 
 
-@pytest.mark.parametrize("service", images.SERVICES)
+@pytest.mark.parametrize("service", SERVICES)
 def test_a_service_ends_well_when_it_is_told_to(started: "dict[str, Container]", service: str) -> None:
     container = started[service]
     container.stop(timeout=STOP_SECONDS)

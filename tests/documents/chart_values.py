@@ -11,19 +11,10 @@ import typing
 from typing import Any
 
 from chassis.settings import ServiceSettings
+from tidegate.services import SERVICES
 
 Schema = dict[str, Any]
 
-SERVICES = (
-    "admission",
-    "job_controller",
-    "queue_manager",
-    "gang_scheduler",
-    "descheduler",
-    "slo_controller",
-    "node_agent",
-    "cluster_gateway",
-)
 SET_BY_CHART = {field.name for field in dataclasses.fields(ServiceSettings)} - {"trace"}
 OWN: dict[str, set[str]] = {
     "admission": {

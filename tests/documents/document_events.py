@@ -445,5 +445,3 @@ SECTIONS = (
 )
 
 EVENTS = {event.name: event for section in SECTIONS for event in section.events}
-
-DECIDING = ("job_controller", "queue_manager", "gang_scheduler", "descheduler", "slo_controller")

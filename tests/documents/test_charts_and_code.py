@@ -13,12 +13,12 @@ from chassis.role import Role
 from cluster_gateway.domain.ownership import refusal
 from kube import KINDS, Verb
 from tidegate import subjects
+from tidegate.services import DECIDERS
 
-DECIDING = ("job_controller", "queue_manager", "gang_scheduler", "descheduler", "slo_controller")
 CONDUCTS = conducts()
 
 
-@pytest.mark.parametrize("service", DECIDING)
+@pytest.mark.parametrize("service", DECIDERS)
 def test_a_deciding_service_reads_and_answers_on_the_bus_as_its_role_says(service: str) -> None:
     role: Role = importlib.import_module(f"{service}.role").ROLE
     conduct = CONDUCTS[service]
@@ -68,9 +68,9 @@ def test_every_write_of_the_gateway_is_one_that_a_service_may_decide() -> None:
     verbs = {"create": Verb.CREATE, "patch": Verb.PATCH, "delete": Verb.DELETE}
     for kind, allowed in WRITES.items():
         for verb in set(allowed) & verbs.keys() if kind not in own else ():
-            assert any(not refusal(service, verbs[verb], kind) for service in DECIDING), (verb, kind)
+            assert any(not refusal(service, verbs[verb], kind) for service in DECIDERS), (verb, kind)
     for kind in set(STATUS) - own:
-        assert any(not refusal(service, Verb.STATUS, kind) for service in DECIDING), kind
+        assert any(not refusal(service, Verb.STATUS, kind) for service in DECIDERS), kind
 
 
 def test_every_kind_can_be_read_and_no_other() -> None:

@@ -15,12 +15,12 @@ from testing.scenarios.run import run_scenario
 from tidegate import subjects
 from tidegate.codec.decisions import decode_commit
 from tidegate.decision.v1 import decision_pb2
+from tidegate.services import DECIDERS
 from tidegate_cli.sim import world
 from tidegate_cli.sim.services import Policy
 
 CASES = ROOT / "tests" / "scenarios" / "cases"
 AREAS = ("admission", "colocation", "descheduling", "gang", "lifecycle", "queue")
-SERVICES = ("job_controller", "queue_manager", "gang_scheduler", "descheduler", "slo_controller")
 
 
 @pytest.mark.parametrize("area", AREAS)
@@ -66,7 +66,7 @@ def _decided(file: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Decision]:
     monkeypatch.setattr(world, "MemoryBus", Kept)
     run_scenario(scenario, world.open_world)
     for bus in buses:
-        for service in SERVICES:
+        for service in DECIDERS:
             yield from _commits(bus.log(subjects.decisions(service)))
 
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 from decision_names import names_in
-from document_events import DECIDING, EVENTS
+from document_events import EVENTS
 from document_kinds import BY_KIND, CHECKED_ONLY
 from document_messages import MESSAGES
 from generate import ROOT, documents, unruled
@@ -14,10 +14,10 @@ from generate import ROOT, documents, unruled
 from admission.domain.rules import RULES
 from chassis.topics import BY_DECISION
 from cluster_gateway.domain.controllers.controllers import Controllers
-from cluster_gateway.settings import DECIDING_SERVICES
 from job_controller.domain.registry import all_kinds
 from kube import KINDS, Store
 from tidegate import subjects
+from tidegate.services import DECIDERS
 
 NAMES = names_in(ROOT / "services")
 WRITTEN = sorted(
@@ -54,8 +54,8 @@ def test_every_decision_in_the_document_is_in_the_code() -> None:
     assert gone == []
 
 
-def test_deciding_services_are_those_that_the_gateway_follows() -> None:
-    assert set(DECIDING) == set(DECIDING_SERVICES) == {name.service for name in NAMES} & set(DECIDING_SERVICES)
+def test_those_that_decide_are_those_that_make_decisions() -> None:
+    assert {*DECIDERS} <= {name.service for name in NAMES}
 
 
 def test_decisions_that_other_services_hear_are_those_that_a_late_reader_can_find() -> None:

@@ -8,7 +8,6 @@ from typing import Any
 import nats
 import pytest
 import yaml
-from document_events import DECIDING
 from generate import ROOT
 from nats.js import JetStreamContext
 from nats.js.api import RetentionPolicy, StorageType, StreamConfig
@@ -18,11 +17,12 @@ from bus.jetstream import JetStreamBus
 from bus.jetstream_log import SNAPSHOTS_KEPT
 from bus.server import ServerSettings, command, free_port, wait_until_open
 from tidegate import subjects
+from tidegate.services import DECIDERS
 
 FOLDER = ROOT / "deploy" / "topology"
 STREAMS = yaml.safe_load((FOLDER / "streams.yaml").read_text())
 BUCKETS = yaml.safe_load((FOLDER / "buckets.yaml").read_text())["buckets"]
-LOGS = [subjects.FACTS, *map(subjects.decisions, DECIDING)]
+LOGS = [subjects.FACTS, *map(subjects.decisions, DECIDERS)]
 
 
 def _declared() -> list[StreamConfig]:

@@ -17,17 +17,9 @@ import yaml
 from lab_image import Image, Layer, add_libraries, layer, python_layer, root_owned, write_images
 from packaging.requirements import Requirement
 
+from tidegate.services import SERVICES
+
 ROOT = Path(__file__).resolve().parents[2]
-SERVICES = (
-    "admission",
-    "cluster_gateway",
-    "descheduler",
-    "gang_scheduler",
-    "job_controller",
-    "node_agent",
-    "queue_manager",
-    "slo_controller",
-)
 USER = 65532
 _HOME = "opt/tidegate"
 _ENVIRONMENT = {

@@ -39,16 +39,6 @@ def _beside(name: str) -> ModuleType:
 
 log_audit, gangs, processes = (_beside(name) for name in ("log_audit", "gangs", "processes"))
 T = TypeVar("T")
-SERVICES = (
-    "cluster_gateway",
-    "admission",
-    "job_controller",
-    "queue_manager",
-    "gang_scheduler",
-    "descheduler",
-    "slo_controller",
-    "node_agent",
-)
 START_SECONDS = 90.0
 STOP_SECONDS = 60.0
 PATIENT_SECONDS = 90.0

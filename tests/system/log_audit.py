@@ -14,8 +14,8 @@ from tidegate.codec import facts
 from tidegate.codec.decisions import decode_commit
 from tidegate.decision.v1 import decision_pb2
 from tidegate.fact.v1 import fact_pb2
+from tidegate.services import DECIDERS
 
-DECIDING = ("job_controller", "queue_manager", "gang_scheduler", "descheduler", "slo_controller")
 GROUP = "scheduling.k8s.io/group-name"
 STAGES = {"": 0, "Pending": 0, "Running": 1, "Succeeded": 2, "Failed": 2}
 PATIENCE_SECONDS = 20.0
@@ -33,7 +33,7 @@ async def entries_of(bus: Bus, name: str) -> list[Entry]:
 
 async def audit(bus: Bus) -> list[str]:
     """Everything that the logs show and that must never be; waits until what is decided by now has been carried out."""
-    decided = {service: await entries_of(bus, subjects.decisions(service)) for service in DECIDING}
+    decided = {service: await entries_of(bus, subjects.decisions(service)) for service in DECIDERS}
     log = await _when_carried_out(bus, decided)
     store, wrong, outcomes = Store(), list[str](), Counter[str]()
     for entry in log:

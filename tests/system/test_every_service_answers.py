@@ -12,17 +12,8 @@ from grpc_reflection.v1alpha import reflection_pb2, reflection_pb2_grpc
 from tidegate_system_gangs import clean, is_whole, ring
 
 from tidegate.client import Denied, NotFound, SyncClient, TimedOut
+from tidegate.services import SERVICES
 
-SERVICES = (
-    "cluster_gateway",
-    "admission",
-    "job_controller",
-    "queue_manager",
-    "gang_scheduler",
-    "descheduler",
-    "slo_controller",
-    "node_agent",
-)
 pytestmark = [pytest.mark.system, pytest.mark.timeout(400)]
 
 

@@ -12,18 +12,11 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 from tidegate_system_gangs import clean, fail_one, is_empty, is_whole, ring
 
+from tidegate.services import SERVICES
+
 pytestmark = [pytest.mark.system, pytest.mark.timeout(400)]
 
-PARTS = (
-    "nats",
-    "cluster_gateway",
-    "admission",
-    "job_controller",
-    "queue_manager",
-    "gang_scheduler",
-    "descheduler",
-    "node_agent",
-)
+PARTS = ("nats", *SERVICES)
 LONG = bool(os.environ.get("TIDEGATE_LONG"))
 # How long before the kill each gang sets out, in milliseconds. Undisturbed, a gang starts in about 120 and goes in about 60.
 COURSES = {"start": (5, 30, 60, 110), "restart": (5, 30, 70, 140), "delete": (0, 15, 35, 65)}

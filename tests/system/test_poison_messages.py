@@ -12,19 +12,11 @@ from kube import Decision, Key, Mutation, Verb
 from tidegate import subjects
 from tidegate.codec.decisions import CommitHead, encode_commit
 from tidegate.fact.v1 import fact_pb2
+from tidegate.services import DECIDERS, SERVICES
 
 pytestmark = [pytest.mark.system, pytest.mark.timeout(400)]
 
-PARTS = (
-    "cluster_gateway",
-    "admission",
-    "job_controller",
-    "queue_manager",
-    "gang_scheduler",
-    "descheduler",
-    "slo_controller",
-    "node_agent",
-)
+PARTS = SERVICES
 GARBAGE = b"\xff\xfe this is no message \x00"
 
 
@@ -60,9 +52,7 @@ def goes_on(system, name: str) -> None:
     clean(system, [name, f"{name}-again"])
 
 
-@pytest.mark.parametrize(
-    "service", ["job_controller", "queue_manager", "gang_scheduler", "descheduler", "slo_controller"]
-)
+@pytest.mark.parametrize("service", DECIDERS)
 def test_garbage_in_the_decisions_is_parked_and_the_service_goes_on(system, service: str) -> None:
     sequence = put(system, subjects.decisions(service), GARBAGE)
     system.eventually(lambda: f"{subjects.decisions(service)}/{sequence}" in dead(system))

@@ -6,20 +6,11 @@ import pytest
 from tidegate_system_gangs import MEMBERS, clean, fail_one, is_empty, is_whole, ring
 
 from kube import Manifest
+from tidegate.services import SERVICES
 
 pytestmark = [pytest.mark.system, pytest.mark.timeout(400)]
 
-PARTS = (
-    "nats",
-    "cluster_gateway",
-    "admission",
-    "job_controller",
-    "queue_manager",
-    "gang_scheduler",
-    "descheduler",
-    "slo_controller",
-    "node_agent",
-)
+PARTS = ("nats", *SERVICES)
 
 
 def too_large(name: str) -> Manifest:

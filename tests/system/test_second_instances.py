@@ -15,6 +15,7 @@ from bus import Bus
 from tidegate import subjects
 from tidegate.codec.decisions import decode_commit
 from tidegate.decision.v1 import decision_pb2
+from tidegate.services import DECIDERS
 
 pytestmark = [pytest.mark.system, pytest.mark.timeout(400)]
 
@@ -70,9 +71,7 @@ def terms(system, service: str) -> list[str]:
     return system.on_bus(read)
 
 
-@pytest.mark.parametrize(
-    "service", ["job_controller", "queue_manager", "gang_scheduler", "descheduler", "slo_controller"]
-)
+@pytest.mark.parametrize("service", DECIDERS)
 def test_a_second_decider_waits_and_decides_nothing(system, service: str) -> None:
     before = terms(system, service).count("term")
     with second(system, service) as process:

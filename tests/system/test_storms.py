@@ -14,23 +14,14 @@ from tidegate_system_gangs import clean, is_empty, is_whole, ring
 
 from kube import Manifest
 from tidegate.client import ClientError, SyncClient
+from tidegate.services import SERVICES
 
 pytestmark = [pytest.mark.system, pytest.mark.timeout(400)]
 
 LONG = bool(os.environ.get("TIDEGATE_LONG"))
 BROKEN_SECONDS = 60.0
 """A part that died, started again: no stream that gets on at all is without an answer for so long."""
-PARTS = (
-    "nats",
-    "cluster_gateway",
-    "admission",
-    "job_controller",
-    "queue_manager",
-    "gang_scheduler",
-    "descheduler",
-    "slo_controller",
-    "node_agent",
-)
+PARTS = ("nats", *SERVICES)
 
 
 def pod(name: str, run: str) -> Manifest:

@@ -1,19 +1,8 @@
 """Who changes what is a fact: users by their names, and the system's own parts by theirs."""
 
-PARTS = frozenset(
-    (
-        "admission",
-        "job_controller",
-        "queue_manager",
-        "gang_scheduler",
-        "descheduler",
-        "slo_controller",
-        "cluster_gateway",
-        "node_agent",
-        "cluster",
-        "",
-    )
-)
+from tidegate.services import SERVICES
+
+PARTS = frozenset((*SERVICES, "cluster", ""))
 _OF_NODES = "node/"
 
 

@@ -13,22 +13,22 @@ from admission.view import View
 from chassis.process import Context, Parts, run
 from chassis.rpc_server import Add
 from tidegate.api.v1 import api_pb2, api_pb2_grpc
+from tidegate.services import DECIDERS
 
 NAMES = (api_pb2.DESCRIPTOR.services_by_name["TidegateService"].full_name,)
-DECIDING = ("job_controller", "queue_manager", "gang_scheduler", "descheduler", "slo_controller")
 
 
 async def build(settings: Settings, context: Context) -> Parts:
     """The parts of the service."""
     if unknown := {*settings.access} - {"users", "cluster"}:
         raise SystemExit(f"access: {', '.join(sorted(unknown))}: there are users and cluster")
-    history = History(context.bus, DECIDING)
+    history = History(context.bus, DECIDERS)
     view = View(context.bus, history.hear)
     applier = Applier(context.bus, view, context.tracer)
     context.measures.watch("revision_seen", "The revision that reads are answered from.", lambda: view.revision)
     by_file = settings.data_dir / "users.yaml"
     users = Users.load(by_file, settings.admin_token) if "users" in settings.access else None
-    following = {f"history of {service}": history.follow(service) for service in DECIDING}
+    following = {f"history of {service}": history.follow(service) for service in DECIDERS}
     tasks = {"view": view.run(), "applier": applier.run(), "outcomes": history.follow_outcomes(), **following}
     parts = Parts(tasks=tasks, ready=[view.ready])
 

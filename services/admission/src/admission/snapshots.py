@@ -7,15 +7,14 @@ from bus import Bus
 from chassis.clock import Clock
 from chassis.snapshots import Snapshots
 from tidegate.codec.snapshots import pack
-
-SERVICES = ("job_controller", "queue_manager", "gang_scheduler", "descheduler", "slo_controller")
+from tidegate.services import DECIDERS
 
 
 class SnapshotDesk:
     """Takes snapshots; the services that decide notice nothing of it."""
 
     def __init__(self, bus: Bus, view: View, clock: Clock, version: str) -> None:
-        self._taker, self._view, self._clock = Snapshots(bus, SERVICES, version), view, clock
+        self._taker, self._view, self._clock = Snapshots(bus, DECIDERS, version), view, clock
 
     async def take(self, decision_id: str = "") -> bytes:
         """The content of a snapshot file; raises NotKept where a decision, or the facts it was made on, are gone."""

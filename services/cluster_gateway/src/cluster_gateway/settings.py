@@ -3,8 +3,7 @@
 from dataclasses import dataclass, field
 
 from cluster_gateway.domain.simulated_nodes import SimulationSettings
-
-DECIDING_SERVICES = ("job_controller", "queue_manager", "gang_scheduler", "descheduler", "slo_controller")
+from tidegate.services import DECIDERS
 
 
 @dataclass(frozen=True, slots=True)
@@ -15,7 +14,7 @@ class GatewaySettings:
     ``agent_account`` agents beside kubelets have to be pods of it, and are believed about their own node.
     """
 
-    services: tuple[str, ...] = DECIDING_SERVICES
+    services: tuple[str, ...] = DECIDERS
     simulation: SimulationSettings = field(default_factory=SimulationSettings)
     snapshot_entries: int = 5_000
     history_entries: int = 50_000

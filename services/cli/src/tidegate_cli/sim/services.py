@@ -22,13 +22,14 @@ from queue_manager.domain.policy import QueuePolicy
 from queue_manager.domain.quotas.kueue_policy import KueuePolicy
 from slo_controller import role as slos
 from slo_controller.domain import SloCore, SloPolicy
+from tidegate.services import DECIDERS
 
 ROLES: Mapping[str, tuple[str, ...]] = {
     "scheduler": ("gang_scheduler", "queue_manager"),
     "controllers": ("job_controller", "descheduler", "slo_controller"),
     "autoscaler": (),
     "agents": (),
-    "all": ("job_controller", "queue_manager", "gang_scheduler", "descheduler", "slo_controller"),
+    "all": DECIDERS,
 }
 """Which services a part of the system stands for, as scenarios name the parts."""
 

@@ -9,11 +9,10 @@ from typing import NamedTuple
 from urllib.parse import urlsplit
 
 from bus.server import ServerSettings, command
+from tidegate.services import DECIDERS
 from tidegate_cli.supervisor.service_settings import ServiceSetting
 
-CONTROL = ("admission", "job_controller", "queue_manager", "gang_scheduler", "descheduler", "slo_controller")
-START_ORDER = ("cluster_gateway", *CONTROL, "node_agent")
-STOP_ORDER = (*CONTROL, "node_agent", "cluster_gateway", "nats")
+STOP_ORDER = ("admission", *DECIDERS, "node_agent", "cluster_gateway", "nats")
 """Who decides stops first, so that nobody reacts to the pods that the node ends; the log goes last."""
 
 

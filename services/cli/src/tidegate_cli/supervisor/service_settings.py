@@ -6,16 +6,7 @@ from typing import Any, NamedTuple
 
 import click
 
-SERVICES = (
-    "admission",
-    "cluster_gateway",
-    "descheduler",
-    "gang_scheduler",
-    "job_controller",
-    "node_agent",
-    "queue_manager",
-    "slo_controller",
-)
+from tidegate.services import SERVICES
 
 
 class ServiceSetting(NamedTuple):
@@ -40,7 +31,7 @@ class ServiceSettingOption(click.ParamType[ServiceSetting]):
         if not (equals and dot):
             self.fail(f"{value!r} is not {self.name}", param, ctx)
         if service not in SERVICES:
-            self.fail(f"there is no service {service!r}; one of {', '.join(SERVICES)}", param, ctx)
+            self.fail(f"there is no service {service!r}; one of {', '.join(sorted(SERVICES))}", param, ctx)
         known = _settings_of(service)
         if setting not in known:
             self.fail(f"{service} has no setting {setting!r}; one of {', '.join(known)}", param, ctx)

@@ -11,11 +11,11 @@ from pathlib import Path
 
 from bus.server import free_port, free_ports, wait_until_open
 from chassis import SteadyClock
+from tidegate.services import SERVICES
 from tidegate_cli.supervisor import endpoint
 from tidegate_cli.supervisor.child import Child
 from tidegate_cli.supervisor.health import wait_ready
 from tidegate_cli.supervisor.plan import (
-    START_ORDER,
     STOP_ORDER,
     Ports,
     UpSettings,
@@ -82,7 +82,7 @@ class Supervisor:
     async def _start(self) -> None:
         token, api_port = secrets.token_urlsafe(24), self._api_port()
         # The address for users is taken last, so it must not look free to the others: one of them would answer there.
-        nats_port, *others = free_ports(1 + 2 * len(START_ORDER), besides={api_port})
+        nats_port, *others = free_ports(1 + 2 * len(SERVICES), besides={api_port})
         self._server = f"127.0.0.1:{api_port}"
         try:
             nats = nats_program(self._settings, nats_port, token)
@@ -90,9 +90,9 @@ class Supervisor:
             raise CannotStart(str(error)) from None
         self._keep(Child(nats, self._logs, self._tell))
         await self._until_ready("nats", wait_until_open("127.0.0.1", nats_port))
-        ports = {name: Ports(others.pop(), others.pop()) for name in START_ORDER}
+        ports = {name: Ports(others.pop(), others.pop()) for name in SERVICES}
         ports["admission"] = ports["admission"]._replace(health=api_port)
-        for name in START_ORDER:
+        for name in SERVICES:
             if name != "node_agent" or (self._settings.local_node and self._settings.local):
                 program = service_program(name, self._settings, nats_port, token, ports[name])
                 self._keep(Child(program, self._logs, self._tell, self._clock))
