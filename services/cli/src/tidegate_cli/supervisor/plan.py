@@ -12,8 +12,9 @@ from bus.server import ServerSettings, command
 from tidegate.services import DECIDERS
 from tidegate_cli.supervisor.service_settings import ServiceSetting
 
-STOP_ORDER = ("admission", *DECIDERS, "node_agent", "cluster_gateway", "nats")
-"""Who decides stops first, so that nobody reacts to the pods that the node ends; the log goes last."""
+CONTROL = ("admission", *DECIDERS)
+STOP_ORDER = ("node_agent", "cluster_gateway", "nats")
+"""Behind ``CONTROL``: who decides stops first, so that nobody reacts to the pods that the node ends; the log goes last."""
 
 
 @dataclass(frozen=True, slots=True)

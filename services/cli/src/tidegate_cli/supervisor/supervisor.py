@@ -16,6 +16,7 @@ from tidegate_cli.supervisor import endpoint
 from tidegate_cli.supervisor.child import Child
 from tidegate_cli.supervisor.health import wait_ready
 from tidegate_cli.supervisor.plan import (
+    CONTROL,
     STOP_ORDER,
     Ports,
     UpSettings,
@@ -161,9 +162,9 @@ class Supervisor:
         endpoint.write(self._folder, endpoint.mine(self._server, "users.yaml", pids))
 
     async def _stop_all(self) -> None:
-        control = [child for name, child in self._children.items() if name in STOP_ORDER[:4]]
+        control = [child for name, child in self._children.items() if name in CONTROL]
         await asyncio.gather(*(child.stop(USUAL_GRACE_SECONDS) for child in control))
-        for name in STOP_ORDER[4:]:
+        for name in STOP_ORDER:
             if name in self._children:
                 await self._children[name].stop(GRACE_SECONDS.get(name, USUAL_GRACE_SECONDS))
         await asyncio.gather(*self._keeping, return_exceptions=True)
