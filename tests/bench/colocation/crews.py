@@ -8,7 +8,6 @@ import time
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -89,11 +88,8 @@ async def pods(crew: Crew, load: Load, system: System) -> AsyncIterator[None]:
 
 
 def pod(name: str, command: list[str]) -> dict[str, Any]:
-    """The manifest of one of them."""
-    amounts = {"cpu": f"{ONLINE_MILLI}m", "memory": "512Mi"}
-    if name == "batch":
-        amounts = {"kubernetes.io/batch-cpu": "100", "kubernetes.io/batch-memory": "256Mi"}
-    resources = {"requests": amounts} | ({"limits": amounts} if name == "batch" else {})
+    """The manifest of one of them. The batch work asks for nothing: what may be lent follows minutes behind what else runs here."""
+    resources = {} if name == "batch" else {"requests": {"cpu": f"{ONLINE_MILLI}m", "memory": "512Mi"}}
     return {
         "apiVersion": "v1",
         "kind": "Pod",
@@ -135,10 +131,7 @@ def colocation() -> dict[str, Any]:
 @contextmanager
 def _processes(programs: dict[str, tuple[list[str], list[str]]], load: Load) -> Iterator[None]:
     """Run commands in the groups whose files are named beside them."""
-    started = [
-        subprocess.Popen(command, start_new_session=True, preexec_fn=partial(_join, files))
-        for command, files in programs.values()
-    ]
+    started = [subprocess.Popen(_in(files, command), start_new_session=True) for command, files in programs.values()]
     try:
         load.wait_for_the_service()
         yield
@@ -149,9 +142,9 @@ def _processes(programs: dict[str, tuple[list[str], list[str]]], load: Load) -> 
             process.wait()
 
 
-def _join(files: list[str]) -> None:
-    for file in files:
-        Path(file).write_text("0")
+def _in(files: list[str], command: list[str]) -> list[str]:
+    """The command, behind joining the control groups whose files these are."""
+    return ["sh", "-c", "".join(f"echo 0 > {file} && " for file in files) + 'exec "$@"', "sh", *command]
 
 
 def _remove(groups: Cgroups, names: list[str]) -> None:
