@@ -229,7 +229,7 @@ class Evictor:
         names = self.cluster.room.table.names
         places = {r.key: (r.pod.uid, names[step.slot]) for step in steps for r in step.records}
         victims = tuple(record for lot in found for record in lot.records)
-        awaited = {record.key: record.pod.uid for record in victims}
+        awaited = {record.key: record.pod.uid for record in victims or self._quota_that_comes(wish.queue)}
         devices = tuple(device for step in steps for device in step.devices)
         shares = tuple(share for step in steps for share in step.shares)
         claim = Claim(unit, Basis.PROMISE, places, awaited, devices=devices, shares=shares)
@@ -242,6 +242,13 @@ class Evictor:
         self.claims.lift([unit])
         self.claims.add(claim)
         return Plan(claim, victims, any(lot.queue != wish.queue for lot in found), wish.priority)
+
+    def _quota_that_comes(self, queue: str) -> list[PodRecord]:
+        """Those who leave already, from wherever, and give back what the queue, or one above it, is limited in."""
+        ledger = self.cluster.room.ledger
+        chain = {name: (ledger.queues or {}).get(name) for name in ledger.chain(queue)}
+        limited = {name for name, told in chain.items() if told is not None and (told.capability or told.maximum)}
+        return [record for record in self._leaving if limited.intersection(ledger.chain(record.group.queue))]
 
     def _strike(self, lots: Sequence[Lot]) -> None:
         """The lots are taken, and what else their gangs could give is another thing now."""
