@@ -87,7 +87,9 @@ def place(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFacto
 
 
 def test_a_gang_is_placed_whole(place: Place) -> None:
-    tasks = [{"name": "w", "replicas": 3, "template": template("10m")}]
+    pods = template("10m")
+    pods["metadata"]["annotations"]["lab/runs-for"] = "1h"  # a job's group goes with its end
+    tasks = [{"name": "w", "replicas": 3, "template": pods}]
     job = volcano_job("gang", minAvailable=3, tasks=tasks, schedulerName="tidegate")
     job["metadata"]["namespace"] = place.namespace
     place.apply(job)
