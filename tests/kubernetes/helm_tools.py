@@ -12,7 +12,12 @@ import yaml
 from control_plane import ControlPlane
 from lab_programs import programs
 
+from tidegate.services import SERVICES
+
 CHARTS = Path(__file__).resolve().parents[2] / "deploy" / "helm"
+SERVICE_CHARTS = tuple(name.replace("_", "-") for name in SERVICES)
+"""One for each service."""
+
 NAMESPACE = "tidegate-system"
 Manifest = dict[str, Any]
 

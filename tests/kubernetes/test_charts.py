@@ -8,12 +8,9 @@ from typing import Any
 
 import pytest
 import yaml
-from helm_tools import CHARTS, NAMESPACE, Helm, Manifest, deep, named, of_kind
+from helm_tools import CHARTS, NAMESPACE, SERVICE_CHARTS, Helm, Manifest, deep, named, of_kind
 from lab_programs import NoLab, programs
 
-from tidegate.services import SERVICES
-
-OURS = tuple(name.replace("_", "-") for name in SERVICES)
 ALONE = {"nats": {"url": "nats://bus.example:4222", "credentialsSecret": "login"}}
 THREE = {"nats": {"replicas": 3}, "global": {"nats": {"streamReplicas": 3}}}
 BUS = {"url": "nats://bus.example:4333"}
@@ -63,14 +60,14 @@ def arguments(objects: Sequence[Manifest], name: str) -> dict[str, str]:
     return dict(word.removeprefix("--").split("=", 1) for word in spec["containers"][0]["args"])
 
 
-@pytest.mark.parametrize("chart", [*OURS, "nats", "tidegate", "service-lib"])
+@pytest.mark.parametrize("chart", [*SERVICE_CHARTS, "nats", "tidegate", "service-lib"])
 def test_a_chart_has_nothing_that_helm_warns_of(helm: Helm, chart: str) -> None:
-    values = ALONE if chart in OURS else {}
+    values = ALONE if chart in SERVICE_CHARTS else {}
     said = helm.run("lint", "--strict", str(CHARTS / chart), values=values).stdout
     assert "0 chart(s) failed" in said
 
 
-@pytest.mark.parametrize("chart", OURS)
+@pytest.mark.parametrize("chart", SERVICE_CHARTS)
 def test_a_service_is_installed_alone_on_a_bus_that_is_there(helm: Helm, chart: str) -> None:
     objects = helm.template(chart, ALONE, release=chart)
     given = arguments(objects, chart)
@@ -79,7 +76,7 @@ def test_a_service_is_installed_alone_on_a_bus_that_is_there(helm: Helm, chart: 
     assert {"name": "bus", "secret": {"secretName": "login", "defaultMode": 0o440}} in spec["volumes"]
 
 
-@pytest.mark.parametrize("chart", OURS)
+@pytest.mark.parametrize("chart", SERVICE_CHARTS)
 def test_a_service_alone_has_to_be_told_where_the_bus_is(helm: Helm, chart: str) -> None:
     refused = helm.run("template", "x", str(CHARTS / chart), check=False)
     assert refused.returncode != 0 and "where is the bus?" in refused.stderr
@@ -217,7 +214,10 @@ def test_a_service_that_leads_is_ready_when_it_could_take_over(usual: list[Manif
         for item in of_kind(usual, "Deployment", "DaemonSet")
     }
     standing_by = {name for name, probe in asked.items() if probe.get("service") == "standby"}
-    assert standing_by == {f"tidegate-{name}" for name in OURS} - {"tidegate-admission", "tidegate-node-agent"}
+    assert standing_by == {f"tidegate-{name}" for name in SERVICE_CHARTS} - {
+        "tidegate-admission",
+        "tidegate-node-agent",
+    }
     assert all(item["spec"]["replicas"] == 2 for item in of_kind(usual, "Deployment"))
 
 
@@ -242,7 +242,7 @@ def test_every_pod_has_a_network_policy_that_opens_no_more_than_it_serves(usual:
 
 
 def test_each_service_has_its_own_login_and_no_other_is_mounted(usual: list[Manifest]) -> None:
-    for service in OURS:
+    for service in SERVICE_CHARTS:
         (spec,) = [spec for name, spec in pods(usual) if name == f"tidegate-{service}"]
         secrets = [volume["secret"]["secretName"] for volume in spec["volumes"] if "secret" in volume]
         assert secrets == [f"tidegate-nats-{service}"]
@@ -256,7 +256,7 @@ def test_three_servers_know_one_another_and_streams_are_kept_on_all(helm: Helm) 
     conf = named(objects, "Secret", "tidegate-nats-config")["stringData"]["nats.conf"]
     assert re.findall(r"@(\S+):6222", conf) == [f"tidegate-nats-{n}.tidegate-nats-servers" for n in range(3)]
     assert named(objects, "StatefulSet", "tidegate-nats")["spec"]["replicas"] == 3
-    assert {arguments(objects, f"tidegate-{service}")["nats-replicas"] for service in OURS} == {"3"}
+    assert {arguments(objects, f"tidegate-{service}")["nats-replicas"] for service in SERVICE_CHARTS} == {"3"}
 
 
 @pytest.mark.parametrize("maker", ["the chart", "cert-manager", "somebody else"])
@@ -269,7 +269,7 @@ def test_the_bus_is_spoken_to_over_tls(helm: Helm, maker: str) -> None:
     name = "theirs" if maker == "somebody else" else "tidegate-nats-tls"
     conf = named(objects, "Secret", "tidegate-nats-config")["stringData"]["nats.conf"]
     assert len(re.findall(r"\btls \{ cert_file: \"/etc/nats-tls/tls.crt\"", conf)) == 2
-    for service in OURS:
+    for service in SERVICE_CHARTS:
         assert arguments(objects, f"tidegate-{service}")["nats-authority"] == "/etc/tidegate/authority/ca.crt"
         (spec,) = [spec for found, spec in pods(objects) if found == f"tidegate-{service}"]
         (volume,) = [one["secret"] for one in spec["volumes"] if one["name"] == "authority"]
@@ -309,7 +309,7 @@ def test_an_existing_bus_takes_the_place_of_ours(helm: Helm) -> None:
 
 
 def test_flags_are_settings_of_the_service(usual: list[Manifest]) -> None:
-    for service in OURS:
+    for service in SERVICE_CHARTS:
         settings = importlib.import_module(f"{service.replace('-', '_')}.main").Settings
         given = {name.replace("-", "_") for name in arguments(usual, f"tidegate-{service}")}
         assert given <= set(settings.__dataclass_fields__), service
@@ -349,7 +349,7 @@ def test_cert_manager_may_make_the_certificate(helm: Helm) -> None:
 def test_options_bring_monitors_where_the_cluster_has_such_and_a_dashboard(helm: Helm, usual: list[Manifest]) -> None:
     assert not of_kind(helm.template("tidegate", OPTIONS), "ServiceMonitor")
     objects = helm.template("tidegate", OPTIONS, *WITH_OPERATOR)
-    assert len(of_kind(objects, "ServiceMonitor")) == len(OURS)
+    assert len(of_kind(objects, "ServiceMonitor")) == len(SERVICE_CHARTS)
     for monitor in of_kind(objects, "ServiceMonitor"):
         service = named(objects, "Service", monitor["metadata"]["name"])
         assert monitor["spec"]["selector"]["matchLabels"].items() <= service["metadata"]["labels"].items()
@@ -372,11 +372,11 @@ def test_versions_are_those_of_the_product(helm: Helm) -> None:
     import tomllib
 
     project = tomllib.loads((Path(__file__).resolve().parents[2] / "pyproject.toml").read_text())["project"]
-    for chart in (*OURS, "nats", "tidegate"):
+    for chart in (*SERVICE_CHARTS, "nats", "tidegate"):
         written: Any = yaml.safe_load((CHARTS / chart / "Chart.yaml").read_text())
         assert (written["version"], written["appVersion"]) == (project["version"], project["version"])
     images = {container["image"] for _, spec in pods(helm.template("tidegate")) for container in spec["containers"]}
-    assert images == {f"tidegate/{name}:{project['version']}" for name in (*OURS, "nats")}
+    assert images == {f"tidegate/{name}:{project['version']}" for name in (*SERVICE_CHARTS, "nats")}
 
 
 def test_the_namespace_may_enforce_the_restricted_profile_without_the_node_agent(helm: Helm) -> None:

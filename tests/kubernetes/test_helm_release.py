@@ -8,18 +8,15 @@ import pytest
 from cluster_tools import DEFINITIONS, REGISTRATION, eventually
 from control_plane import ControlPlane
 from deployed_rights import deployed_services, secret
-from helm_tools import NAMESPACE, TRIAL, Helm, deep
+from helm_tools import NAMESPACE, SERVICE_CHARTS, TRIAL, Helm, deep
 from lab_programs import NoLab, programs
 from played_jobs import kubectl, pod, volcano_job
-
-from tidegate.services import SERVICES
 
 pytestmark = [pytest.mark.timeout(400), pytest.mark.xdist_group("helm release")]
 
 LOGINS = tuple(
     f"tidegate-nats-{name}" for name in ("admission", "cluster-gateway", "gang-scheduler", "routes", "config")
 )
-OURS = tuple(name.replace("_", "-") for name in SERVICES)
 JOBS = "/apis/batch.volcano.sh/v1alpha1/namespaces/default/jobs"
 
 
@@ -45,7 +42,7 @@ def test_the_api_server_takes_all_of_it_in_a_dry_run(helm: Helm) -> None:
     assert "Dry run complete" in said and "NOTES" in said
 
 
-@pytest.mark.parametrize("chart", ["nats", *OURS])
+@pytest.mark.parametrize("chart", ["nats", *SERVICE_CHARTS])
 def test_each_chart_is_installed_alone_and_taken_away(helm: Helm, chart: str) -> None:
     bus = {"nats": {"url": "nats://bus.example:4222", "credentialsSecret": "login", "authoritySecret": "bus-ca"}}
     values = {"storage": {"ephemeral": True}} if chart == "nats" else bus

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 from cluster_tools import DEFINITIONS, REGISTRATION, eventually
 from control_plane import ControlPlane
-from helm_tools import CHARTS, NAMESPACE, Helm, deep
+from helm_tools import CHARTS, NAMESPACE, SERVICE_CHARTS, Helm, deep
 from lab_image import PYTHON
 from lab_programs import NoLab, programs
 from lab_services import service_archives
@@ -29,23 +29,13 @@ OURS = f"/api/v1/namespaces/{NAMESPACE}/pods"
 METRIC = f"/apis/slo.koordinator.sh/v1alpha1/nodemetrics/{NODE}"
 SMALL = {"resources": {"requests": {"cpu": "10m", "memory": "32Mi"}}}
 DECIDING = ("gang-scheduler", "job-controller")
-SERVICES = ("admission", "cluster-gateway", "descheduler", "node-agent", "queue-manager", "slo-controller", *DECIDING)
 WAIT = ("--wait", "--timeout", "280s")
 
 
 def values(node: RealNode) -> dict[str, Any]:
     """Little of everything: one node of few cores holds all of it, three servers of the bus with it, which speak TLS alone."""
-    charts = (
-        "admission",
-        "cluster-gateway",
-        "descheduler",
-        "gang-scheduler",
-        "job-controller",
-        "queue-manager",
-        "slo-controller",
-    )
     return {
-        **{chart: {"replicas": 1, **SMALL} for chart in charts},
+        **{chart: {"replicas": 1, **SMALL} for chart in SERVICE_CHARTS if chart != "node-agent"},
         "global": {"nats": {"streamReplicas": 3, "tls": {"enabled": True}}},
         "nats": {"replicas": 3, "storage": {"ephemeral": True}, **SMALL},
         "gang-scheduler": {"replicas": 1, "settings": {"schedulerNames": "tidegate,volcano"}, **SMALL},
@@ -198,8 +188,8 @@ def test_one_of_three_servers_of_the_bus_is_lost_and_new_pods_are_placed(node: R
 
 REACHED = {
     # Each service asks for names and is on the bus, and who has to asks the API server.
-    *(f"{name}/egress/udp/53" for name in SERVICES),
-    *(f"{name}/egress/tcp/4222" for name in SERVICES),
+    *(f"{name}/egress/udp/53" for name in SERVICE_CHARTS),
+    *(f"{name}/egress/tcp/4222" for name in SERVICE_CHARTS),
     *(f"{name}/egress/tcp/6443" for name in ("admission", "cluster-gateway")),
     # The bus is reached by them, and its servers by one another.
     *("nats/ingress/tcp/client", "nats/ingress/tcp/routes", "nats/egress/tcp/6222", "nats/egress/udp/53"),
@@ -207,9 +197,9 @@ REACHED = {
 NOT_ASKED_FOR = {
     # Long answers come over TCP; other API servers listen at 443; nobody reads metrics or uses Tidegate's API here; and the API
     # server, which asks the webhooks, is the node itself.
-    *(f"{name}/egress/tcp/53" for name in (*SERVICES, "nats")),
+    *(f"{name}/egress/tcp/53" for name in (*SERVICE_CHARTS, "nats")),
     *(f"{name}/egress/tcp/443" for name in ("admission", "cluster-gateway")),
-    *(f"{name}/ingress/tcp/metrics" for name in SERVICES),
+    *(f"{name}/ingress/tcp/metrics" for name in SERVICE_CHARTS),
     *("admission/ingress/tcp/api", "admission/ingress/tcp/webhook"),
 }
 

@@ -13,7 +13,7 @@ import images
 import pytest
 from cluster_tools import DEFINITIONS
 from daemon import NoDocker, daemon
-from helm_tools import NAMESPACE
+from helm_tools import NAMESPACE, SERVICE_CHARTS
 from lab_programs import programs
 from real_node import RealNode
 from tilt_tools import Tilt, checked_out, eventually
@@ -54,15 +54,7 @@ def test_ci_brings_all_charts_up(tilt: Tilt, node: RealNode) -> None:
     assert "SUCCESS. All workloads are healthy." in done.stdout
     pods = node.plane.request("GET", f"/api/v1/namespaces/{NAMESPACE}/pods")["items"]
     charts = {pod["metadata"]["labels"].get("app.kubernetes.io/name") for pod in pods}
-    assert charts >= {
-        "nats",
-        "admission",
-        "cluster-gateway",
-        "descheduler",
-        "gang-scheduler",
-        "job-controller",
-        "queue-manager",
-    }
+    assert charts >= {"nats", *SERVICE_CHARTS} - {"node-agent"}
     assert node.plane.request("GET", f"{DEFINITIONS}/jobs.batch.volcano.sh")["spec"]
 
 

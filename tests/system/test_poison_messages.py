@@ -16,7 +16,6 @@ from tidegate.services import DECIDERS, SERVICES
 
 pytestmark = [pytest.mark.system, pytest.mark.timeout(400)]
 
-PARTS = SERVICES
 GARBAGE = b"\xff\xfe this is no message \x00"
 
 
@@ -46,7 +45,7 @@ def goes_on(system, name: str) -> None:
     """New work is done, also by services that have to read the logs from their beginning."""
     system.apply(ring(name))
     system.finally_right(lambda: is_whole(system, [name]))
-    system.kill(*PARTS)
+    system.kill(*SERVICES)
     system.apply(ring(f"{name}-again"))
     system.finally_right(lambda: is_whole(system, [name, f"{name}-again"]))
     clean(system, [name, f"{name}-again"])

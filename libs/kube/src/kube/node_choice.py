@@ -63,4 +63,4 @@ def tolerates(toleration: Manifest, taint: Manifest) -> bool:
     key = toleration.get("key")
     if toleration.get("operator") == "Exists":
         return not key or key == taint.get("key")
-    return bool(key == taint.get("key") and (toleration.get("value") or "") == (taint.get("value") or ""))
+    return bool(key == taint.get("key") and str(toleration.get("value") or "") == str(taint.get("value") or ""))

@@ -3,13 +3,13 @@
 from typing import Any
 
 from kube import Manifest, merge
+from kube.colocation import QOS_LABEL
 from testing.scenarios.errors import ScenarioError
 from testing.scenarios.fields import at, mapping, sequence, whole, word
 from testing.scenarios.membership import GROUP_NAME, LOCAL_QUEUE_NAME, QUEUE_NAME, QUOTA_NAME
 from testing.scenarios.refs import kinds_named, parse_ref
 from testing.scenarios.scenario import Given
 
-QOS_CLASS = "koordinator.sh/qosClass"
 IMAGE = "busybox"
 
 _POD_KEYS = frozenset(
@@ -78,7 +78,7 @@ def _pod_metadata(short: Manifest, queueing: str) -> Manifest:
     if "podGroup" in short:
         annotations[GROUP_NAME] = short["podGroup"]
     if "qos" in short:
-        labels[QOS_CLASS] = short["qos"]
+        labels[QOS_LABEL] = short["qos"]
     if "queue" in short:
         label = _QUEUE_LABELS.get(queueing)
         (labels if label else annotations)[label or QUEUE_NAME] = short["queue"]

@@ -12,6 +12,7 @@ from rich.console import Console
 
 from bus.server import free_port
 from tidegate.client import Client, ClientError, find_endpoint
+from tidegate.services import SERVICES
 from tidegate_cli.demo.board import Board
 from tidegate_cli.demo.closing import show_findings, show_next
 from tidegate_cli.demo.course import Course, Findings
@@ -49,7 +50,7 @@ class Demo:
         system = asyncio.create_task(Supervisor(settings, self.screen.happened).run(ready.set_result))
         self._playing = asyncio.create_task(self._play(ready))
         self._listen()
-        self.screen.headline("up: the message bus, six services, and this machine as a node")
+        self.screen.headline(f"up: the message bus, {len(SERVICES)} services, and this machine as a node")
         refreshing = asyncio.create_task(self._refresh())
         await asyncio.wait({system, self._playing}, return_when=asyncio.FIRST_COMPLETED)
         self.screen.headline("down: every process is asked to end")

@@ -24,17 +24,17 @@ from kube.card_names import (
     VGPU_PERCENT,
     WHOLE_CARDS,
 )
+from kube.colocation import BANDS, CLASS_LABEL, QOS_LABEL
 from kube.json_text import read_json
 from resources import Amounts, QuantityError, parse_amounts
 
-QOS, PRIORITY_CLASS = "koordinator.sh/qosClass", "koordinator.sh/priority-class"
 VOLCANO_POLICY, NUMA_SPEC = "volcano.sh/numa-topology-policy", "scheduling.koordinator.sh/numa-topology-spec"
-_LABELS = frozenset({QOS, PRIORITY_CLASS, VOLCANO_POLICY})
+_LABELS = frozenset({QOS_LABEL, CLASS_LABEL, VOLCANO_POLICY})
 _ANNOTATIONS = WISHES | {VOLCANO_POLICY, NUMA_SPEC, JOINT, FACTORS}
 """Where traits are written; RESOURCE_SPEC counts only where the QoS class says that the pod gets CPUs of its own."""
 
-_PROD = (9000, 9999)
-_BANDS = (3000, 9999)
+_PROD = BANDS["prod"]
+_BANDS = (BANDS["free"][0], _PROD[1])
 
 
 class NumaPolicy(IntEnum):
@@ -165,14 +165,14 @@ def traits_of(
     if _LABELS.isdisjoint(labels) and _ANNOTATIONS.isdisjoint(annotations) and _is_prod(None, priority):
         return PLAIN if not _of_daemon(owners) else _DAEMON
     load = _load_traits(labels, annotations, priority, owners)
-    qos = labels.get(QOS)
+    qos = labels.get(QOS_LABEL)
     policy = annotations.get(VOLCANO_POLICY) or labels.get(VOLCANO_POLICY)
     spec = annotations.get(NUMA_SPEC)
     joint = joint_of(annotations.get(JOINT))
     wish = wish_of(annotations)
     if qos is None and policy is None and spec is None:
         return PLAIN if load is USUAL_LOAD and not joint and not wish else Traits(load=load, joint=joint, wish=wish)
-    pinned = qos in ("LSR", "LSE") and _is_prod(labels.get(PRIORITY_CLASS), priority)
+    pinned = qos in ("LSR", "LSE") and _is_prod(labels.get(CLASS_LABEL), priority)
     binding = binding_of(annotations.get(RESOURCE_SPEC)) if pinned else USUAL
     own, exclusive = _numa_spec(spec)
     apart, numa = exclusive == "Required", numa_policy(policy or own)
@@ -182,7 +182,7 @@ def traits_of(
 def _load_traits(
     labels: Mapping[str, str], annotations: Mapping[str, str], priority: int, owners: Sequence[Mapping[str, Any]]
 ) -> LoadTraits:
-    prod = _is_prod(labels.get(PRIORITY_CLASS), priority)
+    prod = _is_prod(labels.get(CLASS_LABEL), priority)
     exempt = _of_daemon(owners)
     if prod and not exempt and FACTORS not in annotations:
         return USUAL_LOAD

@@ -3,9 +3,9 @@
 from collections.abc import Mapping
 
 from kube import Manifest
+from kube.node_choice import tolerates
 from kube.selectors import matches
 from queue_manager.domain.quotas.cluster_queue import Flavor, ResourceGroup
-from queue_manager.domain.quotas.tolerations import tolerates
 from queue_manager.domain.workloads.podset import PodSet
 from queue_manager.domain.workloads.workload import Constraints
 

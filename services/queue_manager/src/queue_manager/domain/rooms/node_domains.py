@@ -6,9 +6,9 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from kube import Manifest
+from kube.node_choice import tolerates
 from kube.selectors import matches
 from queue_manager.domain.quotas.cluster_queue import Flavor
-from queue_manager.domain.quotas.tolerations import tolerates
 from queue_manager.domain.rooms.node_room import NodeRoom, NodeView
 from topology.levels import Ints, LabelColumn, LevelTree, Mask, grow
 
