@@ -9,6 +9,7 @@ import urllib.request
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from http.client import HTTPException
 from pathlib import Path
 from typing import Any
 
@@ -75,8 +76,23 @@ class ControlPlane:
         data = None if body is None else json.dumps(body).encode()
         headers = {"Authorization": f"Bearer {self.token}", "Content-Type": content}
         asked = urllib.request.Request(self.address + path, data, headers, method=method)
-        with urllib.request.urlopen(asked, context=self._tls(), timeout=30) as answer:
+        with self.answered(asked, 30) as answer:
             return json.loads(answer.read() or b"{}")
+
+    def lines(self, path: str, seconds: float) -> Iterator[bytes]:
+        """What a watch of ``path`` tells, line by line, until the server ends it. Raises OSError when it is cut."""
+        asked = urllib.request.Request(self.address + path, headers={"Authorization": f"Bearer {self.token}"})
+        with self.answered(asked, seconds) as answer:
+            yield from answer
+
+    @contextmanager
+    def answered(self, asked: urllib.request.Request, seconds: float) -> Iterator[Any]:
+        """The answer to a request while it is read. Raises OSError, also when it breaks off in the midst of its body."""
+        try:
+            with urllib.request.urlopen(asked, context=self._tls(), timeout=seconds) as answer:
+                yield answer
+        except HTTPException as error:
+            raise ConnectionError(f"{asked.full_url}: {type(error).__name__}: {error}") from error
 
     def wait_ready(self) -> None:
         """Wait until the API server answers."""
@@ -94,7 +110,7 @@ class ControlPlane:
 
     def _is_healthy(self) -> bool:
         asked = urllib.request.Request(f"{self.address}/healthz", headers={"Authorization": f"Bearer {self.token}"})
-        with urllib.request.urlopen(asked, context=self._tls(), timeout=30) as answer:
+        with self.answered(asked, 30) as answer:
             return bool(answer.read() == b"ok")
 
     def stop(self) -> None:

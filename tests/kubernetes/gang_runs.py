@@ -3,7 +3,6 @@
 import asyncio
 import json
 import threading
-import urllib.request
 from collections import Counter, defaultdict
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -84,7 +83,7 @@ class Gangs:
         """Note where pods are, until the end."""
         while not stopped.is_set():
             try:
-                for line in _stream(self.plane):
+                for line in self.plane.lines(f"{NAMESPACE}/pods?watch=1&timeoutSeconds=5", 10):
                     pod = json.loads(line)["object"]
                     if pod.get("spec", {}).get("nodeName"):
                         self.nodes[pod["metadata"]["uid"]].add(pod["spec"]["nodeName"])
@@ -92,13 +91,6 @@ class Gangs:
                         return
             except (OSError, ValueError):
                 stopped.wait(0.2)
-
-
-def _stream(plane: ControlPlane) -> Iterator[bytes]:
-    path = f"{plane.address}{NAMESPACE}/pods?watch=1&timeoutSeconds=5"
-    asked = urllib.request.Request(path, headers={"Authorization": f"Bearer {plane.token}"})
-    with urllib.request.urlopen(asked, context=plane._tls(), timeout=10) as answer:
-        yield from answer
 
 
 @contextmanager

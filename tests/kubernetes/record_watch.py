@@ -9,7 +9,6 @@ import sys
 import tempfile
 import threading
 import time
-import urllib.request
 from pathlib import Path
 from typing import Any
 
@@ -44,10 +43,8 @@ def pod(number: int) -> Any:
 
 def follow(plane: ControlPlane, version: str, lines: list[bytes]) -> None:
     """Take down the watch until the server ends it."""
-    path = f"{plane.address}{PATH}?watch=1&allowWatchBookmarks=true&resourceVersion={version}&timeoutSeconds=100"
-    asked = urllib.request.Request(path, headers={"Authorization": f"Bearer {plane.token}"})
-    with urllib.request.urlopen(asked, context=plane._tls(), timeout=120) as answer:
-        lines += answer
+    path = f"{PATH}?watch=1&allowWatchBookmarks=true&resourceVersion={version}&timeoutSeconds=100"
+    lines += plane.lines(path, 120)
 
 
 def drive(plane: ControlPlane) -> None:
