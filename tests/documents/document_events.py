@@ -62,6 +62,10 @@ def _move(name: str, meaning: str, *carries: str) -> Event:
     return Event(name, "descheduler", meaning, carries)
 
 
+def _size(name: str, meaning: str, *carries: str) -> Event:
+    return Event(name, "inference_autoscaler", meaning, carries)
+
+
 def _slo(name: str, meaning: str, *carries: str) -> Event:
     return Event(name, "slo_controller", meaning, carries)
 
@@ -440,6 +444,24 @@ SECTIONS = (
                 "STATUS Recommendation",
             ),
             _slo("NodeSLOWithdrawn", "No strategy is configured any more.", "DELETE NodeSLO"),
+        ),
+    ),
+    Section(
+        "How many replicas",
+        (
+            _size(
+                "ReplicasScaled",
+                "A workload gets another size, by what its autoscaler's metrics ask for.",
+                "PATCH Deployment",
+                "PATCH StatefulSet",
+                "PATCH ReplicaSet",
+                "STATUS subject",
+            ),
+            _size(
+                "ScalingExplained",
+                "The size stays, and the autoscaler says by what, or why nothing can be said.",
+                "STATUS subject",
+            ),
         ),
     ),
 )

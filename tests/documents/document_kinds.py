@@ -26,7 +26,7 @@ _TRAINING = (
 SUPPORT = (
     Support(
         "Pod",
-        ("gang_scheduler", "node_agent", "cluster_gateway", "slo_controller"),
+        ("gang_scheduler", "node_agent", "cluster_gateway", "slo_controller", "inference_autoscaler"),
         "requests with init containers, sidecars and overhead, `runtimeClassName`; node selector, node affinity, "
         "tolerations, pod affinity and anti-affinity, topology spread, host ports, scheduling gates, nominated nodes, volume "
         "claims, priority and `preemptionPolicy`, `volcano.sh/preemptable` and `volcano.sh/cooldown-time`, an elastic quota's "
@@ -209,7 +209,7 @@ SUPPORT = (
         "PyTorchJob.kubeflow.org",
         _JOB,
         f"{_TRAINING}; `MASTER_ADDR` and its like, elastic `PET_*`",
-        "metrics of `elasticPolicy` make a HorizontalPodAutoscaler that nobody acts on",
+        "metrics of `elasticPolicy` make a HorizontalPodAutoscaler, which says that it cannot scale a PyTorchJob",
     ),
     Support("XGBoostJob.kubeflow.org", _JOB, f"{_TRAINING}; `MASTER_ADDR` and `WORKER_ADDRS`"),
     Support("PaddleJob.kubeflow.org", _JOB, f"{_TRAINING}; `PADDLE_*`"),
@@ -248,6 +248,22 @@ SUPPORT = (
         ("slo_controller", "admission"),
         "`target`, by workload or by labels of pods: what each container should ask for, with bounds, by percentiles of past use, "
         "daily peaks of memory and kills for want of it; `tidegate recommend` writes it into the workload",
+    ),
+    Support(
+        "HorizontalPodAutoscaler.autoscaling",
+        ("inference_autoscaler",),
+        "autoscaling/v2 for Deployments, StatefulSets and ReplicaSets: all types of metrics and targets, tolerance, pods that are "
+        "not ready or not measured, several metrics, `behavior` with windows, policies and tolerance, `minReplicas: 0`; conditions "
+        "with Kubernetes' reasons. A pod that a rolling update has too many of is not taken for one that is wanted. On Kubernetes "
+        "the cluster's own controller acts on them",
+        "targets of other kinds",
+    ),
+    Support(
+        "MetricReading.tidegate.dev",
+        ("inference_autoscaler",),
+        "a sample: of a pod (`cpu`, `memory`, or a name of its own; with the label `container` of one container), of another object, "
+        "or, without `describedObject`, of something outside the cluster. It stands until it is replaced; without `value` none is "
+        "known, which is not zero",
     ),
     Support(
         "NodeSLO.slo.koordinator.sh",

@@ -132,6 +132,12 @@ FIELDS = (
     ),
     ("NodeResourceTopology", "batch resources of zones", "slo_controller"),
     ("Recommendation", "status", "slo_controller"),
+    ("HorizontalPodAutoscaler", "status", "inference_autoscaler; on Kubernetes the cluster's own controller"),
+    (
+        "Deployment, StatefulSet, ReplicaSet",
+        "`spec.replicas`",
+        "users; inference_autoscaler where an autoscaler names it",
+    ),
     ("NodeSLO", "everything, unless a user made or changed it", "slo_controller"),
     (
         "NodeMetric, Device",

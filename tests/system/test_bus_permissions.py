@@ -39,6 +39,7 @@ FLAGS = {
     "gang_scheduler": ("--load-aware", "false"),
     "descheduler": (),
     "slo_controller": (),
+    "inference_autoscaler": (),
     "node_agent": ("--drain-on-stop", "true"),
 }
 JOB = {

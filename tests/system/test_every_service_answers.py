@@ -53,6 +53,7 @@ FIGURES = {
     "gang_scheduler": ('decisions_total{name="GangPlaced"}', "decide_seconds_count", "commit_seconds_count"),
     "descheduler": ("facts_total", "revision"),
     "slo_controller": ("facts_total", "revision"),
+    "inference_autoscaler": ("facts_total", "revision"),
     "node_agent": ("pods", 'calls_total{code="OK",method="Check"}'),
 }
 

@@ -16,6 +16,7 @@ from kube import Decision, Key, Object
 from tidegate import subjects
 from tidegate.codec.decisions import CommitHead, encode_commit
 from tidegate.codec.snapshots import unpack
+from tidegate.services import DECIDERS
 
 POD = Object(Key("Pod", "default", "p"), "u", {}, {"spec": {}}, {})
 GROUP = Object(Key(GROUP_KIND, "default", "g"), "u", {}, {"spec": {}}, {})
@@ -115,7 +116,7 @@ def test_a_snapshot_holds_what_is_there_and_what_the_services_were_told(desk: An
     names = [change.name for part in taken.facts.parts for change in part.changes]
     assert "c" in names
     told = {log.service: log.settings for log in taken.logs}
-    silent = {"descheduler": b"", "job_controller": b"", "queue_manager": b"", "slo_controller": b""}
+    silent = dict.fromkeys(DECIDERS, b"")
     assert told == {**silent, "gang_scheduler": b'{"placement":"spread"}'}
 
 

@@ -24,9 +24,9 @@ from tidegate.codec.decisions import CommitHead, encode_commit, split
 from tidegate.fact.v1 import fact_pb2
 from tidegate.gateway.v1 import gateway_pb2
 from tidegate.node.v1 import node_pb2
+from tidegate.services import DECIDERS
 
-SERVICES = ("job_controller", "queue_manager", "gang_scheduler", "descheduler", "slo_controller")
-QUIET = GatewaySettings(services=SERVICES, simulation=SimulationSettings(pod_start_ms=None))
+QUIET = GatewaySettings(services=DECIDERS, simulation=SimulationSettings(pod_start_ms=None))
 
 
 class Rig:

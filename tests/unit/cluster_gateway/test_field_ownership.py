@@ -27,6 +27,7 @@ MAY: list[tuple[str, Verb, str, Manifest]] = [
     ("queue_manager", Verb.PATCH, POD, annotation(ADMISSION)),
     ("queue_manager", Verb.STATUS, "Queue.scheduling.volcano.sh", {"state": "Closed", "allocated": {}}),
     ("descheduler", Verb.PATCH, POD, annotation("scheduling.koordinator.sh/soft-eviction")),
+    ("inference_autoscaler", Verb.PATCH, "Deployment.apps", {"spec": {"replicas": 3}}),
     ("job_controller", Verb.PATCH, POD, {"metadata": {"labels": {"a": "b"}}, "spec": {"activeDeadlineSeconds": 1}}),
     ("job_controller", Verb.PATCH, GROUP, {"spec": {"minMember": 2}}),
     ("job_controller", Verb.STATUS, JOB, {"state": {"phase": "Running"}}),
@@ -44,6 +45,7 @@ MAY_NOT: list[tuple[str, Verb, str, Manifest, str]] = [
     ("queue_manager", Verb.PATCH, POD, {"metadata": {"labels": {"a": "b"}}}, "metadata.labels.a"),
     ("queue_manager", Verb.PATCH, POD, {"spec": None}, "spec"),
     ("descheduler", Verb.PATCH, POD, {"spec": {"nodeName": "n"}}, "spec.nodeName"),
+    ("inference_autoscaler", Verb.PATCH, "Deployment.apps", {"spec": {"paused": True}}, "spec.paused"),
     ("job_controller", Verb.PATCH, POD, {"spec": {"nodeName": "n"}}, "spec.nodeName"),
     ("job_controller", Verb.PATCH, POD, annotation(ADMISSION), f"metadata.annotations.{ADMISSION}"),
 ]

@@ -118,6 +118,7 @@ ClusterServingRuntime serving.kserve.io/v1alpha1 clusterservingruntimes - -
 InferenceGraph serving.kserve.io/v1alpha1 inferencegraphs ig
 ScaledObject keda.sh/v1alpha1 scaledobjects so
 PipelineRun tidegate.dev/v1 pipelineruns
+MetricReading tidegate.dev/v1 metricreadings
 Experiment kubeflow.org/v1beta1 experiments
 Trial kubeflow.org/v1beta1 trials
 Suggestion kubeflow.org/v1beta1 suggestions

@@ -11,11 +11,13 @@ from admission.domain import (
     cron_job,
     device,
     elastic_quota,
+    horizontal_autoscaler,
     hyper_node,
     job_flow,
     job_set,
     kubeflow_job,
     kueue_work,
+    metric_reading,
     mpi_job,
     names,
     node,
@@ -311,4 +313,13 @@ QUOTAS = {
     ),
 }
 
-RULES: dict[str, Rules] = {**VOLCANO, **KUBEFLOW, **CORE, **QUOTAS}
+SIZES = {
+    "HorizontalPodAutoscaler.autoscaling": Rules(
+        _top(horizontal_autoscaler.AUTOSCALER_SPEC),
+        (horizontal_autoscaler.default_autoscaler,),
+        (horizontal_autoscaler.check_autoscaler,),
+    ),
+    "MetricReading.tidegate.dev": Rules(_top(metric_reading.READING_SPEC), checks=(metric_reading.check_reading,)),
+}
+
+RULES: dict[str, Rules] = {**VOLCANO, **KUBEFLOW, **CORE, **QUOTAS, **SIZES}

@@ -2,8 +2,9 @@
 
 from kube import KINDS
 
-_GROUPS = ("serving.kserve.io", "keda.sh", "autoscaling", "tidegate.dev")
+_GROUPS = ("serving.kserve.io", "keda.sh")
 _KINDS = (
+    "PipelineRun.tidegate.dev",
     "NetworkPolicy.networking.k8s.io",
     "Experiment.kubeflow.org",
     "Trial.kubeflow.org",

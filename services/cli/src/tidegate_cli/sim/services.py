@@ -13,6 +13,8 @@ from descheduler.domain.policy.policy import DeschedulerPolicy
 from gang_scheduler import role as scheduling
 from gang_scheduler.domain.core import SchedulerCore
 from gang_scheduler.domain.terms.load_policy import LoadPolicy
+from inference_autoscaler import role as sizes
+from inference_autoscaler.domain.core import AutoscalerCore
 from job_controller import role as jobs
 from job_controller.domain.core import JobCore
 from kube import Manifest
@@ -27,14 +29,14 @@ from tidegate.services import DECIDERS
 ROLES: Mapping[str, tuple[str, ...]] = {
     "scheduler": ("gang_scheduler", "queue_manager"),
     "controllers": ("job_controller", "descheduler", "slo_controller"),
-    "autoscaler": (),
+    "autoscaler": ("inference_autoscaler",),
     "agents": (),
     "all": DECIDERS,
 }
 """Which services a part of the system stands for, as scenarios name the parts."""
 
 DECIDING: Mapping[str, Role] = {
-    role.service: role for role in (jobs.ROLE, queues.ROLE, scheduling.ROLE, moving.ROLE, slos.ROLE)
+    role.service: role for role in (jobs.ROLE, queues.ROLE, scheduling.ROLE, moving.ROLE, slos.ROLE, sizes.ROLE)
 }
 """What the deciding services are, by name."""
 
@@ -93,6 +95,7 @@ def core_of(service: str, policy: Policy) -> Core:
         "descheduler": lambda: DeschedulerCore(policy.moving),
         "slo_controller": lambda: SloCore(policy.lending),
         "job_controller": JobCore,
+        "inference_autoscaler": AutoscalerCore,
     }
     return make[service]()
 

@@ -26,6 +26,7 @@ from testing.scenarios.target import MetricSample, NodeUsage, PodReport
 from testing.scenarios.waits import unexplained
 from tidegate_cli.sim.evictions import Evictions
 from tidegate_cli.sim.explanations import environment_of, message_of
+from tidegate_cli.sim.metric_readings import reading
 from tidegate_cli.sim.node_agents import NodeAgents
 from tidegate_cli.sim.pod_reports import reported_status
 from tidegate_cli.sim.services import ROLES, Policy, decider
@@ -125,7 +126,9 @@ class World:
         self._enact(sample)
 
     def sample_metrics(self, samples: Sequence[MetricSample]) -> None:
-        """Nothing in the product reads metrics yet."""
+        refusals = [text for text in self.apply([reading(sample, self.now()) for sample in samples]) if text]
+        if refusals:
+            raise ValueError(f"a sample is refused: {refusals[0]}")
 
     def advance(self, ms: int) -> None:
         self.settle()

@@ -25,6 +25,8 @@ _SLO = "NodeSLO.slo.koordinator.sh"
 _RECOMMENDATION = "Recommendation.analysis.koordinator.sh"
 _TOPOLOGY = "NodeResourceTopology.topology.node.k8s.io"
 _CONFIG = "ConfigMap"
+_AUTOSCALER = "HorizontalPodAutoscaler.autoscaling"
+_SCALABLE = ("Deployment.apps", "ReplicaSet.apps", "StatefulSet.apps")
 _ANY = "*"
 
 _MAY: dict[str, dict[Verb, tuple[str, ...]]] = {
@@ -61,6 +63,10 @@ _MAY: dict[str, dict[Verb, tuple[str, ...]]] = {
         Verb.STATUS: (_NODE, _RECOMMENDATION),
         Verb.DELETE: (_SLO,),
     },
+    "inference_autoscaler": {
+        Verb.PATCH: _SCALABLE,
+        Verb.STATUS: (_AUTOSCALER,),
+    },
 }
 
 _NEVER_BY_JOBS = (_NODE, _QUEUE, _SLO)
@@ -76,6 +82,7 @@ _STATUS_OF_OTHERS = frozenset(
         "CronJob.batch",
         "NodeMetric.slo.koordinator.sh",
         _RECOMMENDATION,
+        _AUTOSCALER,
     ]
     + [f"{kind}.apps" for kind in ("Deployment", "ReplicaSet", "StatefulSet", "DaemonSet")]
 )
@@ -107,6 +114,7 @@ _ONLY: dict[tuple[str, Verb, str], tuple[str, ...]] = {
     ),
     ("slo_controller", Verb.PATCH, _TOPOLOGY): ("zones",),
     ("slo_controller", Verb.PATCH, _CONFIG): ("metadata.annotations.tidegate.dev/refused",),
+    **dict.fromkeys((("inference_autoscaler", Verb.PATCH, kind) for kind in _SCALABLE), ("spec.replicas",)),
     ("gang_scheduler", Verb.STATUS, _POD): ("conditions.PodScheduled", "nominatedNodeName"),
     ("gang_scheduler", Verb.PATCH, _CLAIM): (
         "metadata.annotations.volume.kubernetes.io/selected-node",

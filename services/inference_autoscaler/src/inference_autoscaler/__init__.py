@@ -1,0 +1,1 @@
+"""How many replicas, and which revision gets what share?"""

@@ -1,0 +1,1 @@
+"""The pure core of inference_autoscaler: samples, autoscalers, sizes."""

@@ -1,0 +1,1 @@
+"""The cluster as far as sizes go: pods by their labels, and what can be scaled."""

@@ -1,0 +1,36 @@
+"""Ratios of whole numbers, compared and rounded without a float: an autoscaler that is one off is off."""
+
+from dataclasses import dataclass
+
+NANO = 1_000_000_000
+REPLICAS_MAX = 2**31 - 1
+"""More than this many replicas nobody can ask for: Kubernetes counts them in 32 bits."""
+
+
+@dataclass(frozen=True, slots=True)
+class Ratio:
+    """``part`` of ``whole``; ``whole`` is above 0."""
+
+    part: int
+    whole: int
+
+    @property
+    def above_one(self) -> bool:
+        return self.part > self.whole
+
+    @property
+    def below_one(self) -> bool:
+        return self.part < self.whole
+
+    def within(self, down_nano: int, up_nano: int) -> bool:
+        """Whether it is at most this much below or above 1, in billionths."""
+        return self.whole * (NANO - down_nano) <= self.part * NANO <= self.whole * (NANO + up_nano)
+
+    def of(self, count: int) -> int:
+        """``count`` times this, rounded up, as a number of replicas."""
+        return min(REPLICAS_MAX, ceil_div(self.part * count, self.whole))
+
+
+def ceil_div(part: int, whole: int) -> int:
+    """``part / whole``, rounded up."""
+    return -(-part // whole)

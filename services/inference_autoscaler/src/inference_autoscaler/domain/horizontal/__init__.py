@@ -1,0 +1,1 @@
+"""HorizontalPodAutoscalers: autoscaling/v2, to the replica."""

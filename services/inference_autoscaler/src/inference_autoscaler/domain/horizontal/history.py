@@ -1,0 +1,72 @@
+"""What a HorizontalPodAutoscaler was answered before, and when it last changed the size: what its windows look back at."""
+
+from dataclasses import dataclass, field
+
+from kube import Manifest
+
+
+@dataclass(slots=True)
+class Run:
+    """The same answer, given at each look from ``first`` to ``last``. None is the answer of a time when nothing was known."""
+
+    first: int
+    last: int
+    replicas: int | None
+
+
+@dataclass(slots=True)
+class History:
+    """Of one autoscaler. It outlives a restart, since no fact tells it.
+
+    ``changes`` are (when, by how many). ``generation`` is the one of the object that was looked at last.
+    """
+
+    uid: str
+    generation: int = -1
+    answers: list[Run] = field(default_factory=list)
+    changes: list[tuple[int, int]] = field(default_factory=list)
+
+    def note(self, now: int, replicas: int | None) -> bool:
+        """Note an answer, or that there was none; whether it is another than before."""
+        if self.answers and self.answers[-1].replicas == replicas:
+            self.answers[-1].last = now
+            return False
+        self.answers.append(Run(now, now, replicas))
+        return True
+
+    def resume(self, at: int) -> None:
+        """A successor takes over: what was answered last was answered again up to the look at ``at``, the last one before it.
+
+        An answer that stays the same is not written down at each look.
+        """
+        if self.answers:
+            self.answers[-1].last = max(self.answers[-1].last, at)
+
+    def since(self, cutoff: int) -> list[int]:
+        """The answers that were given at ``cutoff`` or later."""
+        return [run.replicas for run in self.answers if run.replicas is not None and run.last >= cutoff]
+
+    def added(self, since: int) -> int:
+        """How many replicas came after ``since``, not counting those that went."""
+        return sum(change for at, change in self.changes if at > since and change > 0)
+
+    def removed(self, since: int) -> int:
+        """How many replicas went after ``since``, not counting those that came."""
+        return -sum(change for at, change in self.changes if at > since and change < 0)
+
+    def forget(self, before: int) -> None:
+        """Drop what no window reaches back to any more."""
+        self.changes = [one for one in self.changes if one[0] > before]
+        self.answers = [run for run in self.answers[:-1] if run.last >= before] + self.answers[-1:]
+
+    def manifest(self) -> Manifest:
+        """As it is written down."""
+        answers = [[run.first, run.last, run.replicas] for run in self.answers]
+        return {"uid": self.uid, "generation": self.generation, "answers": answers, "changes": self.changes}
+
+    @classmethod
+    def of(cls, told: Manifest) -> "History":
+        """As it was written down."""
+        answers = [Run(first, last, replicas) for first, last, replicas in told["answers"]]
+        changes = [(at, change) for at, change in told["changes"]]
+        return cls(str(told["uid"]), int(told["generation"]), answers, changes)

@@ -1,0 +1,117 @@
+"""What a HorizontalPodAutoscaler asks for, read once from its object."""
+
+from dataclasses import dataclass
+
+from inference_autoscaler.domain.horizontal.scaling_rules import DOWN, UP, Rules, rules
+from kube import Key, Manifest, Object
+from kube.keys import kind_id
+from resources import parse_milli
+
+AUTOSCALER = "HorizontalPodAutoscaler.autoscaling"
+RESOURCE, CONTAINER_RESOURCE, PODS, OBJECT, EXTERNAL = "Resource", "ContainerResource", "Pods", "Object", "External"
+UTILIZATION, AVERAGE_VALUE, VALUE = "Utilization", "AverageValue", "Value"
+DEFAULT_METRIC = {
+    "type": RESOURCE,
+    "resource": {"name": "cpu", "target": {"type": UTILIZATION, "averageUtilization": 80}},
+}
+FIELDS = {
+    RESOURCE: "resource",
+    CONTAINER_RESOURCE: "containerResource",
+    PODS: "pods",
+    OBJECT: "object",
+    EXTERNAL: "external",
+}
+"""Under which key the source of each type stands."""
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """What a metric should be: ``amount`` is in percent of the requests for Utilization, in thousandths otherwise."""
+
+    kind: str
+    amount: int
+
+
+@dataclass(frozen=True, slots=True)
+class Metric:
+    """One metric. ``described`` is the object of an Object metric."""
+
+    type: str
+    name: str
+    target: Target
+    selector: Manifest | None = None
+    described: Key | None = None
+    container: str = ""
+
+    @property
+    def title(self) -> str:
+        """As Kubernetes names it in its messages."""
+        match self.type:
+            case "Resource":
+                if self.target.kind == UTILIZATION:
+                    return f"{self.name} resource utilization (percentage of request)"
+                return f"{self.name} resource"
+            case "ContainerResource":
+                if self.target.kind == UTILIZATION:
+                    return f"{self.name} container resource utilization (percentage of request)"
+                return f"{self.name} container resource"
+            case "Pods":
+                return f"pods metric {self.name}"
+            case "Object":
+                return f"{_short(self.described)} metric {self.name}"
+        return f"external metric {self.name}({self.selector})" if self.selector else f"external metric {self.name}"
+
+
+@dataclass(frozen=True, slots=True)
+class Horizontal:
+    """A HorizontalPodAutoscaler. Without a ``behavior`` of its own it has Kubernetes' older limits (``behaves`` is False)."""
+
+    target: Key
+    minimum: int
+    maximum: int
+    metrics: tuple[Metric, ...]
+    behaves: bool
+    up: Rules
+    down: Rules
+
+
+def read(item: Object) -> Horizontal:
+    """What the object says. Raises ValueError, TypeError or KeyError where admission should have refused it."""
+    spec = item.spec
+    ref, behavior, minimum = spec["scaleTargetRef"], spec.get("behavior"), spec.get("minReplicas")
+    return Horizontal(
+        Key(kind_id(str(ref.get("apiVersion") or ""), str(ref["kind"])), item.namespace, str(ref["name"])),
+        1 if minimum is None else int(minimum),
+        int(spec["maxReplicas"]),
+        tuple(_metric(one, item.namespace) for one in spec.get("metrics") or (DEFAULT_METRIC,)),
+        behavior is not None,
+        rules((behavior or {}).get("scaleUp"), UP),
+        rules((behavior or {}).get("scaleDown"), DOWN),
+    )
+
+
+def _metric(given: Manifest, namespace: str) -> Metric:
+    kind = str(given["type"])
+    source: Manifest = given[FIELDS[kind]]
+    target = _target(source["target"])
+    if kind in (RESOURCE, CONTAINER_RESOURCE):
+        return Metric(kind, str(source["name"]), target, container=str(source.get("container") or ""))
+    metric, described = source["metric"], source.get("describedObject")
+    return Metric(kind, str(metric["name"]), target, metric.get("selector"), _described(described, namespace))
+
+
+def _described(given: Manifest | None, namespace: str) -> Key | None:
+    if not given:
+        return None
+    return Key(kind_id(str(given.get("apiVersion") or ""), str(given["kind"])), namespace, str(given["name"]))
+
+
+def _target(given: Manifest) -> Target:
+    for kind, field in ((UTILIZATION, "averageUtilization"), (AVERAGE_VALUE, "averageValue"), (VALUE, "value")):
+        if given.get(field) is not None:
+            return Target(kind, int(given[field]) if kind == UTILIZATION else parse_milli(given[field]))
+    raise ValueError(f"a target names one of averageUtilization, averageValue and value: {given}")
+
+
+def _short(key: Key | None) -> str:
+    return "" if key is None else key.kind.partition(".")[0]

@@ -1,0 +1,83 @@
+"""The status of a HorizontalPodAutoscaler: what was measured and decided, where it differs from what stands there."""
+
+from collections.abc import Iterable
+
+from inference_autoscaler.domain.horizontal.proposal import Proposal
+from inference_autoscaler.domain.horizontal.spec import CONTAINER_RESOURCE, FIELDS, OBJECT, RESOURCE, Metric
+from inference_autoscaler.domain.horizontal.verdict import ZEROED, Verdict
+from kube import Manifest, Object, rfc3339
+from kube.kinds import api_version_of
+from resources import format_quantity
+
+
+def status_patch(item: Object, verdict: Verdict, counted: int, current: int, now: int) -> Manifest:
+    """What of the status of ``item`` is to be changed; empty where nothing is.
+
+    ``counted`` are the replicas of the target by its status, ``current`` those that were wanted before this look.
+    """
+    old = item.status
+    parts: Manifest = {
+        "observedGeneration": item.metadata.get("generation", 1),
+        "currentReplicas": counted,
+        "desiredReplicas": verdict.replicas,
+    }
+    if verdict.measured:
+        parts["currentMetrics"] = [_measured(metric, proposal) for metric, proposal in verdict.measured]
+    if verdict.replicas != current:
+        parts["lastScaleTime"] = rfc3339(now)
+    patch = {name: value for name, value in parts.items() if old.get(name) != value}
+    conditions = changed_conditions(old, [*verdict.told(), *_zeroed(old, verdict, current)], now)
+    return {**patch, **({"conditions": conditions} if conditions else {})}
+
+
+def changed_conditions(status: Manifest, told: Iterable[Manifest], now: int) -> list[Manifest]:
+    """Those of the conditions ``told`` that ``status`` does not have as they are, with the time of their last turn."""
+    known = {one.get("type"): one for one in status.get("conditions") or ()}
+    found = []
+    for condition in told:
+        old = known.get(condition["type"], {})
+        if any(old.get(name) != value for name, value in condition.items()):
+            turned = old.get("lastTransitionTime") if old.get("status") == condition["status"] else None
+            found.append({**condition, "lastTransitionTime": turned or rfc3339(now)})
+    return found
+
+
+def is_zeroed(status: Manifest) -> bool:
+    """Whether the autoscaler itself brought its target to zero."""
+    return any(one.get("type") == ZEROED and one.get("status") == "True" for one in status.get("conditions") or ())
+
+
+def _zeroed(old: Manifest, verdict: Verdict, current: int) -> list[Manifest]:
+    """The condition that tells its own zero from a user's, when it turns."""
+    if verdict.replicas == 0 and current > 0:
+        message = "the HPA controller has scaled the target to zero and watches its metrics"
+        return [{"type": ZEROED, "status": "True", "reason": "ScaledToZero", "message": message}]
+    if verdict.replicas > 0 and is_zeroed(old):
+        message = "the target has replicas"
+        return [{"type": ZEROED, "status": "False", "reason": "NotScaledToZero", "message": message}]
+    return []
+
+
+def _measured(metric: Metric, proposal: Proposal) -> Manifest:
+    current: Manifest = {}
+    if proposal.utilization is not None:
+        current["averageUtilization"] = proposal.utilization
+    for name, milli in (("averageValue", proposal.average_milli), ("value", proposal.value_milli)):
+        if milli is not None:
+            current[name] = format_quantity(milli, milli=True, binary=False)
+    return {"type": metric.type, FIELDS[metric.type]: {**_named(metric), "current": current}}
+
+
+def _named(metric: Metric) -> Manifest:
+    if metric.type == RESOURCE:
+        return {"name": metric.name}
+    if metric.type == CONTAINER_RESOURCE:
+        return {"name": metric.name, "container": metric.container}
+    named: Manifest = {"name": metric.name}
+    if metric.selector is not None:
+        named["selector"] = metric.selector
+    if metric.type == OBJECT and metric.described is not None:
+        kind = metric.described.kind
+        described = {"apiVersion": api_version_of(kind), "kind": kind.partition(".")[0], "name": metric.described.name}
+        return {"metric": named, "describedObject": described}
+    return {"metric": named}

@@ -1,0 +1,1 @@
+"""What was measured: samples of pods, objects, services and of things outside the cluster."""

@@ -1,0 +1,56 @@
+"""One sample as a MetricReading says it: of what, how much, when, and over which time."""
+
+from dataclasses import dataclass, field
+
+from kube import Manifest, Object, parse_time
+from kube.keys import kind_id
+from resources import QuantityError, parse_milli
+
+READING = "MetricReading.tidegate.dev"
+POD = "Pod"
+CONTAINER_LABEL = "container"
+"""Label of a sample that is of one container of a pod."""
+WINDOW_MS = 30_000
+"""Over which time a sample was taken that does not say it: the interval of Kubernetes' metrics-server is half of it."""
+
+Series = tuple[str, str, str, str]
+"""Namespace, kind of the subject ("" for what is outside the cluster), its name, and the name of the metric."""
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """A sample. ``value_milli`` counts thousandths, ``at`` and ``window_ms`` are milliseconds."""
+
+    series: Series
+    value_milli: int
+    at: int
+    window_ms: int = WINDOW_MS
+    labels: Manifest = field(default_factory=dict)
+
+
+def series_of(item: Object) -> Series:
+    """What the MetricReading ``item`` is of; the same as long as it is there."""
+    subject, metric = item.spec.get("describedObject") or {}, item.spec.get("metric") or {}
+    kind = kind_id(str(subject.get("apiVersion") or ""), str(subject.get("kind") or "")) if subject else ""
+    return item.namespace, kind, str(subject.get("name") or ""), str(metric.get("name") or "")
+
+
+def read(item: Object) -> Reading | None:
+    """The sample that ``item`` holds; None where it holds none: it was withdrawn, or makes no sense."""
+    spec = item.spec
+    if spec.get("value") is None:
+        return None
+    try:
+        value, at = parse_milli(spec["value"]), parse_time(str(spec.get("timestamp")))
+        window = int(spec.get("windowSeconds", WINDOW_MS // 1000)) * 1000
+    except (QuantityError, ValueError, TypeError):
+        return None
+    return Reading(series_of(item), value, at, window, (spec.get("metric") or {}).get("labels") or {})
+
+
+def stamp(item: Object) -> int | None:
+    """When ``item`` was said, with a value or without one; None where it says no time."""
+    try:
+        return parse_time(str(item.spec.get("timestamp")))
+    except ValueError:
+        return None

@@ -1,0 +1,22 @@
+"""Wiring: settings → core → decider → process."""
+
+from chassis import Decider
+from chassis.process import Context, Parts, run
+from inference_autoscaler.domain.core import AutoscalerCore
+from inference_autoscaler.role import ROLE
+from inference_autoscaler.settings import Settings
+
+
+async def build(settings: Settings, context: Context) -> Parts:
+    """The parts of the service."""
+    decider = Decider(ROLE, AutoscalerCore, context.workplace(settings.holder))
+    return Parts(tasks={"decider": decider.run()}, ready=(decider.ready,))
+
+
+def main() -> None:
+    """Run the service until it is told to stop."""
+    run("inference_autoscaler", Settings, build)
+
+
+if __name__ == "__main__":
+    main()
