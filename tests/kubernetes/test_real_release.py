@@ -125,6 +125,7 @@ def test_the_whole_system_comes_up_inside_the_cluster(node: RealNode) -> None:
         "cluster-gateway",
         "admission",
         "descheduler",
+        "inference-autoscaler",
         "node-agent",
         *DECIDING,
         "queue-manager",

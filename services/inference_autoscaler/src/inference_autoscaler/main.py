@@ -3,13 +3,15 @@
 from chassis import Decider
 from chassis.process import Context, Parts, run
 from inference_autoscaler.domain.core import AutoscalerCore
+from inference_autoscaler.domain.policy import AutoscalerPolicy
 from inference_autoscaler.role import ROLE
 from inference_autoscaler.settings import Settings
 
 
 async def build(settings: Settings, context: Context) -> Parts:
     """The parts of the service."""
-    decider = Decider(ROLE, AutoscalerCore, context.workplace(settings.holder))
+    policy = AutoscalerPolicy(settings.horizontal)
+    decider = Decider(ROLE, lambda: AutoscalerCore(policy), context.workplace(settings.holder))
     return Parts(tasks={"decider": decider.run()}, ready=(decider.ready,))
 
 

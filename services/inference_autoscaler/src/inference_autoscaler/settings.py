@@ -7,4 +7,6 @@ from chassis.settings import ServiceSettings
 
 @dataclass(frozen=True, slots=True)
 class Settings(ServiceSettings):
-    """What every service is told: the rest stands in the objects of users."""
+    """``horizontal``: whether HorizontalPodAutoscalers are acted on here; not where the cluster has a controller of them."""
+
+    horizontal: bool = True

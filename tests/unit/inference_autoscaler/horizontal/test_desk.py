@@ -2,6 +2,8 @@
 
 from typing import Any
 
+from inference_autoscaler.domain.core import AutoscalerCore
+from inference_autoscaler.domain.policy import AutoscalerPolicy
 from kube import Decision, Key, Outcome, Verb
 
 AT_ONCE = {"scaleDown": {"stabilizationWindowSeconds": 0}}
@@ -165,6 +167,16 @@ def test_what_was_refused_is_not_counted_and_decided_again(cluster: Any) -> None
     cluster.core.settle(Outcome("1", lost.name, lost.subject, False, {"": "stale"}))
     (again,) = cluster.core.decide(cluster.now, frozenset())
     assert "New size: 14" in again.message
+
+
+def test_where_the_cluster_has_a_controller_of_its_own_nothing_is_decided(cluster: Any) -> None:
+    cluster.core = AutoscalerCore(AutoscalerPolicy(horizontal=False))
+    cluster.core.read_from(cluster.store)
+    cluster.deployment(4)
+    cluster.sample("queue", 70)
+    cluster.autoscaler()
+    cluster.advance(60)
+    assert cluster.decisions == [] and cluster.core.deadline() is None
 
 
 def test_explain_tells_what_each_metric_asks_for(cluster: Any) -> None:

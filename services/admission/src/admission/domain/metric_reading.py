@@ -25,7 +25,7 @@ def check_reading(review: Review) -> Iterable[FieldError]:
         yield FieldError("spec.metric.name", None, "is required")
     described = spec.get("describedObject")
     for name in ("kind", "name") if described is not None else ():
-        if not described.get(name):
+        if not (described or {}).get(name):
             yield FieldError(f"spec.describedObject.{name}", None, "is required")
     if spec.get("value") is not None:
         yield from check_amount("spec.value", spec["value"])

@@ -15,6 +15,7 @@ from gang_scheduler.domain.core import SchedulerCore
 from gang_scheduler.domain.terms.load_policy import LoadPolicy
 from inference_autoscaler import role as sizes
 from inference_autoscaler.domain.core import AutoscalerCore
+from inference_autoscaler.domain.policy import AutoscalerPolicy
 from job_controller import role as jobs
 from job_controller.domain.core import JobCore
 from kube import Manifest
@@ -51,6 +52,7 @@ class Policy:
 
     lending: SloPolicy = field(default_factory=SloPolicy)
     moving: DeschedulerPolicy = field(default_factory=DeschedulerPolicy)
+    sizes: AutoscalerPolicy = field(default_factory=AutoscalerPolicy)
 
     @classmethod
     def told(cls, settings: Mapping[str, Manifest]) -> "Policy":
@@ -59,7 +61,8 @@ class Policy:
         kueue = KueuePolicy(**queues.pop("kueue", {}))
         moving = DeschedulerPolicy.of(settings.get("descheduler", {}))
         lending = SloPolicy(**settings.get("slo_controller", {}))
-        return cls(QueuePolicy(**queues, kueue=kueue), settings.get("gang_scheduler", {}), lending, moving)
+        sizes = AutoscalerPolicy(**settings.get("inference_autoscaler", {}))
+        return cls(QueuePolicy(**queues, kueue=kueue), settings.get("gang_scheduler", {}), lending, moving, sizes)
 
     @classmethod
     def of(cls, policy: Manifest) -> "Policy":
@@ -95,7 +98,7 @@ def core_of(service: str, policy: Policy) -> Core:
         "descheduler": lambda: DeschedulerCore(policy.moving),
         "slo_controller": lambda: SloCore(policy.lending),
         "job_controller": JobCore,
-        "inference_autoscaler": AutoscalerCore,
+        "inference_autoscaler": lambda: AutoscalerCore(policy.sizes),
     }
     return make[service]()
 

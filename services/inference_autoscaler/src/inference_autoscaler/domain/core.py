@@ -3,6 +3,7 @@
 import json
 from collections.abc import Sequence
 from collections.abc import Set as AbstractSet
+from dataclasses import asdict
 
 from inference_autoscaler.domain.cluster.pod_index import PodIndex
 from inference_autoscaler.domain.cluster.scale import SCALABLE
@@ -10,6 +11,7 @@ from inference_autoscaler.domain.horizontal.desk import HorizontalDesk
 from inference_autoscaler.domain.horizontal.spec import AUTOSCALER, Metric
 from inference_autoscaler.domain.metrics.reading import POD, READING
 from inference_autoscaler.domain.metrics.readings import Readings
+from inference_autoscaler.domain.policy import AutoscalerPolicy
 from kube import Decision, Event, Key, Manifest, Outcome, Store
 from kube.scheduling_pause import SWITCH, pause_of
 
@@ -28,7 +30,8 @@ class AutoscalerCore:
     should be. What windows look back at is remembered, so that a successor looks back as far.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, policy: AutoscalerPolicy | None = None) -> None:
+        self._policy = policy or AutoscalerPolicy()
         self._store = Store()
         self._readings, self._pods = Readings(), PodIndex()
         self._horizontal = HorizontalDesk(self._readings, self._pods, _nobody)
@@ -64,13 +67,13 @@ class AutoscalerCore:
     def decide(self, now: int, in_flight: AbstractSet[Key]) -> list[Decision]:
         """All that should happen now; nothing while an operator keeps everything as it is."""
         self._now = now
-        if self._paused:
+        if self._paused or not self._policy.horizontal:
             return []
         return self._horizontal.decide(now, in_flight)
 
     def deadline(self) -> int | None:
         """The next round."""
-        return None if self._paused else self._horizontal.deadline()
+        return None if self._paused or not self._policy.horizontal else self._horizontal.deadline()
 
     def remember(self) -> bytes | None:
         """What the windows look back at."""
@@ -86,7 +89,7 @@ class AutoscalerCore:
     def query(self, name: str, arguments: Manifest) -> Manifest:
         """``explain``: what a look at the autoscaler ``arguments["namespace"]/["name"]`` would come to."""
         if name == "settings":
-            return {}
+            return asdict(self._policy)
         if name != "explain":
             raise KeyError(f"inference_autoscaler answers explain and settings, not {name!r}")
         key = Key(AUTOSCALER, str(arguments.get("namespace") or "default"), str(arguments.get("name") or ""))
