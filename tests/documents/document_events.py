@@ -451,7 +451,9 @@ SECTIONS = (
         (
             _size(
                 "ReplicasScaled",
-                "A workload gets another size, by what its autoscaler's metrics ask for.",
+                "A workload gets another size, by what its autoscaler's metrics or its triggers ask for.",
+                "CREATE HorizontalPodAutoscaler",
+                "PATCH HorizontalPodAutoscaler",
                 "PATCH Deployment",
                 "PATCH StatefulSet",
                 "PATCH ReplicaSet",
@@ -460,6 +462,8 @@ SECTIONS = (
             _size(
                 "ScalingExplained",
                 "The size stays, and the autoscaler says by what, or why nothing can be said.",
+                "CREATE HorizontalPodAutoscaler",
+                "PATCH HorizontalPodAutoscaler",
                 "STATUS subject",
             ),
         ),

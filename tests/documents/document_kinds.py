@@ -259,6 +259,15 @@ SUPPORT = (
         "targets of other kinds",
     ),
     Support(
+        "ScaledObject.keda.sh",
+        ("inference_autoscaler",),
+        "makes a HorizontalPodAutoscaler and decides between none and one: triggers `prometheus`, `nats-jetstream` (their values are "
+        "handed in as MetricReadings `s0-prometheus` and so on, with the label `scaledobject.keda.sh/name`), `cron`, `cpu`, `memory`; "
+        "activation, `pollingInterval`, `cooldownPeriod`, `initialCooldownPeriod`, `idleReplicaCount`, `fallback` with its behaviors, "
+        "pauses by annotation. A source that says nothing is a failure and never zero, also with `ignoreNullValues`",
+        "triggers of other types, `scalingModifiers`, `restoreToOriginalReplicaCount`",
+    ),
+    Support(
         "MetricReading.tidegate.dev",
         ("inference_autoscaler",),
         "a sample: of a pod (`cpu`, `memory`, or a name of its own; with the label `container` of one container), of another object, "

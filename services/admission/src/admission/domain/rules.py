@@ -35,6 +35,7 @@ from admission.domain import (
     resource_quota,
     run_policy,
     runtime_class,
+    scaled_object,
     topology,
     train_job,
     training_runtime,
@@ -318,6 +319,11 @@ SIZES = {
         _top(horizontal_autoscaler.AUTOSCALER_SPEC),
         (horizontal_autoscaler.default_autoscaler,),
         (horizontal_autoscaler.check_autoscaler,),
+    ),
+    "ScaledObject.keda.sh": Rules(
+        _top(scaled_object.SCALED_SPEC),
+        checks=(scaled_object.check_scaled_object,),
+        warnings=(scaled_object.warn_scaled_object,),
     ),
     "MetricReading.tidegate.dev": Rules(_top(metric_reading.READING_SPEC), checks=(metric_reading.check_reading,)),
 }

@@ -2,7 +2,7 @@
 
 from kube import KINDS
 
-_GROUPS = ("serving.kserve.io", "keda.sh")
+_GROUPS = ("serving.kserve.io",)
 _KINDS = (
     "PipelineRun.tidegate.dev",
     "NetworkPolicy.networking.k8s.io",

@@ -26,6 +26,7 @@ _RECOMMENDATION = "Recommendation.analysis.koordinator.sh"
 _TOPOLOGY = "NodeResourceTopology.topology.node.k8s.io"
 _CONFIG = "ConfigMap"
 _AUTOSCALER = "HorizontalPodAutoscaler.autoscaling"
+_SCALED = "ScaledObject.keda.sh"
 _SCALABLE = ("Deployment.apps", "ReplicaSet.apps", "StatefulSet.apps")
 _ANY = "*"
 
@@ -64,8 +65,9 @@ _MAY: dict[str, dict[Verb, tuple[str, ...]]] = {
         Verb.DELETE: (_SLO,),
     },
     "inference_autoscaler": {
-        Verb.PATCH: _SCALABLE,
-        Verb.STATUS: (_AUTOSCALER,),
+        Verb.CREATE: (_AUTOSCALER,),
+        Verb.PATCH: (*_SCALABLE, _AUTOSCALER),
+        Verb.STATUS: (_AUTOSCALER, _SCALED),
     },
 }
 
@@ -83,6 +85,7 @@ _STATUS_OF_OTHERS = frozenset(
         "NodeMetric.slo.koordinator.sh",
         _RECOMMENDATION,
         _AUTOSCALER,
+        _SCALED,
     ]
     + [f"{kind}.apps" for kind in ("Deployment", "ReplicaSet", "StatefulSet", "DaemonSet")]
 )

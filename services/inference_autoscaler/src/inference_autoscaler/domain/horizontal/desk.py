@@ -24,11 +24,12 @@ _LONGEST_WINDOW_MS = 3_600_000
 class HorizontalDesk:
     """Decides the sizes of the targets of HorizontalPodAutoscalers."""
 
-    def __init__(self, readings: Readings, pods: PodIndex, external: External) -> None:
+    def __init__(self, readings: Readings, pods: PodIndex, external: External, asked: External) -> None:
+        """``asked`` is like ``external``, for questions: it changes nothing."""
         self.store = Store()
         self.changed = False
         """Whether anything of what has to be remembered changed."""
-        self._readings, self._pods, self._external = readings, pods, external
+        self._readings, self._pods, self._external, self._asked = readings, pods, external, asked
         self._specs: dict[Key, Horizontal | str] = {}
         self._histories: dict[Key, History] = {}
         self._due: dict[Key, None] = {}
@@ -95,7 +96,7 @@ class HorizontalDesk:
         scale = scale_of(self.store.get(spec.target))
         if scale is None:
             return {"found": True, "message": f"{spec.target} is not there, or cannot be scaled"}
-        verdict = self._verdict(item, spec, scale, self._rivals().get(key, []), now)
+        verdict = self._verdict(item, spec, scale, self._rivals().get(key, []), now, self._asked)
         return {
             "found": True,
             "replicas": verdict.replicas,
@@ -123,16 +124,18 @@ class HorizontalDesk:
             return self._told(item, _unable(ABLE, "FailedGetScale", words), None, now)
         if not history.answers:
             self.changed |= history.note(now, scale.wanted)
-        verdict = self._verdict(item, spec, scale, rivals, now)
+        verdict = self._verdict(item, spec, scale, rivals, now, self._external)
         self.changed |= history.note(now, verdict.answer)
         if verdict.replicas != scale.wanted:
             history.changes.append((now, verdict.replicas - scale.wanted))
             self.changed = True
         return self._told(item, verdict, scale, now)
 
-    def _verdict(self, item: Object, spec: Horizontal, scale: Scale, rivals: list[str], now: int) -> Verdict:
+    def _verdict(
+        self, item: Object, spec: Horizontal, scale: Scale, rivals: list[str], now: int, external: External
+    ) -> Verdict:
         size = Size(scale.wanted, self._pods.selected(item.namespace, scale.selector))
-        measure = measure_with(self._readings, self._external, spec, item.namespace, now)
+        measure = measure_with(self._readings, external, spec, item.namespace, now)
         known = self._histories.get(item.key) or History(item.uid)
         return judge(spec, size, known, measure, now, zeroed=is_zeroed(item.status), rivals=rivals)
 

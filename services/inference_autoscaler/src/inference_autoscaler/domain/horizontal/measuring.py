@@ -14,8 +14,8 @@ from inference_autoscaler.domain.horizontal.spec import EXTERNAL, OBJECT, Horizo
 from inference_autoscaler.domain.horizontal.verdict import Measure
 from inference_autoscaler.domain.metrics.readings import Readings
 
-External = Callable[[str, Metric], int | None]
-"""The value in thousandths of an external metric in a namespace, from another source than samples; None where it has no say.
+External = Callable[[str, Metric, Size, int], int | None]
+"""The value in thousandths of an external metric in a namespace, for a target of a size, at a time; None where only samples tell.
 
 Raises NoProposal where it has, and knows nothing.
 """
@@ -25,9 +25,9 @@ def measure_with(readings: Readings, external: External, spec: Horizontal, names
     """How the metrics of ``spec`` are measured at ``now``."""
     near = Tolerance(spec.down.tolerance_nano, spec.up.tolerance_nano)
 
-    def total(metric: Metric) -> int:
+    def total(metric: Metric, size: Size) -> int:
         if metric.type == EXTERNAL:
-            told = external(namespace, metric)
+            told = external(namespace, metric, size, now)
             if told is not None:
                 return told
             series = (namespace, "", "", metric.name)
@@ -41,7 +41,7 @@ def measure_with(readings: Readings, external: External, spec: Horizontal, names
 
     def measure(metric: Metric, size: Size) -> Proposal:
         if metric.type in (EXTERNAL, OBJECT):
-            return from_total(metric, size, total(metric), near)
+            return from_total(metric, size, total(metric, size), near)
         samples = readings.of_pods(namespace, metric.name, size.pods, metric.container)
         return from_pods(metric, size, samples, near, now)
 

@@ -1,0 +1,1 @@
+"""ScaledObjects: KEDA's triggers, and its way from zero to one and back."""
