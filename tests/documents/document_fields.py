@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from document_kinds import BY_KIND
 
-from admission.domain import job_set, pod_template, run_policy, selectors, volcano_job, workloads
+from admission.domain import inference_service, job_set, pod_template, run_policy, selectors, volcano_job, workloads
 from admission.domain.definitions import DEFINED
 from admission.domain.rules import RULES
 from admission.domain.shapes import Fields, Idle, ListOf, MapOf, Scalar, Shape
@@ -19,6 +19,7 @@ KNOWN_ELSEWHERE: dict[int, tuple[str, str]] = {
     id(run_policy.RUN_POLICY): ("TFJob.kubeflow.org", "as `runPolicy` of a TFJob"),
     id(volcano_job.JOB_SPEC): ("Job.batch.volcano.sh", "as `spec` of a Job of batch.volcano.sh"),
     id(job_set.JOB_SET_SPEC): ("JobSet.jobset.x-k8s.io", "as `spec` of a JobSet"),
+    id(inference_service.BLOCK): ("", "as `model`, of the format that it is named after"),
     id(workloads.BATCH_JOB_SPEC): ("", "the `spec` of a Job of batch/v1, which is made of it"),
 }
 """Shapes that several kinds share, and the kind at which they are told; "" for those of Kubernetes itself."""
@@ -30,6 +31,11 @@ HANDED_ON: dict[tuple[str, str], str] = {
     ("ResourceFlavor.kueue.x-k8s.io", "spec.tolerations[]"): "handed on to the pods",
     ("AdmissionCheck.kueue.x-k8s.io", "spec.parameters"): "for whoever answers the check",
     ("WorkloadPriorityClass.kueue.x-k8s.io", "description"): "for people",
+    **{
+        ("InferenceService.serving.kserve.io", f"spec.predictor.{name}"): "becomes `model`"
+        for name in inference_service.FORMATS
+    },
+    ("InferenceGraph.serving.kserve.io", "spec.nodes"): "checked, and acted on by nobody",
     ("PodGroup.scheduling.k8s.io", "spec.podGroupTemplateRef"): "for people",
     ("Workload.scheduling.k8s.io", "spec.controllerRef"): "for people",
     ("Workload.scheduling.k8s.io", "spec.podGroupTemplates[]"): "for controllers that make PodGroups",

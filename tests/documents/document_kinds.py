@@ -268,6 +268,31 @@ SUPPORT = (
         "triggers of other types, `scalingModifiers`, `restoreToOriginalReplicaCount`",
     ),
     Support(
+        "InferenceService.serving.kserve.io",
+        ("inference_autoscaler",),
+        "its predictor, by containers of its own or by a model and a runtime. Serverless: revisions, sized as Knative's autoscaler does "
+        "by `concurrency` or `rps` (stable and panic windows, `containerConcurrency`, Knative's annotations for targets, windows, "
+        "initial and activation scale, delays, to zero and back; the load is handed in as MetricReadings of the service); canaries by "
+        "`canaryTrafficPercent`, never to a revision that is not ready. Standard (`RawDeployment`): Deployment, Service and "
+        "HorizontalPodAutoscaler by KServe's names, `behavior` honoured; classes `hpa`, `external`, `none`. `serving.kserve.io/stop`. "
+        "On Kubernetes KServe's own controller acts on them",
+        "transformer, explainer, logger, batcher, workers, `canary`, class `keda`; `storageUri` (nothing fetches models yet); nothing "
+        "carries requests yet, so the split is told and not enforced",
+    ),
+    Support(
+        "ServingRuntime.serving.kserve.io",
+        ("inference_autoscaler",),
+        "runs the models whose format, version and protocol it lists; those of the namespace go before those of the cluster, then by "
+        "priority, the newest first, by name; `runtime` and `runtimeVersion` of a model",
+        "`multiModel`, `workerSpec`, endpoints",
+    ),
+    Support(
+        "ClusterServingRuntime.serving.kserve.io",
+        ("inference_autoscaler",),
+        "like a ServingRuntime, for models of all namespaces",
+        "`multiModel`, `workerSpec`, endpoints",
+    ),
+    Support(
         "MetricReading.tidegate.dev",
         ("inference_autoscaler",),
         "a sample: of a pod (`cpu`, `memory`, or a name of its own; with the label `container` of one container), of another object, "
@@ -405,5 +430,7 @@ SUPPORT = (
 
 BY_KIND = {support.kind: support for support in SUPPORT}
 
-CHECKED_ONLY: dict[str, str] = {}
+CHECKED_ONLY: dict[str, str] = {
+    "InferenceGraph.serving.kserve.io": "nothing carries requests from step to step yet; whoever applies one is told so",
+}
 """Kinds that admission completes and checks, and that nobody acts on."""

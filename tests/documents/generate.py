@@ -133,6 +133,11 @@ FIELDS = (
     ("NodeResourceTopology", "batch resources of zones", "slo_controller"),
     ("Recommendation", "status", "slo_controller"),
     ("ScaledObject", "status", "inference_autoscaler"),
+    (
+        "InferenceService",
+        "status; existence and spec of its Deployments, Services and autoscalers",
+        "inference_autoscaler",
+    ),
     ("HorizontalPodAutoscaler", "existence and spec of those that ScaledObjects make", "inference_autoscaler"),
     ("HorizontalPodAutoscaler", "status", "inference_autoscaler; on Kubernetes the cluster's own controller"),
     (

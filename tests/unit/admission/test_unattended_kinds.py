@@ -5,9 +5,9 @@ from kube import Store
 
 
 def test_a_kind_that_nobody_acts_on_is_stored_with_a_warning() -> None:
-    service = {"apiVersion": "serving.kserve.io/v1beta1", "kind": "InferenceService", "metadata": {"name": "m"}}
-    (warning,) = admit(service, None, Store()).warnings
-    assert "InferenceService" in warning and "no part of this system acts" in warning
+    run = {"apiVersion": "tidegate.dev/v1", "kind": "PipelineRun", "metadata": {"name": "m"}}
+    (warning,) = admit(run, None, Store()).warnings
+    assert "PipelineRun" in warning and "no part of this system acts" in warning
 
 
 def test_a_kind_that_somebody_acts_on_has_no_such_warning() -> None:

@@ -1,5 +1,7 @@
 """Wiring: settings → core → decider → process."""
 
+import json
+
 from chassis import Decider
 from chassis.process import Context, Parts, run
 from inference_autoscaler.domain.core import AutoscalerCore
@@ -10,7 +12,7 @@ from inference_autoscaler.settings import Settings
 
 async def build(settings: Settings, context: Context) -> Parts:
     """The parts of the service."""
-    policy = AutoscalerPolicy(settings.horizontal)
+    policy = AutoscalerPolicy.of(json.loads(settings.knative), acts=settings.acts)
     decider = Decider(ROLE, lambda: AutoscalerCore(policy), context.workplace(settings.holder))
     return Parts(tasks={"decider": decider.run()}, ready=(decider.ready,))
 

@@ -7,6 +7,10 @@ from chassis.settings import ServiceSettings
 
 @dataclass(frozen=True, slots=True)
 class Settings(ServiceSettings):
-    """``horizontal``: whether HorizontalPodAutoscalers are acted on here; not where the cluster has a controller of them."""
+    """``acts``: whether sizes are decided here; not on a cluster that has controllers of its own for them.
 
-    horizontal: bool = True
+    ``knative`` is JSON, with the keys of Knative's ConfigMap config-autoscaler.
+    """
+
+    acts: bool = True
+    knative: str = "{}"

@@ -170,7 +170,7 @@ def test_what_was_refused_is_not_counted_and_decided_again(cluster: Any) -> None
 
 
 def test_where_the_cluster_has_a_controller_of_its_own_nothing_is_decided(cluster: Any) -> None:
-    cluster.core = AutoscalerCore(AutoscalerPolicy(horizontal=False))
+    cluster.core = AutoscalerCore(AutoscalerPolicy(acts=False))
     cluster.core.read_from(cluster.store)
     cluster.deployment(4)
     cluster.sample("queue", 70)

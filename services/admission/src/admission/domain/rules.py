@@ -13,6 +13,7 @@ from admission.domain import (
     elastic_quota,
     horizontal_autoscaler,
     hyper_node,
+    inference_service,
     job_flow,
     job_set,
     kubeflow_job,
@@ -324,6 +325,20 @@ SIZES = {
         _top(scaled_object.SCALED_SPEC),
         checks=(scaled_object.check_scaled_object,),
         warnings=(scaled_object.warn_scaled_object,),
+    ),
+    "InferenceService.serving.kserve.io": Rules(
+        _top(inference_service.SERVICE_SPEC),
+        (inference_service.default_service,),
+        (inference_service.check_service,),
+        (inference_service.warn_service,),
+        name=inference_service.service_name,
+    ),
+    **dict.fromkeys(
+        ("ServingRuntime.serving.kserve.io", "ClusterServingRuntime.serving.kserve.io"),
+        Rules(_top(inference_service.RUNTIME_SPEC), checks=(inference_service.check_runtime,)),
+    ),
+    "InferenceGraph.serving.kserve.io": Rules(
+        _top(inference_service.GRAPH_SPEC), checks=(inference_service.check_graph,)
     ),
     "MetricReading.tidegate.dev": Rules(_top(metric_reading.READING_SPEC), checks=(metric_reading.check_reading,)),
 }

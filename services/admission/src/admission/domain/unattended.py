@@ -1,9 +1,7 @@
 """Kinds that are stored for their users but that no part of the system acts on: said to whoever applies one."""
 
-from kube import KINDS
-
-_GROUPS = ("serving.kserve.io",)
 _KINDS = (
+    "InferenceGraph.serving.kserve.io",
     "PipelineRun.tidegate.dev",
     "NetworkPolicy.networking.k8s.io",
     "Experiment.kubeflow.org",
@@ -11,7 +9,7 @@ _KINDS = (
     "Suggestion.kubeflow.org",
 )
 
-UNATTENDED = frozenset(_KINDS) | {info.id for info in KINDS.values() if info.group in _GROUPS}
+UNATTENDED = frozenset(_KINDS)
 
 
 def unattended(kind: str) -> list[str]:

@@ -15,6 +15,7 @@ from gang_scheduler.domain.core import SchedulerCore
 from gang_scheduler.domain.terms.load_policy import LoadPolicy
 from inference_autoscaler import role as sizes
 from inference_autoscaler.domain.core import AutoscalerCore
+from inference_autoscaler.domain.knative.configuration import KnativeConfiguration
 from inference_autoscaler.domain.policy import AutoscalerPolicy
 from job_controller import role as jobs
 from job_controller.domain.core import JobCore
@@ -61,7 +62,8 @@ class Policy:
         kueue = KueuePolicy(**queues.pop("kueue", {}))
         moving = DeschedulerPolicy.of(settings.get("descheduler", {}))
         lending = SloPolicy(**settings.get("slo_controller", {}))
-        sizes = AutoscalerPolicy(**settings.get("inference_autoscaler", {}))
+        sized = settings.get("inference_autoscaler", {})
+        sizes = AutoscalerPolicy(sized.get("acts", True), KnativeConfiguration(**sized.get("knative", {})))
         return cls(QueuePolicy(**queues, kueue=kueue), settings.get("gang_scheduler", {}), lending, moving, sizes)
 
     @classmethod
@@ -87,7 +89,11 @@ class Policy:
             **{name: bool(policy.get(name, True)) for name in ("preemption", "reclaim", "backfill")},
         }
         lending = SloPolicy.of(policy.get("colocation") or {}, policy.get("nodeAgent") or {})
-        return cls(queues, scheduling, lending, DeschedulerPolicy.of(policy.get("descheduler") or {}))
+        moving, sizes = (
+            DeschedulerPolicy.of(policy.get("descheduler") or {}),
+            AutoscalerPolicy.of(policy.get("autoscaler") or {}),
+        )
+        return cls(queues, scheduling, lending, moving, sizes)
 
 
 def core_of(service: str, policy: Policy) -> Core:

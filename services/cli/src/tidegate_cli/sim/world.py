@@ -26,6 +26,7 @@ from testing.scenarios.target import MetricSample, NodeUsage, PodReport
 from testing.scenarios.waits import unexplained
 from tidegate_cli.sim.evictions import Evictions
 from tidegate_cli.sim.explanations import environment_of, message_of
+from tidegate_cli.sim.inference import INFERENCE, inference_replicas, traffic_of
 from tidegate_cli.sim.metric_readings import reading
 from tidegate_cli.sim.node_agents import NodeAgents
 from tidegate_cli.sim.pod_reports import reported_status
@@ -163,10 +164,12 @@ class World:
 
     def replicas(self, key: Key) -> int | None:
         found = self.store().get(key)
+        if found is not None and found.kind == INFERENCE:
+            return inference_replicas(found, self.store())
         return None if found is None else int(found.spec["replicas"]) if "replicas" in found.spec else None
 
     def traffic(self, key: Key) -> dict[str, int]:
-        return {}
+        return traffic_of(self.store().get(key))
 
     def cgroup(self, node: str, path: str) -> str | None:
         return self._agents.cgroup(self.store(), node, path, self.now())

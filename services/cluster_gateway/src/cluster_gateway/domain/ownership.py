@@ -27,7 +27,10 @@ _TOPOLOGY = "NodeResourceTopology.topology.node.k8s.io"
 _CONFIG = "ConfigMap"
 _AUTOSCALER = "HorizontalPodAutoscaler.autoscaling"
 _SCALED = "ScaledObject.keda.sh"
-_SCALABLE = ("Deployment.apps", "ReplicaSet.apps", "StatefulSet.apps")
+_INFERENCE = "InferenceService.serving.kserve.io"
+_DEPLOYMENT = "Deployment.apps"
+_SERVICE = "Service"
+_SCALABLE = (_DEPLOYMENT, "ReplicaSet.apps", "StatefulSet.apps")
 _ANY = "*"
 
 _MAY: dict[str, dict[Verb, tuple[str, ...]]] = {
@@ -65,9 +68,10 @@ _MAY: dict[str, dict[Verb, tuple[str, ...]]] = {
         Verb.DELETE: (_SLO,),
     },
     "inference_autoscaler": {
-        Verb.CREATE: (_AUTOSCALER,),
+        Verb.CREATE: (_AUTOSCALER, _DEPLOYMENT, _SERVICE),
         Verb.PATCH: (*_SCALABLE, _AUTOSCALER),
-        Verb.STATUS: (_AUTOSCALER, _SCALED),
+        Verb.STATUS: (_AUTOSCALER, _SCALED, _INFERENCE),
+        Verb.DELETE: (_AUTOSCALER, _DEPLOYMENT, _SERVICE),
     },
 }
 
@@ -86,6 +90,7 @@ _STATUS_OF_OTHERS = frozenset(
         _RECOMMENDATION,
         _AUTOSCALER,
         _SCALED,
+        _INFERENCE,
     ]
     + [f"{kind}.apps" for kind in ("Deployment", "ReplicaSet", "StatefulSet", "DaemonSet")]
 )
@@ -118,6 +123,11 @@ _ONLY: dict[tuple[str, Verb, str], tuple[str, ...]] = {
     ("slo_controller", Verb.PATCH, _TOPOLOGY): ("zones",),
     ("slo_controller", Verb.PATCH, _CONFIG): ("metadata.annotations.tidegate.dev/refused",),
     **dict.fromkeys((("inference_autoscaler", Verb.PATCH, kind) for kind in _SCALABLE), ("spec.replicas",)),
+    ("inference_autoscaler", Verb.PATCH, _DEPLOYMENT): (
+        "spec.replicas",
+        "spec.template",
+        "metadata.annotations.tidegate.dev/made-of",
+    ),
     ("gang_scheduler", Verb.STATUS, _POD): ("conditions.PodScheduled", "nominatedNodeName"),
     ("gang_scheduler", Verb.PATCH, _CLAIM): (
         "metadata.annotations.volume.kubernetes.io/selected-node",

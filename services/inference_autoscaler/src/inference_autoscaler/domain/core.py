@@ -1,9 +1,10 @@
 """The core of inference_autoscaler: facts and samples in, sizes out."""
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import asdict
+from typing import Protocol
 
 from inference_autoscaler.domain.cluster.pod_index import PodIndex
 from inference_autoscaler.domain.cluster.scale import SCALABLE
@@ -11,13 +12,37 @@ from inference_autoscaler.domain.horizontal.desk import HorizontalDesk
 from inference_autoscaler.domain.horizontal.spec import AUTOSCALER
 from inference_autoscaler.domain.keda.desk import ScaledObjectDesk
 from inference_autoscaler.domain.keda.scaled_object import SCALED_OBJECT
-from inference_autoscaler.domain.metrics.reading import POD, READING
+from inference_autoscaler.domain.metrics.reading import POD, READING, series_of
 from inference_autoscaler.domain.metrics.readings import Readings
 from inference_autoscaler.domain.policy import AutoscalerPolicy
+from inference_autoscaler.domain.serving.desk import CONCERNING, InferenceDesk
+from inference_autoscaler.domain.serving.inference_service import SERVICE
 from kube import Decision, Event, Key, Manifest, Outcome, Store
 from kube.scheduling_pause import SWITCH, pause_of
 
-_INTEREST = frozenset((AUTOSCALER, SCALED_OBJECT, READING, POD, "ConfigMap", *SCALABLE))
+_INTEREST = frozenset((AUTOSCALER, SCALED_OBJECT, READING, POD, "ConfigMap", *SCALABLE, *CONCERNING))
+
+
+class Desk(Protocol):
+    """Whoever decides one part, and what of it has to be remembered."""
+
+    changed: bool
+
+    def decide(self, now: int, in_flight: AbstractSet[Key]) -> list[Decision]:
+        """All that should happen now."""
+
+    def deadline(self) -> int | None:
+        """When that has to be asked again."""
+
+    def manifest(self) -> Manifest:
+        """What has to be remembered."""
+
+    def restore(self, told: Mapping[str, Manifest]) -> None:
+        """Take up what was remembered."""
+
+
+_NAMES = ("serving", "keda", "horizontal")
+"""Under which each desk's part is remembered."""
 
 
 def concerns(kind: str, metadata: Manifest) -> bool:
@@ -38,11 +63,12 @@ class AutoscalerCore:
         self._readings, self._pods = Readings(), PodIndex()
         self._keda = ScaledObjectDesk(self._readings)
         self._horizontal = HorizontalDesk(self._readings, self._pods, self._keda.value, self._keda.present_value)
+        self._serving = InferenceDesk(self._policy.knative)
         self._now = 0
 
     def read_from(self, store: Store) -> None:
         """Where objects are looked up."""
-        self._store = self._horizontal.store = self._keda.store = store
+        self._store = self._horizontal.store = self._keda.store = self._serving.store = store
 
     def fold(self, events: Sequence[Event], now: int) -> None:
         """Take in what one change set changed."""
@@ -51,12 +77,18 @@ class AutoscalerCore:
             match event.key.kind:
                 case "Pod":
                     self._pods.fold(event)
-                case "MetricReading.tidegate.dev":
-                    self._readings.fold(event)
                 case "HorizontalPodAutoscaler.autoscaling":
                     self._horizontal.fold(event)
+                    self._serving.fold(event)
                 case "ScaledObject.keda.sh":
                     self._keda.fold(event)
+                case kind if kind in CONCERNING:
+                    self._serving.fold(event)
+        for event in events:  # what a sample is of is there by now, in whatever order they came
+            if event.key.kind == READING:
+                self._readings.fold(event)
+                if series_of(event.object)[1] == SERVICE:
+                    self._serving.hear(event)
 
     def hear(self, service: str, decision: Decision) -> None:
         """This service listens to facts only."""
@@ -70,35 +102,36 @@ class AutoscalerCore:
             self._horizontal.settle(outcome)
         elif outcome.subject.kind == SCALED_OBJECT:
             self._keda.settle(outcome)
+        elif outcome.subject.kind == SERVICE:
+            self._serving.settle(outcome)
 
     def decide(self, now: int, in_flight: AbstractSet[Key]) -> list[Decision]:
         """All that should happen now; nothing while an operator keeps everything as it is."""
         self._now = now
-        if self._paused or not self._policy.horizontal:
+        if self._paused or not self._policy.acts:
             return []
-        return [*self._keda.decide(now, in_flight), *self._horizontal.decide(now, in_flight)]
+        return [decision for desk in self._desks for decision in desk.decide(now, in_flight)]
 
     def deadline(self) -> int | None:
         """The next round."""
-        if self._paused or not self._policy.horizontal:
+        if self._paused or not self._policy.acts:
             return None
-        return min(
-            (time for time in (self._keda.deadline(), self._horizontal.deadline()) if time is not None), default=None
-        )
+        return min((time for desk in self._desks if (time := desk.deadline()) is not None), default=None)
 
     def remember(self) -> bytes | None:
         """What the windows look back at."""
-        if not (self._horizontal.changed or self._keda.changed):
+        if not any(desk.changed for desk in self._desks):
             return None
-        self._horizontal.changed = self._keda.changed = False
-        content = {"horizontal": self._horizontal.manifest(), "keda": self._keda.manifest()}
+        for desk in self._desks:
+            desk.changed = False
+        content = {name: desk.manifest() for name, desk in zip(_NAMES, self._desks, strict=True)}
         return json.dumps(content, sort_keys=True).encode()
 
     def restore(self, content: bytes) -> None:
         """Take up what a predecessor remembered."""
         told = json.loads(content)
-        self._horizontal.restore(told["horizontal"])
-        self._keda.restore(told["keda"])
+        for name, desk in zip(_NAMES, self._desks, strict=True):
+            desk.restore(told[name])
 
     def query(self, name: str, arguments: Manifest) -> Manifest:
         """``explain``: what a look at the autoscaler ``arguments["namespace"]/["name"]`` would come to."""
@@ -112,6 +145,10 @@ class AutoscalerCore:
     def check(self) -> list[str]:
         """The invariants that do not hold."""
         return self._horizontal.check()
+
+    @property
+    def _desks(self) -> tuple[Desk, ...]:
+        return self._serving, self._keda, self._horizontal
 
     @property
     def _paused(self) -> bool:

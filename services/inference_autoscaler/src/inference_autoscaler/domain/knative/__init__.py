@@ -1,0 +1,1 @@
+"""Knative's autoscaler: two windows, panic, and the way to zero."""

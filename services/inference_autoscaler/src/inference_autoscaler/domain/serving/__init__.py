@@ -1,0 +1,1 @@
+"""InferenceServices: what they are made of, their revisions, and which of these gets what share."""

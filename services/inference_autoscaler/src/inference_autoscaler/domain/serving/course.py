@@ -1,0 +1,59 @@
+"""What happened to an InferenceService so far, as far as its sizes depend on it and no fact tells it."""
+
+from dataclasses import dataclass, field
+
+from inference_autoscaler.domain.knative.bounds import Life
+from inference_autoscaler.domain.knative.decider import Panic
+from inference_autoscaler.domain.knative.load import Load
+from kube import Manifest
+
+
+@dataclass(slots=True)
+class Past:
+    """Of one revision."""
+
+    panic: Panic = field(default_factory=Panic)
+    life: Life = field(default_factory=Life)
+
+
+@dataclass(slots=True)
+class Course:
+    """It outlives a restart. ``loads`` is what the service bore, by metric; ``pasts`` are by revision."""
+
+    uid: str
+    born: int
+    loads: dict[str, Load] = field(default_factory=dict)
+    pasts: dict[str, Past] = field(default_factory=dict)
+
+    def load(self, metric: str) -> Load:
+        """What is known of one metric; the first sample holds since the service was made."""
+        return self.loads.setdefault(metric, Load(heard=self.born))
+
+    def past(self, revision: str) -> Past:
+        return self.pasts.setdefault(revision, Past())
+
+    def is_quiet(self) -> bool:
+        """Whether nothing but zero was heard last."""
+        return all(not load.runs or load.runs[-1][2] == 0 for load in self.loads.values())
+
+    def manifest(self) -> Manifest:
+        """As it is written down."""
+        return {
+            "uid": self.uid,
+            "born": self.born,
+            "loads": {name: load.manifest() for name, load in self.loads.items()},
+            "pasts": self.pasts_manifest(),
+        }
+
+    def pasts_manifest(self) -> Manifest:
+        """What is remembered of the revisions; nothing of it changes later."""
+        return {
+            name: {"panic": past.panic.manifest(), "life": past.life.manifest()} for name, past in self.pasts.items()
+        }
+
+    @classmethod
+    def of(cls, told: Manifest) -> "Course":
+        """As it was written down."""
+        loads = {name: Load.of(load) for name, load in told["loads"].items()}
+        pasts = {name: Past(Panic.of(past["panic"]), Life.of(past["life"])) for name, past in told["pasts"].items()}
+        return cls(told["uid"], told["born"], loads, pasts)
