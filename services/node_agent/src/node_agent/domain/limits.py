@@ -5,6 +5,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from kube import Manifest
+from kube.normalization import PLAIN_MILLI
 from resources import QuantityError, parse_amounts, parse_milli
 
 PERIOD_US = 100_000
@@ -25,11 +26,16 @@ class Limits:
     memory_bytes: int | None = None
     pids: int | None = None
     cpu_set: str = ""
+    core_milli: int = PLAIN_MILLI
+    """How much a core does, in thousandths of the one that ``cpu_milli`` counts."""
 
     @property
     def quota_us(self) -> int | None:
         """CPU time per period of PERIOD_US; the kernel takes no less than a millisecond."""
-        return None if self.cpu_milli is None else max(1_000, self.cpu_milli * PERIOD_US // 1000)
+        if self.cpu_milli is None:
+            return None
+        plain = max(1_000, self.cpu_milli * PERIOD_US // 1000)
+        return max(1_000, -(-plain * PLAIN_MILLI // self.core_milli))
 
     @property
     def shares(self) -> int:

@@ -45,6 +45,7 @@ class Enforcement:
 
 def enforce(situation: Situation, kept: Kept) -> Enforcement:
     """What holds on the node from now on."""
+    situation = situation.on_its_cores
     slo, machine, pods = situation.slo, situation.machine, situation.pods
     pools = cpu_pools(machine, pods.values())
     calm, disturbances = judged(situation, kept.calm)

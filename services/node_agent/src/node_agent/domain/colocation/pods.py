@@ -88,6 +88,17 @@ class NodePod:
         """Whether it has CPUs of its own."""
         return bool(self.cpus) and self.online
 
+    def on_cores(self, core_milli: int) -> "NodePod":
+        """The pod where a core does so many thousandths of the one that limits count: its quotas are less by that.
+
+        Not those of pods with CPUs of their own, and of the machine's own pods; nor of best effort that asks for nothing lent.
+        """
+        shares = self.lent or (self.online and not self.pinned and (self.qos is Qos.LS or not self.declared))
+        if not shares:
+            return self
+        containers = tuple(replace(one, limits=replace(one.limits, core_milli=core_milli)) for one in self.containers)
+        return replace(self, containers=containers, limits=replace(self.limits, core_milli=core_milli))
+
     def word(self, annotation: str) -> Manifest:
         """What the pod says under ``annotation``; nothing where it says nothing."""
         return (self.words or {}).get(annotation, {})
