@@ -1,13 +1,15 @@
 """Bursts: what the kernel saves up, and quotas that are raised while there is room."""
 
+import json
 from typing import Any
 
 from hypothesis import given
 from hypothesis import strategies as st
 from tests.unit.node_agent.colocation.conftest import Desk, machine, pod
 
-from node_agent.domain.colocation.bursts import CALM_MS
+from node_agent.domain.colocation.bursts import CALM_MS, any_raised
 from node_agent.domain.colocation.groups import Group, Tier
+from node_agent.domain.colocation.node_slo import NO_RULES, node_slo
 from node_agent.domain.colocation.pods import NodePod
 
 WEB, MAIN = Group(Tier.BURSTABLE, "web"), Group(Tier.BURSTABLE, "web", "main")
@@ -85,6 +87,14 @@ def test_a_period_lets_a_container_beyond_its_limit_only_for_what_it_saved() -> 
     one.round(10)
     one.uses(web=4000).stalls(("web",))
     assert quota(one) == 240_000
+
+
+def test_time_matters_where_a_pod_says_itself_that_its_quota_may_be_raised() -> None:
+    """Whether anything is looked at each second depends on it, though the node's rules raise nothing."""
+    for policy, matters in (("cfsQuotaBurstOnly", True), ("auto", True), ("cpuBurstOnly", False), ("none", False)):
+        own = {"annotations": {"koordinator.sh/cpuBurst": json.dumps({"policy": policy})}}
+        assert any_raised([web(), web(metadata=own)], NO_RULES.burst) is matters
+        assert any_raised([web()], node_slo(strategy(policy)).burst) is matters
 
 
 def test_switched_off_nothing_is_raised() -> None:

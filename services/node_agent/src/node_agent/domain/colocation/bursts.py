@@ -58,6 +58,11 @@ def burst_rules(pod: NodePod, node: Burst) -> Burst:
     return burst_of(word, node) if word else node
 
 
+def any_raised(pods: Iterable[NodePod], node: Burst) -> bool:
+    """Whether the quota of some pod may be raised, by the node's rules or by its own word: then time matters."""
+    return node.by_quota or any(burst_rules(pod, node).by_quota for pod in pods if pod.word(CPU_BURST_WORD))
+
+
 def kernel_bursts(pods: Iterable[NodePod], node: Burst) -> dict[Group, dict[str, str]]:
     """``cpu.max.burst`` of LS pods and containers where the policy wants it; 0 where there is no limit to save up below."""
     found: dict[Group, dict[str, str]] = {}
