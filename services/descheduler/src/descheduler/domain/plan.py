@@ -2,26 +2,18 @@
 
 from collections import Counter
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Protocol
 
 from descheduler.domain.cluster.fitting import Fitting, allocatable
 from descheduler.domain.cluster.pod_traits import node_of
 from descheduler.domain.cluster.view import ClusterView
 from descheduler.domain.migration.arbiter import Arbiter
+from descheduler.domain.move import Move
 from descheduler.domain.policy.policy import DeschedulerPolicy
 from kube import Key, Object, rfc3339
 from kube.pods import is_finished
-
-
-@dataclass(frozen=True, slots=True)
-class Move:
-    """``target`` is empty where any other node will do, and where the pod is not made again at its place."""
-
-    pod: Object
-    strategy: str
-    message: str
-    target: str = ""
+from resources import Amounts
 
 
 class Loads(Protocol):
@@ -29,6 +21,9 @@ class Loads(Protocol):
 
     def heats(self, pod: Object, node: str) -> bool:
         """Whether the node would be hot with the pod on it."""
+
+    def measured(self, pod: Object) -> Amounts:
+        """What the pod uses where it is; nothing where nobody knows."""
 
     def move(self, pod: Object, target: str) -> None:
         """The pod goes to ``target``, or is only gone."""
@@ -103,6 +98,7 @@ class Plan:
         if not is_finished(pod):
             self.fitting.move(pod, move.target)
             if self.loads is not None:
+                move = replace(move, uses=self.loads.measured(pod))
                 self.loads.move(pod, move.target)
         self.moves.append(move)
         self.moving[pod.key] = move.target

@@ -12,7 +12,9 @@ from descheduler.domain.load.pools import PoolNodes
 from descheduler.domain.migration import job_changes
 from descheduler.domain.migration.arbiter import Arbiter
 from descheduler.domain.migration.migration_book import MigrationBook
-from descheduler.domain.plan import Move, Plan
+from descheduler.domain.migration.successors import successors
+from descheduler.domain.move import Move
+from descheduler.domain.plan import Plan
 from descheduler.domain.policy.migration_args import EVICT_DIRECTLY
 from descheduler.domain.policy.policy import DeschedulerPolicy
 from descheduler.domain.strategies.registry import STRATEGIES
@@ -47,7 +49,7 @@ class Planning:
 
     def _begun(self, arbiter: Arbiter, now: int) -> tuple[Plan, NodeLoads]:
         """A plan of nothing but what goes on already, and what nodes use then."""
-        loads = NodeLoads(self.view, self.policy.load, now)
+        loads = NodeLoads(self.view, self.policy.load, now, successors(self.book))
         moving, resting = self.book.moving(), self.book.resting(now)
         return Plan(self.view, self.policy, arbiter, moving, now, loads, resting), loads
 
@@ -58,9 +60,7 @@ class Planning:
             if self.policy.plan_only or (self.policy.load.dry_run and move.strategy == "LowNodeLoad"):
                 continue
             mode = EVICT_DIRECTLY if is_finished(move.pod) else args.mode
-            target = "" if mode == EVICT_DIRECTLY else move.target
-            name = self._name(move, plan.now)
-            yield job_changes.proposed(move.pod, move.strategy, _sentence(move), name, mode, args.ttl_ms, target)
+            yield job_changes.proposed(move, _sentence(move), self._name(move, plan.now), mode, args.ttl_ms)
 
     def _name(self, move: Move, now: int) -> str:
         """Of the pod and the round: the same facts give the same name, and a later try another one."""

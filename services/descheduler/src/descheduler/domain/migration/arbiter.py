@@ -54,7 +54,7 @@ class Arbiter:
         for job in book.all():
             at = job.evicted_at
             if job.begun:
-                made._count(job.pod, "" if at is not None else job.left_node, job.workload)
+                made._count(job.pod, job.left_node, job.workload)
                 at = job.began_at if at is None else at
             if at is not None:
                 made._went(job, at)

@@ -8,7 +8,9 @@ from descheduler.domain.migration.job import (
     ABORTED,
     CREATED,
     EVICTION,
+    EVIDENCE,
     FAILED,
+    MIGRATION,
     ORIGIN,
     PASSED,
     PENDING,
@@ -18,16 +20,23 @@ from descheduler.domain.migration.job import (
     TARGET,
     Migration,
 )
+from descheduler.domain.move import Move
+from descheduler.domain.policy.migration_args import EVICT_DIRECTLY
 from kube import Decision, Key, Manifest, Mutation, Object, Verb, api_version_of, rfc3339
+from resources.amounts import format_amounts
 
 SOFT_EVICTION = "scheduling.koordinator.sh/soft-eviction"
 EVICTOR = "koordinator.sh/evict-policy"
 
 
-def proposed(pod: Object, strategy: str, message: str, name: str, mode: str, ttl_ms: int, target: str) -> Decision:
-    """A plan wants the pod moved."""
-    notes = {STRATEGY: strategy, **({TARGET: target} if target else {})}
-    key = Key("PodMigrationJob.scheduling.koordinator.sh", "", name)
+def proposed(move: Move, message: str, name: str, mode: str, ttl_ms: int) -> Decision:
+    """A plan wants the pod moved: the job says by what strategy, where to, why, and what the pod used."""
+    pod = move.pod
+    evidence = {"why": message, **({"uses": format_amounts(move.uses)} if move.uses else {})}
+    notes = {STRATEGY: move.strategy, EVIDENCE: json.dumps(evidence, sort_keys=True, ensure_ascii=False)}
+    if move.target and mode != EVICT_DIRECTLY:
+        notes[TARGET] = move.target
+    key = Key(MIGRATION, "", name)
     manifest: Manifest = {
         "apiVersion": api_version_of(key.kind),
         "kind": "PodMigrationJob",
@@ -39,7 +48,7 @@ def proposed(pod: Object, strategy: str, message: str, name: str, mode: str, ttl
         },
     }
     mutation = Mutation(Verb.CREATE, key, manifest=manifest)
-    return Decision("MoveProposed", pod.key, pod.uid, strategy, message, (mutation,))
+    return Decision("MoveProposed", pod.key, pod.uid, move.strategy, message, (mutation,))
 
 
 def held(job: Migration, why: str) -> Decision | None:

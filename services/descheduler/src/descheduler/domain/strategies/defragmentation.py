@@ -11,7 +11,8 @@ from dataclasses import dataclass
 
 from descheduler.domain.cluster.fitting import takes_pods
 from descheduler.domain.cluster.pod_traits import importance, requests_of
-from descheduler.domain.plan import Move, Plan
+from descheduler.domain.move import Move
+from descheduler.domain.plan import Plan
 from descheduler.domain.policy.strategy_args import StrategyArgs
 from descheduler.domain.strategies.waiting_gangs import WaitingGang, waiting_gangs, whole_of
 from kube import Object

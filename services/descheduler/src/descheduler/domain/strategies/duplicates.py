@@ -3,7 +3,8 @@
 from descheduler.domain.cluster.fitting import takes_pods
 from descheduler.domain.cluster.pod_traits import is_active, node_of
 from descheduler.domain.cluster.workloads import Workload
-from descheduler.domain.plan import Move, Plan
+from descheduler.domain.move import Move
+from descheduler.domain.plan import Plan
 from descheduler.domain.policy.strategy_args import StrategyArgs
 from kube import Key, Object
 from kube.node_choice import may_run

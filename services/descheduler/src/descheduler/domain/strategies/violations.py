@@ -4,7 +4,8 @@ from collections.abc import Iterator
 
 from descheduler.domain.cluster.neighbours import keeps_apart, spreads
 from descheduler.domain.cluster.pod_traits import importance, node_of
-from descheduler.domain.plan import Move, Plan
+from descheduler.domain.move import Move
+from descheduler.domain.plan import Plan
 from descheduler.domain.policy.strategy_args import StrategyArgs
 from kube import Manifest, Object
 from kube.node_choice import may_run, tolerates
