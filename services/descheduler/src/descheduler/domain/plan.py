@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Protocol
 
-from descheduler.domain.cluster.fitting import Fitting, allocatable
+from descheduler.domain.cluster.fitting import Fitting
 from descheduler.domain.cluster.pod_traits import node_of
 from descheduler.domain.cluster.view import ClusterView
 from descheduler.domain.migration.arbiter import Arbiter
@@ -31,7 +31,10 @@ class Loads(Protocol):
 
 @dataclass(slots=True)
 class Plan:
-    """``skipped`` says of pods that would have gone why they stay; ``notes`` what strategies found, in sentences."""
+    """``skipped`` says of pods that would have gone why they stay; ``notes`` what strategies found, in sentences.
+
+    ``costs`` are costs of deletion that pods are to have.
+    """
 
     view: ClusterView
     policy: DeschedulerPolicy
@@ -43,6 +46,7 @@ class Plan:
     moves: list[Move] = field(default_factory=list)
     skipped: dict[Key, str] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
+    costs: dict[Key, int] = field(default_factory=dict)
     fitting: Fitting = field(init=False)
     _from_node: Counter[str] = field(default_factory=Counter)
     _from_namespace: Counter[str] = field(default_factory=Counter)
@@ -125,7 +129,7 @@ class Plan:
 
     def room(self, node: Object) -> int:
         """How much of a node's cpu nobody has asked for, in thousandths."""
-        return self.fitting.free(node).get("cpu", 0) * 1000 // max(1, allocatable(node).get("cpu", 0))
+        return self.fitting.free(node).get("cpu", 0) * 1000 // max(1, self.fitting.whole(node).get("cpu", 0))
 
     def _full(self, pod: Object) -> str:
         policy, node = self.policy, node_of(pod)

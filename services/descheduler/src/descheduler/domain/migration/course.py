@@ -93,12 +93,13 @@ class Course:
         if why:
             told = job_changes.condition(EVICTION, "False", "Waiting", why, self.now)
             return job_changes.observed(job, told, self.now)
-        self.arbiter.budgets.spent[pod.key] = None
+        if not self.arbiter.evict(pod):
+            return None
         where = self.store.get(job.reservation) if not job.direct else None
         towards = f"; {where.status.get('nodeName')} has room for it" if where is not None else ""
         asked = f"{job.strategy}: " if job.strategy else ""
         message = f"{asked}pod {pod.namespace}/{pod.name} leaves {node_of(pod)}{towards}"
-        return job_changes.evicted(job, pod, self.args.evictor, message, self.now)
+        return job_changes.evicted(job, pod, self.args, message, self.now)
 
     def _followed(self, job: Migration, item: Object, pod: Object | None, came: Object | None) -> Decision | None:
         """After the eviction: the pod goes, another one takes the room, and becomes ready."""

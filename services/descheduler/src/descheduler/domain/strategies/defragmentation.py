@@ -36,12 +36,13 @@ class Clearing:
 
 def defragment(args: StrategyArgs, plan: Plan) -> None:
     """Make room for the gang that has waited longest and can be helped; one in a round."""
+    nodes = [node for node in plan.view.nodes() if args.takes(node)]
     most, percent = args.whole("maxMoves", MOST_MOVES), args.whole("maxCostPercent", MOST_COST_PERCENT)
     for number, waiting in enumerate(waiting_gangs(args, plan)):
         if number >= TRIED:
             return
         name, trial = waiting.gang.name, plan.fork()
-        if not _clear(trial, waiting, most):
+        if not _clear(trial, waiting, most, nodes):
             plan.notes.append(
                 f"gang {name}: no {most} moves would make room for the {len(waiting.members)} that it lacks"
             )
@@ -62,14 +63,14 @@ def defragment(args: StrategyArgs, plan: Plan) -> None:
         return
 
 
-def _clear(trial: Plan, waiting: WaitingGang, most: int) -> bool:
+def _clear(trial: Plan, waiting: WaitingGang, most: int, nodes: Sequence[Object]) -> bool:
     """Give every member a place in ``trial``, with at most ``most`` moves in all; whether they are enough."""
     left = [member for member in waiting.members if not _given_free(trial, member)]
     began = len(trial.moves)
     for member in left:
         if len(trial.moves) - began >= most:
             return False
-        options = [found for node in trial.view.nodes() if (found := _clearing(trial, member, node)) is not None]
+        options = [found for node in nodes if (found := _clearing(trial, member, node)) is not None]
         best = min(options, key=lambda one: (len(one.moves), _weight(one), one.node), default=None)
         if best is None or len(trial.moves) - began + len(best.moves) > most:
             return False

@@ -18,7 +18,7 @@ def remove_duplicates(args: StrategyArgs, plan: Plan) -> None:
     excluded = args.words("excludeOwnerKinds")
     seen: set[str] = set()
     for node in plan.view.nodes():
-        for pod in plan.view.pods_on(node.name):
+        for pod in plan.view.pods_on(node.name) if args.takes(node) else ():
             workload = plan.arbiter.workloads.of(pod)
             if workload is None or workload.uid in seen or args.scope.obstacle(pod):
                 continue

@@ -106,7 +106,7 @@ def _spread(plan: Plan, pod: Object, key: str, counts: "dict[str, int]", message
 
 def _meant(plan: Plan, args: StrategyArgs, node: Object) -> Iterator[Object]:
     """The pods of a node that are looked at, those that a plan has moved already left out."""
-    for pod in plan.view.pods_on(node.name):
+    for pod in plan.view.pods_on(node.name) if args.takes(node) else ():
         if pod.key not in plan.moving and not args.scope.obstacle(pod):
             yield pod
 
