@@ -9,6 +9,7 @@ from descheduler.domain.cluster.fitting import Fitting
 from descheduler.domain.cluster.pod_traits import node_of
 from descheduler.domain.cluster.view import ClusterView
 from descheduler.domain.migration.arbiter import Arbiter
+from descheduler.domain.migration.migration_book import Rest
 from descheduler.domain.move import Move
 from descheduler.domain.policy.policy import DeschedulerPolicy
 from kube import Key, Object, rfc3339
@@ -42,7 +43,7 @@ class Plan:
     moving: dict[Key, str]
     now: int
     loads: Loads | None = None
-    resting: Mapping[str, int] = field(default_factory=dict)
+    resting: Mapping[str, Rest] = field(default_factory=dict)
     moves: list[Move] = field(default_factory=list)
     skipped: dict[Key, str] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
@@ -80,8 +81,8 @@ class Plan:
         if pod.key in self.moving:
             return "it is on the move already"
         rests = self.resting.get(pod.uid)
-        if rests is not None:
-            self.skipped[pod.key] = f"a move of it came to nothing; it is left alone until {rfc3339(rests)}"
+        if rests is not None and not is_finished(pod):
+            self.skipped[pod.key] = f"{rests.why}; it is left alone until {rfc3339(rests.until)}"
             return self.skipped[pod.key]
         why = self.arbiter.refusal(pod) or self.arbiter.hold(pod) or self._full(pod)
         if why:

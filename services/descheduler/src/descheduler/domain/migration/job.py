@@ -89,6 +89,11 @@ class Migration:
         return str(self.item.annotations.get(TARGET) or "")
 
     @property
+    def successor_uid(self) -> str:
+        """The uid of the pod that came in the place of the one that was moved; empty before."""
+        return str((self.item.status.get("podRef") or {}).get("uid") or "")
+
+    @property
     def uses(self) -> Amounts:
         """What its pod used when the move was planned; nothing where nobody knew."""
         try:

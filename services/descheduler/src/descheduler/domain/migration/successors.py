@@ -33,7 +33,7 @@ def successors(book: MigrationBook) -> Successors:
         if not job.uses:
             continue
         if job.phase == SUCCEEDED:
-            made.uses[str((job.item.status.get("podRef") or {}).get("uid") or "")] = job.uses
+            made.uses[job.successor_uid] = job.uses
         elif job.begun and job.evicted_at is not None and not job.direct:
             come = successor(book.store, job)
             node = book.destination(job)
