@@ -54,7 +54,7 @@ def to_write(
     return {group: _with_weight(group, files, pods) for group, files in whole.items() if files}
 
 
-def _with_weight(group: Group, files: dict[str, str], pods: Mapping[str, NodePod]) -> dict[str, str]:
+def _with_weight(group: Group, files: Mapping[str, str], pods: Mapping[str, NodePod]) -> Mapping[str, str]:
     """A group that is idle has no weight, and one that is not any more has lost it: it is written after that."""
     if CPU_IDLE not in files:
         return files
