@@ -57,6 +57,16 @@ def test_a_quota_that_is_met_rises_by_a_fifth_up_to_its_most() -> None:
     assert one.round().knobs[WEB]["cpu.max"] == "400000 100000"
 
 
+def test_a_raised_quota_goes_back_though_the_clock_was_set_back() -> None:
+    one = Desk(machine(), strategy("cfsQuotaBurstOnly"), web())
+    one.uses(web=2000).stalls(("web",))
+    assert quota(one) == 240_000
+    one.now -= 3_600_000
+    one.uses(web=100).stalls()
+    found = [quota(one) for _ in range(CALM_MS // 1000 + 2)]
+    assert (found[0], found[-1]) == (240_000, 200_000)
+
+
 def test_a_raised_quota_goes_back_where_the_shared_cpus_have_no_room() -> None:
     """And step by step where it was not met for a while: Koordinator leaves it for ever."""
     one = Desk(machine(), strategy("cfsQuotaBurstOnly"), web())

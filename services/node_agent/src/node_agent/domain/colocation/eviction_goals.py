@@ -74,20 +74,22 @@ def _starved(situation: Situation, sample: Sample, history: History) -> Iterator
     lent = situation.machine.allocatable.get(BATCH_CPU, 0) if rules.by_allocatable else None
     if lent == 0:  # a node that lends nothing (any more) says nothing of what it lent before
         return
-    means = Round(0, *(mean([one[field] for one in rounds]) for field in range(1, 5)))
-    needs = [_missing(one, rules, low, high, lent) for one in (means, rounds[-1])]
-    if min(needs) > 0:
-        newest = rounds[-1]
+    newest = rounds[-1]
+    need = _missing(newest, rules, low, high, lent)
+    if need > 0:
+        means = Round(0, *(mean([one[field] for one in rounds]) for field in range(1, 5)))
+        need = min(need, _missing(means, rules, low, high, lent))
+    if need > 0:
         limit = newest.limit if lent is None else lent
         yield Goal(
             Kind.CPU,
             "CPUEvict",
-            min(needs),
+            need,
             lambda pod: pod.requests.get(BATCH_CPU, 0),
             lambda pod: _best_effort(pod) and pod.willing is not False,
             lambda pod: sample.of(pod.uid).cpu_milli * 1000 // max(1, pod.requests.get(BATCH_CPU, 0)),
             f"best effort asked for {newest.requested}m, has {limit}m ({limit * 100 // newest.requested} %, below {low} %) "
-            f"and uses {newest.used}m; to have {high} % {_shown(Kind.CPU, min(needs))} of requests have to go",
+            f"and uses {newest.used}m; to have {high} % {_shown(Kind.CPU, need)} of requests have to go",
         )
 
 
