@@ -74,7 +74,7 @@ class DeschedulerCore:
             return []
         arbiter = Arbiter.of(self._policy.migration, self._book, now)
         decisions = self._migrations.decide(arbiter, now, in_flight)
-        if due and self._plans:
+        if due and (self._plans or self._book.lacking_room()):
             plan, _ = self._planning.plan(self._records, arbiter, now, rehearsal=False)
             decisions += [one for one in self._planning.decisions(plan) if one.subject not in in_flight]
         return decisions
@@ -83,7 +83,8 @@ class DeschedulerCore:
         """The next round, or when a migration's time is over; while scheduling is paused nothing is due."""
         if self._paused:
             return None
-        rounds = (self._round + 1) * self._policy.interval_ms if self._plans and self._round is not None else None
+        wanted = self._plans or bool(self._book.lacking_room())
+        rounds = (self._round + 1) * self._policy.interval_ms if wanted and self._round is not None else None
         return min((time for time in (rounds, self._migrations.due) if time is not None), default=None)
 
     def remember(self) -> bytes | None:
