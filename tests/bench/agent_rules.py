@@ -59,7 +59,7 @@ async def _measure(cgroups: Cgroups, folders: dict[str, str], kept: Path) -> lis
         layout,
         CloseLook(layout, UseFiles(paths)),
         KnobWriter(hierarchy.knobs()),
-        kept / "rules.json",
+        kept,
         lambda: time.time_ns() // 1_000_000,
         lambda wishes: None,
     )

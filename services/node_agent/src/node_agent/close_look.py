@@ -15,8 +15,8 @@ from node_agent.runtime.use_files import UseFiles
 
 MEMORY_EVERY = 5
 """In looks: memory of pods changes slowly, and costs more to read than all else."""
-SHORTEST_MS = 50
-"""Two looks that are closer say nothing of what was used between them."""
+SHORTEST_MS, LONGEST_MS = 50, 10_000
+"""Two looks that are closer say nothing of what was used between them; two that are farther apart nothing of now."""
 
 
 @dataclass(slots=True)
@@ -51,7 +51,7 @@ class CloseLook:
         self._before, self._looks = after, self._looks + 1
         if self._looks % MEMORY_EVERY == 0:  # all that is read was read since
             self._files.forget_others()
-        if not before.at or passed <= 0:  # the first look, or the clock went back
+        if not before.at or not 0 < passed <= LONGEST_MS:  # the first look, or the clock has jumped
             return None
         self.sample = _sample(before, after, seen, memory, set(pods))
         return self.sample
@@ -146,7 +146,8 @@ def _sample(before: _Before, after: _Before, seen: Consumption, memory: Mapping[
 
 def _stall(before: tuple[int, int, int], after: tuple[int, int, int], passed_ms: int, quota: int) -> Stall:
     """From microseconds over some milliseconds: thousandths."""
-    cpu, memory, io = ((new - old) // passed_ms for new, old in zip(after, before, strict=True))
+    # A group that was made anew has begun to count anew.
+    cpu, memory, io = (max(0, new - old) // passed_ms for new, old in zip(after, before, strict=True))
     return Stall(cpu, memory, io, quota)
 
 

@@ -85,6 +85,8 @@ def raised_quotas(situation: Situation, pools: CpuPools, before: RaisedQuotas) -
             base = one.limits.quota_us
             if base is not None:
                 known = before.get((pod.uid, one.name)) or _begun(base, rules, situation.now)
+                if known.met_at > situation.now:  # by a clock that was set back while no agent ran
+                    known = replace(known, met_at=situation.now, at=situation.now)
                 found[pod.uid, one.name] = _next(pod, one.name, base, known, rules, room, situation)
     return found
 
