@@ -125,3 +125,36 @@ def test_a_guaranteed_pod_that_shares_cpus_may_burst_and_one_with_its_own_may_no
         machine(), strategy("cpuBurstOnly"), shares, pinned, pod("hog", "BE", 5000, limits={"cpu": "1"})
     ).round()
     assert {key.pod for key, files in found.knobs.items() if "cpu.max.burst" in files} == {"shares"}
+
+
+FASTER = {"metadata": {"annotations": {"node.koordinator.sh/cpu-normalization-ratio": "1.20"}}}
+
+
+def test_where_a_core_does_more_than_the_one_that_limits_count_quotas_are_less_by_that() -> None:
+    """4 cores are 400000 us of plain ones, 333333.3 at 1.2 each; 500 milli-cores that are lent 50000, 41666.7."""
+    lent = {"kubernetes.io/batch-cpu": "500"}
+    pods = (
+        web("4"),
+        pod("plain", priority=9500, requests={"cpu": "1"}, limits={"cpu": "2"}),
+        pod("free", "LS", 9500, requests={"cpu": "1"}),
+        pod("sure", "LSR", 9500, requests={"cpu": "2", "memory": "1G"}, limits={"cpu": "2", "memory": "1G"}),
+        pod("crunch", "BE", 5500, requests=lent, limits=lent),
+        pod("crawl", "BE", 5500, requests={"cpu": "1"}, limits={"cpu": "2"}),
+    )
+    found = Desk(machine(node=FASTER), {}, *pods).round().knobs
+    assert {group.pod: files["cpu.max"] for group, files in found.items() if "cpu.max" in files} == {
+        "web": "333334 100000",
+        "plain": "166667 100000",
+        "crunch": "41667 100000",
+    }
+    slower = {"metadata": {"annotations": {"node.koordinator.sh/cpu-normalization-ratio": "0.80"}}}
+    assert Desk(machine(node=slower), {}, web("4")).round().knobs == {}
+
+
+def test_bursts_begin_at_the_quota_that_the_cores_make_of_a_limit() -> None:
+    """One place decides about the quota: the saved-up part stays within it, and it is raised from there."""
+    one = Desk(machine(node=FASTER), strategy("auto"), web("4"))
+    one.uses(web=3400).stalls(("web",))
+    knobs = one.round().knobs
+    assert (knobs[MAIN]["cpu.max"], knobs[MAIN]["cpu.max.burst"]) == ("400000 100000", "333334")
+    assert [quota(one) for _ in range(4)] == [480_000, 576_000, 666_668, 666_668]

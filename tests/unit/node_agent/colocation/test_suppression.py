@@ -177,3 +177,11 @@ def test_whole_cores_come_before_single_threads_from_each_numa_node_in_turn(thre
     pools = CpuPools(frozenset(range(16)) - {8}, frozenset())
     assert choose_cpus(processors, pools, 4) == (1, 4, 9, 12)
     assert choose_cpus(processors, pools, 5) == (1, 4, 5, 9, 12)
+
+
+@pytest.mark.parametrize(("count", "chosen"), [(3, (0, 2, 4)), (5, (0, 1, 2, 4, 6)), (7, (0, 1, 2, 3, 4, 5, 6))])
+def test_the_cpu_that_is_left_over_comes_from_the_numa_node_whose_turn_it_is(
+    threads: Any, count: int, chosen: tuple[int, ...]
+) -> None:
+    """Two nodes of two cores: 0-1 with the threads 4-5, and 2-3 with 6-7."""
+    assert choose_cpus(threads(2, 2), CpuPools(frozenset(range(8)), frozenset()), count) == chosen

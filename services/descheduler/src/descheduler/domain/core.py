@@ -108,6 +108,7 @@ class DeschedulerCore:
         now = int(arguments.get("now") or self._looked_at)
         before, arbiter = self._planning.pools(now), Arbiter.of(self._policy.migration, self._book, now)
         plan, after = self._planning.plan(self._records, arbiter, now, rehearsal=True)
+        plan.notes[:0] = self._policy.warnings
         return plan_manifest(plan, before, after, self.deadline() if self._plans else None)
 
     def check(self) -> list[str]:

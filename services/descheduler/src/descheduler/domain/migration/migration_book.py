@@ -2,10 +2,18 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from descheduler.domain.cluster.budgets import ServingPods
-from descheduler.domain.migration.job import FAILED, MIGRATION, REST_MS, Migration
+from descheduler.domain.migration.job import FAILED, MIGRATION, REST_MS, SUCCEEDED, Migration
 from kube import Decision, Event, Key, Store, Verb, from_manifest
+
+
+class Rest(NamedTuple):
+    """Until when a pod is left alone, and why."""
+
+    until: int
+    why: str
 
 
 @dataclass(slots=True)
@@ -41,10 +49,15 @@ class MigrationBook:
                 found[job.pod] = self.destination(job)
         return found
 
-    def resting(self, now: int) -> dict[str, int]:
-        """Pods, by uid, that plans leave alone as a move of theirs came to nothing; each with until when."""
-        failed = (job for job in self.all() if job.phase == FAILED and job.strategy and job.pod_uid)
-        return {job.pod_uid: job.ended_at + REST_MS for job in failed if now < job.ended_at + REST_MS}
+    def resting(self, now: int) -> dict[str, Rest]:
+        """Pods, by uid, that plans leave alone: a move of theirs came to nothing, or they came by one."""
+        found = {}
+        for job in self.all():
+            if job.strategy and job.phase == FAILED and job.pod_uid and now < job.ended_at + REST_MS:
+                found[job.pod_uid] = Rest(job.ended_at + REST_MS, "a move of it came to nothing")
+            elif job.strategy and job.phase == SUCCEEDED and job.successor_uid and now < job.cleared_at:
+                found[job.successor_uid] = Rest(job.cleared_at, f"it came from {job.left_node} by a move")
+        return found
 
     def destination(self, job: Migration) -> str:
         """The node on which its reservation stands, else the one that was planned; empty where that is open."""
