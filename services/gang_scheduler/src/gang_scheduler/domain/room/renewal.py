@@ -29,13 +29,8 @@ class Fixed(NamedTuple):
     """The rows of CPU and memory."""
 
 
-class View(NamedTuple):
-    """What of a view the kernel changes, and ``mask`` and ``base``, by which it does."""
-
-    mask: Mask
-    base: Ints
-    copies: Ints
-    keys: Ints
+View = tuple[Mask, Ints, Ints, Ints]
+"""Of a view its mask and base, and by these the copies and keys that the kernel changes."""
 
 
 @dataclass(slots=True)
