@@ -40,14 +40,16 @@ class Appraisal:
         return self.prices.basis
 
     def renewed(self, prices: Prices) -> "Appraisal":
-        """Another one at the prices of a newer look; nodes of one class stay of one class where the rules are the same."""
+        """Another one at the prices of a newer look."""
         heir = Appraisal(self.table, prices, self.static)
         heir.mirror = self.mirror
         if prices.basis.card_memory == self.basis.card_memory:
             heir._asks = self._asks
-        if prices.basis.rules == self.basis.rules and self._rules_seen >= 0:
-            heir.classes, heir._rules_seen = prices.numbers_of(self.prices.classes)[self.classes], self._rules_seen
         return heir
+
+    def know(self, classes: Ints) -> None:
+        """These are the classes of the nodes as they are."""
+        self.classes, self._rules_seen = classes, self.table.rules.end
 
     def scores(self, shape: PodShape, places: Ints) -> Ints:
         """For each of ``places`` BEST less what a pod of ``shape`` would spoil there; it fits there."""
