@@ -168,8 +168,9 @@ class ShapeView:
         self.base[slots] = base_of(self.shape, self.table, slots)
 
     def _allowed(self, static: Mask, slots: Slots) -> Mask:
-        mask = static & self.table.devices.agrees(self.shape.devices, slots)
-        return np.zeros_like(mask) if self.shape.broken or self.shape.unmet else mask
+        if self.shape.broken or self.shape.unmet:
+            return np.zeros_like(static)
+        return static & self.table.devices.agrees(self.shape.devices, slots)
 
     def _spared(self, slots: Slots) -> Ints:
         """The score of nodes where a pod that asks for shares of cards breaks no whole one."""
@@ -269,11 +270,12 @@ class ShapeView:
         """What _renew_room does at ``slots``, which may be named twice, and the keys ``everywhere`` for copies that are right."""
         appraisal = self.foresight.appraisal
         assert appraisal is not None, "there is a kernel only where it is"
-        self._best = None
         if self._renewal is None:
             self._renewal = Renewal.of(self.shape, self._score, self.table)
         view = self.mask, self.base, self.copies, self.keys
-        self.total += self._renewal.run(kernel, slots, view, appraisal, RANK_BITS, everywhere=everywhere)
+        more, best = self._renewal.run(kernel, slots, view, appraisal, RANK_BITS, everywhere=everywhere)
+        self.total += more
+        self._best, self._best_key = best, self.keys.item(best) if best >= 0 else NO_NODE
 
     def _scores(self, allocatable: Ints, used: Ints, copies: Ints, slots: Slots) -> Ints:
         """How full nodes are; but where there are cards, and room, what a pod would spoil, once the foresight knows it."""
