@@ -81,13 +81,14 @@ class ScaledObjectDesk:
         Where the source says nothing that is one more failure of it. Raises NoProposal while there is nothing to fall back on.
         """
         found = self._named(namespace, metric)
-        if found is not None:
-            key, _, trigger = found
-            try:
-                measure(trigger, namespace, key.name, self._readings, now)
-                self._count(key, trigger, failed=False)
-            except TriggerError:
-                self._count(key, trigger, failed=True)
+        if found is None:
+            return None
+        key, _, trigger = found
+        try:
+            measure(trigger, namespace, key.name, self._readings, now)
+            self._count(key, trigger, failed=False)
+        except TriggerError:
+            self._count(key, trigger, failed=True)
         return self.present_value(namespace, metric, size, now)
 
     def present_value(self, namespace: str, metric: Metric, size: Size, now: int) -> int | None:
@@ -115,8 +116,10 @@ class ScaledObjectDesk:
 
     def _named(self, namespace: str, metric: Metric) -> tuple[Key, Scaled, Trigger] | None:
         """The ScaledObject whose autoscaler has the metric, and the trigger that it is of."""
-        name = ((metric.selector or {}).get("matchLabels") or {}).get(NAME_LABEL)
-        key = Key(SCALED_OBJECT, namespace, str(name))
+        labels = None if metric.selector is None else metric.selector.get("matchLabels")
+        if not labels or NAME_LABEL not in labels:
+            return None
+        key = Key(SCALED_OBJECT, namespace, str(labels[NAME_LABEL]))
         spec = self._specs.get(key)
         if not isinstance(spec, Scaled):
             return None

@@ -1,19 +1,54 @@
 """The samples that stand, by what they are of: one stands until it is replaced or withdrawn."""
 
 from collections.abc import Iterable
+from dataclasses import dataclass, field
 
 from inference_autoscaler.domain.metrics.reading import CONTAINER_LABEL, POD, Reading, Series, read, series_of
 from kube import Event, Manifest, Object
 from kube.selectors import matches
 
-_NONE: dict[str, Reading] = {}
+_Named = dict[str, Reading]
+"""By the names of the objects that say them."""
+
+_NONE: _Named = {}
+
+
+@dataclass(slots=True)
+class _Samples:
+    """Those of one series, and of each label that they carry."""
+
+    named: _Named = field(default_factory=dict)
+    labelled: dict[tuple[str, str], _Named] = field(default_factory=dict)
+
+    def put(self, name: str, one: Reading) -> None:
+        self.drop(name)
+        self.named[name] = one
+        for label in one.labels.items():
+            self.labelled.setdefault(label, {})[name] = one
+
+    def drop(self, name: str) -> None:
+        old = self.named.pop(name, None)
+        for label in old.labels.items() if old is not None else ():
+            listed = self.labelled[label]
+            del listed[name]
+            if not listed:
+                del self.labelled[label]
+
+    def selected(self, selector: Manifest) -> list[Reading]:
+        """Those that ``selector`` selects, by name: looked for among those that carry its rarest label."""
+        wanted: dict[str, str] = selector.get("matchLabels") or {}
+        if len(wanted) == 1 and "matchExpressions" not in selector:
+            (label,) = wanted.items()
+            return _ordered(self.labelled.get(label, _NONE))
+        rarest = min((self.labelled.get(label, _NONE) for label in wanted.items()), key=len, default=self.named)
+        return [rarest[name] for name in sorted(rarest) if matches(selector, rarest[name].labels)]
 
 
 class Readings:
     """All samples that stand."""
 
     def __init__(self) -> None:
-        self._series: dict[Series, dict[str, Reading]] = {}
+        self._series: dict[Series, _Samples] = {}
 
     def fold(self, event: Event) -> None:
         """Take in that a MetricReading changed."""
@@ -24,14 +59,14 @@ class Readings:
         if found is None:
             self._drop(series, event.key.name)
         else:
-            self._series.setdefault(series, {})[event.key.name] = found
+            self._series.setdefault(series, _Samples()).put(event.key.name, found)
 
     def of(self, series: Series, selector: Manifest | None = None) -> list[Reading]:
         """The samples of ``series`` whose labels ``selector`` selects (all without one), by the names of their objects."""
-        found = self._series.get(series, _NONE)
-        if len(found) < 2 and selector is None:
-            return [*found.values()]
-        return [found[name] for name in sorted(found) if selector is None or matches(selector, found[name].labels)]
+        found = self._series.get(series)
+        if found is None:
+            return []
+        return _ordered(found.named) if selector is None else found.selected(selector)
 
     def of_pods(self, namespace: str, metric: str, pods: Iterable[Object], container: str = "") -> dict[str, Reading]:
         """The sample of each of the ``pods`` that has one, by name: of one container, or of the pod as a whole.
@@ -41,18 +76,23 @@ class Readings:
         found: dict[str, Reading] = {}
         for pod in pods:
             listed = self._series.get((namespace, POD, pod.name, metric))
-            if listed is not None and (one := _one([listed[name] for name in sorted(listed)], container)) is not None:
+            if listed is not None and (one := _one(listed.named, container)) is not None:
                 found[pod.name] = one
         return found
 
     def _drop(self, series: Series, name: str) -> None:
         if (listed := self._series.get(series)) is not None:
-            listed.pop(name, None)
-            if not listed:
+            listed.drop(name)
+            if not listed.named:
                 del self._series[series]
 
 
-def _one(listed: list[Reading], container: str) -> Reading | None:
+def _ordered(named: _Named) -> list[Reading]:
+    return [*named.values()] if len(named) == 1 else [named[name] for name in sorted(named)]
+
+
+def _one(named: _Named, container: str) -> Reading | None:
+    listed = _ordered(named)
     if container:
         return next((one for one in listed if one.labels.get(CONTAINER_LABEL) == container), None)
     whole = next((one for one in listed if CONTAINER_LABEL not in one.labels), None)
