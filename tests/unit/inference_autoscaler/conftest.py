@@ -71,6 +71,8 @@ class Cluster:
         self.memory = self.memory if content is None else content
         self.decisions += found
         for number, decision in enumerate(found):
+            self.core.assume(str(number), decision)
+        for number, decision in enumerate(found):
             self._apply(decision)
             self.core.settle(Outcome(str(number), decision.name, decision.subject, True))
         assert self.core.check() == []

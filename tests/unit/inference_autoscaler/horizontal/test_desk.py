@@ -164,6 +164,7 @@ def test_what_was_refused_is_not_counted_and_decided_again(cluster: Any) -> None
     cluster.now += 15_000
     (lost,) = cluster.core.decide(cluster.now, frozenset())
     assert isinstance(lost, Decision) and "New size: 14" in lost.message
+    cluster.core.assume("1", lost)
     cluster.core.settle(Outcome("1", lost.name, lost.subject, False, {"": "stale"}))
     (again,) = cluster.core.decide(cluster.now, frozenset())
     assert "New size: 14" in again.message

@@ -37,8 +37,11 @@ class Desk(Protocol):
     def manifest(self) -> Manifest:
         """What has to be remembered."""
 
-    def restore(self, told: Mapping[str, Manifest]) -> None:
-        """Take up what was remembered."""
+    def passes_round(self, since: int | None, now: int) -> bool:
+        """Whether between ``since`` and ``now`` there was a round of looks that nobody asked for."""
+
+    def restore(self, told: Mapping[str, Manifest], at: int) -> None:
+        """Take up what was remembered at ``at``."""
 
 
 _NAMES = ("serving", "keda", "horizontal")
@@ -65,6 +68,9 @@ class AutoscalerCore:
         self._horizontal = HorizontalDesk(self._readings, self._pods, self._keda.value, self._keda.present_value)
         self._serving = InferenceDesk(self._policy.knative)
         self._now = 0
+        self._assumed: set[str] = set()
+        self._remembered: int | None = None
+        self._is_touched = self._has_decided = False
 
     def read_from(self, store: Store) -> None:
         """Where objects are looked up."""
@@ -73,6 +79,7 @@ class AutoscalerCore:
     def fold(self, events: Sequence[Event], now: int) -> None:
         """Take in what one change set changed."""
         self._now = max(now, self._now)
+        self._is_touched |= bool(events)
         for event in events:
             match event.key.kind:
                 case "Pod":
@@ -94,10 +101,14 @@ class AutoscalerCore:
         """This service listens to facts only."""
 
     def assume(self, decision_id: str, decision: Decision) -> None:
-        """Nothing to note: the subject is in flight until its outcome, and left alone as long."""
+        """Its subject is in flight until its outcome, and left alone as long."""
+        self._assumed.add(decision_id)
 
     def settle(self, outcome: Outcome) -> None:
-        """Look again at what was refused."""
+        """Look again at what was refused just now; what was long ago is in what is remembered."""
+        if outcome.decision_id and outcome.decision_id not in self._assumed:
+            return
+        self._assumed.discard(outcome.decision_id)
         if outcome.subject.kind == AUTOSCALER:
             self._horizontal.settle(outcome)
         elif outcome.subject.kind == SCALED_OBJECT:
@@ -110,7 +121,11 @@ class AutoscalerCore:
         self._now = now
         if self._paused or not self._policy.acts:
             return []
-        return [decision for desk in self._desks for decision in desk.decide(now, in_flight)]
+        found = self._serving.decide(now, in_flight) + self._keda.decide(now, in_flight)
+        self._horizontal.moved = {change.key for decision in found for change in decision.mutations}
+        found += self._horizontal.decide(now, in_flight)
+        self._has_decided = bool(found)
+        return found
 
     def deadline(self) -> int | None:
         """The next round."""
@@ -119,19 +134,27 @@ class AutoscalerCore:
         return min((time for desk in self._desks if (time := desk.deadline()) is not None), default=None)
 
     def remember(self) -> bytes | None:
-        """What the windows look back at."""
-        if not any(desk.changed for desk in self._desks):
+        """What the windows look back at, and up to when rounds were made.
+
+        Also where nothing of it is new: with each decision, and when facts come after a round that the last commit does not
+        know of. So a successor makes no round a second time that would come to something else by now.
+        """
+        behind = self._is_touched and any(desk.passes_round(self._remembered, self._now) for desk in self._desks)
+        if not (behind or self._has_decided or any(desk.changed for desk in self._desks)):
             return None
         for desk in self._desks:
             desk.changed = False
-        content = {name: desk.manifest() for name, desk in zip(_NAMES, self._desks, strict=True)}
+        self._remembered, self._is_touched, self._has_decided = self._now, False, False
+        content: Manifest = {name: desk.manifest() for name, desk in zip(_NAMES, self._desks, strict=True)}
+        content["at"] = self._now
         return json.dumps(content, sort_keys=True).encode()
 
     def restore(self, content: bytes) -> None:
         """Take up what a predecessor remembered."""
         told = json.loads(content)
         for name, desk in zip(_NAMES, self._desks, strict=True):
-            desk.restore(told[name])
+            desk.restore(told[name], told["at"])
+        self._remembered = told["at"]
 
     def query(self, name: str, arguments: Manifest) -> Manifest:
         """``explain``: what a look at the autoscaler ``arguments["namespace"]/["name"]`` would come to."""

@@ -29,24 +29,28 @@ class HorizontalDesk:
         self.store = Store()
         self.changed = False
         """Whether anything of what has to be remembered changed."""
+        self.moved: AbstractSet[Key] = frozenset()
+        """What others change at this moment: its autoscalers wait for the next round."""
         self._readings, self._pods, self._external, self._asked = readings, pods, external, asked
         self._specs: dict[Key, Horizontal | str] = {}
         self._histories: dict[Key, History] = {}
         self._due: dict[Key, None] = {}
-        self._round: int | None = None
+        self._fresh: dict[Key, None] = {}
+        self._seen: int | None = None
+        """When decide() was last called; a successor is told by what was remembered."""
+        self._has_begun = False
 
     def fold(self, event: Event) -> None:
         """Take in that an autoscaler changed."""
         if event.new is None:
             self._specs.pop(event.key, None)
             self._due.pop(event.key, None)
+            self._fresh.pop(event.key, None)
             self.changed |= self._histories.pop(event.key, None) is not None
             return
         if event.old is None or event.old.body is not event.new.body:
             self._specs[event.key] = _read(event.new)
-        known = self._histories.get(event.key)
-        if known is None or known.uid != event.new.uid or known.generation != _generation(event.new):
-            self._due[event.key] = None
+        self._fresh[event.key] = None
 
     def settle(self, outcome: Outcome) -> None:
         """What was refused did not happen: it is taken back, and the autoscaler looked at again."""
@@ -60,30 +64,46 @@ class HorizontalDesk:
 
     def decide(self, now: int, in_flight: AbstractSet[Key]) -> list[Decision]:
         """A look at each that is due."""
-        number = now // SYNC_MS
-        if self._round is None:
+        self._due.update(dict.fromkeys(key for key in self._fresh if self._is_news(key)))
+        self._fresh = {}
+        is_round, self._seen = self.passes_round(self._seen, now), now
+        start = now // SYNC_MS * SYNC_MS
+        if not self._has_begun:
+            self._has_begun = True
             for history in self._histories.values():
-                history.resume(number * SYNC_MS)
-        elif number > self._round:
-            self._due.update(dict.fromkeys(self._specs))
-        self._round = number
-        if not self._due:
+                history.resume(start - SYNC_MS if is_round else start)
+        times = dict.fromkeys(self._still() if is_round else (), start) | dict.fromkeys(self._due, now)
+        if not times:
             return []
-        due, self._due = sorted(self._due), {key: None for key in self._due if key in in_flight}
+        self._due = {key: None for key in times if key in in_flight}
         rivals = self._rivals()
-        found = (self._look(key, rivals.get(key, []), now) for key in due if key not in in_flight)
+        found = (self._look(key, rivals.get(key, []), times[key]) for key in sorted(times) if key not in in_flight)
         return [decision for decision in found if decision is not None]
+
+    def _is_news(self, key: Key) -> bool:
+        """Whether the autoscaler is another, or says another thing, than when it was looked at last."""
+        item, known = self.store.get(key), self._histories.get(key)
+        return item is not None and (known is None or known.uid != item.uid or known.generation != _generation(item))
+
+    def _still(self) -> list[Key]:
+        """Those whose target nobody else changes at this moment."""
+        return [key for key, spec in self._specs.items() if isinstance(spec, str) or spec.target not in self.moved]
+
+    def passes_round(self, since: int | None, now: int) -> bool:
+        """Whether it is time to look at all of them, as of the round's beginning, where that was last so before ``since``."""
+        return since is not None and bool(self._specs) and now // SYNC_MS > since // SYNC_MS
 
     def deadline(self) -> int | None:
         """The next look at all of them."""
-        return None if self._round is None or not self._specs else (self._round + 1) * SYNC_MS
+        return None if self._seen is None or not self._specs else (self._seen // SYNC_MS + 1) * SYNC_MS
 
     def manifest(self) -> Manifest:
         """What has to be remembered."""
         return {f"{key.namespace}/{key.name}": known.manifest() for key, known in sorted(self._histories.items())}
 
-    def restore(self, told: Mapping[str, Manifest]) -> None:
-        """Take up what was remembered."""
+    def restore(self, told: Mapping[str, Manifest], at: int) -> None:
+        """Take up what was remembered at ``at``."""
+        self._seen = at
         for name, one in told.items():
             namespace, _, own = name.partition("/")
             self._histories[Key(AUTOSCALER, namespace, own)] = History.of(one)
@@ -108,7 +128,7 @@ class HorizontalDesk:
     def check(self) -> list[str]:
         """The invariants that do not hold."""
         strangers = self._histories.keys() - self._specs.keys()
-        return [f"{key} has a history and is not there" for key in sorted(strangers)] if self._round is not None else []
+        return [f"{key} has a history and is not there" for key in sorted(strangers)] if self._has_begun else []
 
     def _look(self, key: Key, rivals: list[str], now: int) -> Decision | None:
         item, spec = self.store.get(key), self._specs.get(key)

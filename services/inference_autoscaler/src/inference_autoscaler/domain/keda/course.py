@@ -13,7 +13,9 @@ class Course:
     """
 
     uid: str
-    generation: int = -1
+    version: str = ""
+    """Of the object that was polled last."""
+
     is_active: bool = False
     last_active: int | None = None
     failures: dict[str, int] = field(default_factory=dict)
@@ -45,7 +47,7 @@ class Course:
         """As it is written down."""
         return {
             "uid": self.uid,
-            "generation": self.generation,
+            "version": self.version,
             "active": self.is_active,
             "lastActive": self.last_active,
             "failures": self.failures,
@@ -54,4 +56,4 @@ class Course:
     @classmethod
     def of(cls, told: Manifest) -> "Course":
         """As it was written down."""
-        return cls(told["uid"], told["generation"], told["active"], told["lastActive"], told["failures"])
+        return cls(told["uid"], told["version"], told["active"], told["lastActive"], told["failures"])

@@ -12,7 +12,16 @@ from inference_autoscaler.domain.keda.course import Course
 from inference_autoscaler.domain.keda.executor import Poll, Step, step
 from inference_autoscaler.domain.keda.made_autoscaler import autoscaler_of
 from inference_autoscaler.domain.keda.report import conditions, failed
-from inference_autoscaler.domain.keda.scaled_object import NAME_LABEL, SCALED_OBJECT, Fallback, Scaled, Trigger, read
+from inference_autoscaler.domain.keda.scaled_object import (
+    NAME_LABEL,
+    PAUSED,
+    PAUSED_REPLICAS,
+    SCALED_OBJECT,
+    Fallback,
+    Scaled,
+    Trigger,
+    read,
+)
 from inference_autoscaler.domain.keda.triggers import RESOURCES, TriggerError, measure
 from inference_autoscaler.domain.metrics.readings import Readings
 from kube import Decision, Event, Key, Manifest, Mutation, Object, Outcome, Store, Verb, parse_time
@@ -29,26 +38,25 @@ class ScaledObjectDesk:
         self._specs: dict[Key, Scaled | str] = {}
         self._courses: dict[Key, Course] = {}
         self._due: dict[Key, None] = {}
+        self._fresh: dict[Key, None] = {}
         self._next: dict[Key, int] = {}
         self._soonest: int | None = None
+        self._seen: int | None = None
+        """When decide() was last called; a successor is told by what was remembered."""
         self._has_begun = False
 
     def fold(self, event: Event) -> None:
         """Take in that a ScaledObject changed."""
         key = event.key
         if event.new is None:
-            for known in (self._specs, self._next, self._due):
+            for known in (self._specs, self._next, self._due, self._fresh):
                 known.pop(key, None)
             self.changed |= self._courses.pop(key, None) is not None
             return
         old = event.old
         if old is None or old.body is not event.new.body or old.annotations != event.new.annotations:
             self._specs[key] = _read(event.new)
-            if old is not None:
-                self._due[key] = None
-        course = self._courses.get(key)
-        if course is None or course.uid != event.new.uid or course.generation != _generation(event.new):
-            self._due[key] = None
+        self._fresh[key] = None
 
     def settle(self, outcome: Outcome) -> None:
         """Poll again what was refused."""
@@ -58,18 +66,41 @@ class ScaledObjectDesk:
     def decide(self, now: int, in_flight: AbstractSet[Key]) -> list[Decision]:
         """A poll of each that is due."""
         if not self._has_begun:
-            self._has_begun = True
-            for key, course in self._courses.items():
-                course.resume(now // self._interval(key) * self._interval(key))
-            self._schedule(self._specs, now)
+            self._begin(now if self._seen is None else self._seen, now)
+        self._due.update(dict.fromkeys(key for key in self._fresh if self._is_news(key)))
+        self._fresh = {}
+        times: dict[Key, int] = {}
         if self._soonest is not None and self._soonest <= now:
-            self._due.update(dict.fromkeys(key for key, due in self._next.items() if due <= now))
-        if not self._due:
+            times = {key: self._start(key, now) for key, due in self._next.items() if due <= now}
+        times |= dict.fromkeys(self._due, now)
+        self._seen = now
+        if not times:
             return []
-        due_now, self._due = sorted(self._due), {key: None for key in self._due if key in in_flight}
-        self._schedule(due_now, now)
-        found = (self._poll(key, now) for key in due_now if key not in in_flight)
+        self._due = {key: None for key in times if key in in_flight}
+        self._schedule(times, now)
+        found = (self._poll(key, times[key]) for key in sorted(times) if key not in in_flight)
         return [decision for decision in found if decision is not None]
+
+    def _is_news(self, key: Key) -> bool:
+        """Whether the ScaledObject is another, or says another thing, than when it was polled last."""
+        item, course = self.store.get(key), self._courses.get(key)
+        return item is not None and (course is None or course.uid != item.uid or course.version != _version(item))
+
+    def passes_round(self, since: int | None, now: int) -> bool:
+        """Whether one of them is to be polled that was last polled before ``since``."""
+        return since is not None and any(self._start(key, now) > since for key in self._specs)
+
+    def _begin(self, since: int, now: int) -> None:
+        """What was active at ``since`` was so at every poll up to the last one before this."""
+        self._has_begun = True
+        self._schedule(self._specs, since)
+        for key, course in self._courses.items():
+            start = self._start(key, now)
+            course.resume(start - self._interval(key) if start > since else start)
+
+    def _start(self, key: Key, now: int) -> int:
+        """When the poll was, or is, that is the last one by ``now``."""
+        return now // self._interval(key) * self._interval(key)
 
     def deadline(self) -> int | None:
         """The next poll."""
@@ -108,8 +139,9 @@ class ScaledObjectDesk:
         """What has to be remembered."""
         return {f"{key.namespace}/{key.name}": course.manifest() for key, course in sorted(self._courses.items())}
 
-    def restore(self, told: Mapping[str, Manifest]) -> None:
-        """Take up what was remembered."""
+    def restore(self, told: Mapping[str, Manifest], at: int) -> None:
+        """Take up what was remembered at ``at``."""
+        self._seen = at
         for name, one in told.items():
             namespace, _, own = name.partition("/")
             self._courses[Key(SCALED_OBJECT, namespace, own)] = Course.of(one)
@@ -185,8 +217,8 @@ class ScaledObjectDesk:
         course = self._courses.get(item.key)
         if course is None or course.uid != item.uid:
             course = self._courses[item.key] = Course(item.uid)
-        if course.generation != _generation(item):
-            course.generation, self.changed = _generation(item), True
+        if course.version != _version(item):
+            course.version, self.changed = _version(item), True
         return course
 
     def _made(self, item: Object, spec: Scaled) -> tuple[Mutation, ...]:
@@ -242,5 +274,7 @@ def _read(item: Object) -> Scaled | str:
         return f"it makes no sense: {type(error).__name__}: {error}"
 
 
-def _generation(item: Object) -> int:
-    return int(item.metadata.get("generation", 1))
+def _version(item: Object) -> str:
+    """What differs where the object asks for something else: a pause stands in its annotations, and is no new generation."""
+    pause = (item.annotations.get(name, "") for name in (PAUSED, PAUSED_REPLICAS))
+    return "/".join([str(item.metadata.get("generation", 1)), *pause])

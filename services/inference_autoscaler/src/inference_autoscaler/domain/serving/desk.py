@@ -1,4 +1,7 @@
-"""All InferenceServices: each is looked at when something of it changes, and those that are awake every two seconds."""
+"""All InferenceServices: each is looked at when something of it changes, and those that are awake every two seconds.
+
+A look is as of the tick that it falls in, so that a second one in the same tick comes to the same.
+"""
 
 from collections.abc import Mapping
 from collections.abc import Set as AbstractSet
@@ -39,12 +42,11 @@ class InferenceDesk:
     def fold(self, event: Event) -> None:
         """Take in that an InferenceService, or something that one may be made of, changed."""
         if event.key.kind in (RUNTIME, CLUSTER_RUNTIME):
-            if self._tick is not None:
-                self._due.update(dict.fromkeys(self._specs))
+            self._due.update(dict.fromkeys(self._specs))
             return
         if event.key.kind in _CHILDREN:
             owner = event.object.controller or {}
-            if owner.get("kind") == "InferenceService" and self._tick is not None:
+            if owner.get("kind") == "InferenceService":
                 self._due[Key(SERVICE, event.key.namespace, str(owner.get("name")))] = None
             return
         if event.new is None:
@@ -55,9 +57,7 @@ class InferenceDesk:
         old = event.old
         if old is None or old.body is not event.new.body or old.annotations != event.new.annotations:
             self._specs[event.key] = _read(event.new)
-            course = self._courses.get(event.key)
-            if course is None or course.uid != event.new.uid or old is not None:
-                self._due[event.key] = None
+            self._due[event.key] = None
         self._awake[event.key] = None
 
     def hear(self, sample: Event) -> None:
@@ -73,8 +73,7 @@ class InferenceDesk:
         course = self._course(service)
         if course.load(metric).add(at, None if found is None else found.value_milli):
             self.changed = True
-            if key not in self._awake:
-                self._due[key] = self._awake[key] = None
+            self._due[key] = self._awake[key] = None
 
     def settle(self, outcome: Outcome) -> None:
         """Look again at what was refused."""
@@ -90,7 +89,7 @@ class InferenceDesk:
         if not self._due:
             return []
         due, self._due = sorted(self._due), {key: None for key in self._due if key in in_flight}
-        found = (self._look(key, now) for key in due if key not in in_flight)
+        found = (self._look(key, tick * TICK_MS) for key in due if key not in in_flight)
         return [decision for decision in found if decision is not None]
 
     def deadline(self) -> int | None:
@@ -101,7 +100,11 @@ class InferenceDesk:
         """What has to be remembered."""
         return {f"{key.namespace}/{key.name}": course.manifest() for key, course in sorted(self._courses.items())}
 
-    def restore(self, told: Mapping[str, Manifest]) -> None:
+    def passes_round(self, since: int | None, now: int) -> bool:
+        """Never: whoever begins anew looks at all of them as of the present tick."""
+        return False
+
+    def restore(self, told: Mapping[str, Manifest], at: int) -> None:
         """Take up what was remembered."""
         for name, one in told.items():
             namespace, _, own = name.partition("/")
