@@ -9,12 +9,13 @@ from kube import Event, Key, Manifest, Object, Store
 from kube.node_evictions import Wish
 from kube.node_slo import NODE_SLO
 from kube.pods import is_finished
+from node_agent.domain.colocation.bursts import any_raised
 from node_agent.domain.colocation.core import Enforcement, Kept, enforce
 from node_agent.domain.colocation.evictions import current
-from node_agent.domain.colocation.groups import CPU_MAX, Group, Knobs, Tier
+from node_agent.domain.colocation.groups import CPU_MAX, CPU_SET, Group, Knobs, Tier
 from node_agent.domain.colocation.machine import Machine, machine_of
 from node_agent.domain.colocation.node_slo import NodeSlo, node_slo
-from node_agent.domain.colocation.pods import NodePod, node_pod
+from node_agent.domain.colocation.pods import CPU_BURST, NodePod, node_pod
 from node_agent.domain.colocation.restoration import at_first, has_file, own_files, to_write
 from node_agent.domain.colocation.samples import Sample, Use
 from node_agent.domain.colocation.situation import Situation
@@ -39,54 +40,77 @@ class SimulatedAgent:
     kept: Kept = field(default_factory=Kept)
     written: Knobs = field(default_factory=dict)
     told: tuple[Wish, ...] = ()
+    machine: Machine = field(init=False)
+    looked: tuple[tuple[Sample, Mapping[str, NodePod], Knobs], Sample] | None = None
+    """What the newest adjusted sample was made from, and it."""
+    seen: tuple[tuple[Object, ...], dict[str, NodePod]] = ((), {})
+    """``objects`` when they were read last, and what was read."""
+
+    def __post_init__(self) -> None:
+        self.hear(self.node)
+
+    def hear(self, node: Object) -> None:
+        """Take the newest version of the node."""
+        self.node, self.machine = node, machine_of(node.manifest())
 
     @property
     def busy(self) -> bool:
         """Whether something has to be done as time passes."""
-        return self.slo.thresholds.enabled or self.slo.burst.by_quota or bool(self.told)
+        return self.slo.thresholds.enabled or bool(self.told) or any_raised(self.pods.values(), self.slo.burst)
 
     @property
     def pods(self) -> dict[str, NodePod]:
         """The pods, each read once for every version of more than its status."""
-        for uid, item in self.objects.items():
-            known = self.read.get(uid)
-            if known is None or known[0].metadata is not item.metadata or known[0].body is not item.body:
-                self.read[uid] = (item, node_pod(item.manifest()))
-        self.read = {uid: self.read[uid] for uid in self.objects}
-        return {uid: pod for uid, (_, pod) in self.read.items()}
+        there = tuple(self.objects.values())
+        if there != self.seen[0]:
+            for uid, item in self.objects.items():
+                known = self.read.get(uid)
+                if known is None or known[0].metadata is not item.metadata or known[0].body is not item.body:
+                    self.read[uid] = (item, node_pod(item.manifest()))
+            self.read = {uid: self.read[uid] for uid in self.objects}
+            self.seen = there, {uid: pod for uid, (_, pod) in self.read.items()}
+        return self.seen[1]
 
     def round(self, now: int) -> tuple[Wish, ...]:
         """Decide and write; who is to leave."""
-        pods, machine = self.pods, machine_of(self.node.manifest())
-        done = self._decide(now, pods, machine)
+        pods = self.pods
+        done = self._decide(now, pods)
         self.kept = done.kept
-        self.written = to_write(done.knobs, self.written, pods, machine)
+        self.written = to_write(done.knobs, self.written, pods, self.machine)
         return current(done.kept.asked, now)
 
     def text(self, group: Group, name: str, now: int) -> str | None:
         """What stands in a file; None where there is no such file."""
-        pods, machine = self.pods, machine_of(self.node.manifest())
-        knobs = self.written if self.busy else self._decide(now, pods, machine).knobs
+        pods, machine = self.pods, self.machine
+        knobs = self.written if self.busy else self._decide(now, pods).knobs
         files = to_write(knobs, self.written, pods, machine)
         found = files.get(group, {}).get(name)
+        if found is None and name == CPU_SET and group.pod in pods:  # it runs where its tier does
+            found = files.get(Group(group.tier), {}).get(name)
         if found is not None:
             return found
         return at_first(group, name, "", pods, machine) if has_file(group, name, pods) else None
 
-    def _decide(self, now: int, pods: Mapping[str, NodePod], machine: Machine) -> Enforcement:
-        return enforce(Situation(now, self.slo, machine, pods, self._sample(pods), STALE_MS), self.kept)
+    def _decide(self, now: int, pods: Mapping[str, NodePod]) -> Enforcement:
+        return enforce(Situation(now, self.slo, self.machine, pods, self._sample(pods), STALE_MS), self.kept)
 
     def _sample(self, pods: Mapping[str, NodePod]) -> Sample | None:
         """The sample, without what pods used that have gone since: it is what would be measured now."""
         if self.sample is None:
             return None
-        gone = [use for uid, use in self.sample.pods.items() if uid not in pods]
-        there = {uid: use for uid, use in self.sample.pods.items() if uid in pods}
+        basis = self.sample, pods, self.written
+        if self.looked is None or self.looked[0] != basis:
+            self.looked = basis, self._adjusted(self.sample, pods)
+        return self.looked[1]
+
+    def _adjusted(self, sample: Sample, pods: Mapping[str, NodePod]) -> Sample:
+        gone = [use for uid, use in sample.pods.items() if uid not in pods]
+        there = {uid: use for uid, use in sample.pods.items() if uid in pods}
         node = Use(
-            self.sample.node.cpu_milli - sum(use.cpu_milli for use in gone),
-            self.sample.node.memory_bytes - sum(use.memory_bytes for use in gone),
+            sample.node.cpu_milli - sum(use.cpu_milli for use in gone),
+            sample.node.memory_bytes - sum(use.memory_bytes for use in gone),
         )
-        return replace(self.sample, node=node, pods=there, throttled=self._throttled(there, pods))
+        return replace(sample, node=node, pods=there, throttled=self._throttled(there, pods))
 
     def _throttled(self, used: Mapping[str, Use], pods: Mapping[str, NodePod]) -> frozenset[tuple[str, str]]:
         """The containers of the pods that use all of their quota."""
@@ -173,7 +197,7 @@ class NodeAgents:
             self._nodes.pop(name, None)
             self._busy.pop(name, None)
         elif name in self._nodes:
-            self._nodes[name].node = node
+            self._nodes[name].hear(node)
         else:
             self._nodes[name] = SimulatedAgent(node, self._slo(name), self._pods.setdefault(name, {}))
             self._wake(name)
@@ -186,6 +210,8 @@ class NodeAgents:
         if pod is not None and name and not is_finished(pod):
             self._places[key] = (name, pod.uid)
             self._pods.setdefault(name, {})[pod.uid] = pod
+            if CPU_BURST in pod.annotations and name in self._nodes:
+                self._wake(name)
 
     def _wake(self, name: str) -> None:
         if self._nodes[name].busy:

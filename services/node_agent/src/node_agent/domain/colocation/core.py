@@ -1,24 +1,49 @@
 """The decision about a node: what stands in which file, who has to leave, who disturbs whom.
 
 It rests on the rules, the pods, the newest sample and what was kept from the decision before: the same of these give the same
-decision. Each file is decided by one module.
+decision. Each file is decided by one module. Most of it does not depend on what is measured, and is handed on from round to round.
 """
 
 from dataclasses import dataclass, field
 
-from node_agent.domain.colocation.bursts import RaisedQuotas, kernel_bursts, quotas_by_group, raised_quotas
-from node_agent.domain.colocation.cpu_pools import cpu_pools, pinnings
+from node_agent.domain.colocation.bursts import (
+    RaisedQuotas,
+    burst_rules,
+    kernel_bursts,
+    quotas_by_group,
+    raised_quotas,
+)
+from node_agent.domain.colocation.cpu_pools import CpuPools, cpu_pools, pinnings
 from node_agent.domain.colocation.eviction_goals import newest_round, window_ms
 from node_agent.domain.colocation.evictions import NOBODY, Asked, wishes
 from node_agent.domain.colocation.groups import Knobs, joined
 from node_agent.domain.colocation.history import History, grown
 from node_agent.domain.colocation.interference import UNDISTURBED, Calm, Disturbance, judged
+from node_agent.domain.colocation.machine import Machine
 from node_agent.domain.colocation.memory_protection import protections
+from node_agent.domain.colocation.node_slo import NodeSlo
+from node_agent.domain.colocation.pods import NodePod
 from node_agent.domain.colocation.priorities import disk_limits, idle_groups
 from node_agent.domain.colocation.quotas import limits_of
 from node_agent.domain.colocation.resctrl import Schemata, cache_groups
 from node_agent.domain.colocation.situation import Situation
 from node_agent.domain.colocation.suppression import FREE, Allowance, Held, allowance, suppressed, tier_files
+
+Grounds = tuple[NodeSlo, Machine, tuple[NodePod, ...]]
+
+
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """What follows from its ``grounds`` alone, whatever is measured: it holds until one of them changes."""
+
+    grounds: Grounds
+    pools: CpuPools
+    bursting: bool
+    """Whether there are pods whose quotas may be raised."""
+    limits: Knobs
+    """As long as none is."""
+    files: Knobs
+    caches: Schemata
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,6 +55,7 @@ class Kept:
     asked: Asked = NOBODY
     history: History = ()
     calm: Calm = UNDISTURBED
+    standing: Standing | None = field(default=None, compare=False, repr=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,8 +71,10 @@ class Enforcement:
 
 def enforce(situation: Situation, kept: Kept) -> Enforcement:
     """What holds on the node from now on."""
+    situation = situation.on_its_cores
     slo, machine, pods = situation.slo, situation.machine, situation.pods
-    pools = cpu_pools(machine, pods.values())
+    grounds = (slo, machine, tuple(pods.values()))
+    standing = kept.standing if kept.standing is not None and kept.standing.grounds == grounds else _standing(grounds)
     calm, disturbances = judged(situation, kept.calm)
     left = allowance(situation)
     allowed = left.milli if calm.held_milli is None else min(left.milli, max(calm.held_milli, _least(situation)))
@@ -56,26 +84,29 @@ def enforce(situation: Situation, kept: Kept) -> Enforcement:
         situation.now,
         window_ms(slo.thresholds),
     )
-    held = suppressed(situation, allowed, pools, kept.held)
-    raised = raised_quotas(situation, pools, kept.raised)
-    knobs = joined(
+    held = suppressed(situation, allowed, standing.pools, kept.held)
+    raised = raised_quotas(situation, standing.pools, kept.raised) if standing.bursting else {}
+    limits = limits_of(slo, machine, pods.values(), quotas_by_group(pods, raised)) if raised else standing.limits
+    knobs = joined((tier_files(held, standing.pools, machine), limits, standing.files))
+    asked = wishes(situation, history, kept.asked)
+    return Enforcement(knobs, standing.caches, left, Kept(held, raised, asked, history, calm, standing), disturbances)
+
+
+def _standing(grounds: Grounds) -> Standing:
+    slo, machine, pods = grounds
+    pools = cpu_pools(machine, pods)
+    files = joined(
         (
-            tier_files(held, pools, machine),
-            limits_of(slo, machine, pods.values(), quotas_by_group(pods, raised)),
-            pinnings(machine, pods.values(), pools),
-            kernel_bursts(pods.values(), slo.burst),
-            protections(slo, machine, pods.values()),
-            idle_groups(slo, pods.values()),
-            disk_limits(slo, machine, pods.values()),
+            pinnings(machine, pods, pools),
+            kernel_bursts(pods, slo.burst),
+            protections(slo, machine, pods),
+            idle_groups(slo, pods),
+            disk_limits(slo, machine, pods),
         )
     )
-    asked = wishes(situation, history, kept.asked)
-    return Enforcement(
-        knobs,
-        cache_groups(slo, machine, pods.values()),
-        left,
-        Kept(held, raised, asked, history, calm),
-        disturbances,
+    bursting = any(burst_rules(pod, slo.burst).by_quota for pod in pods)
+    return Standing(
+        grounds, pools, bursting, limits_of(slo, machine, pods, {}), files, cache_groups(slo, machine, pods)
     )
 
 

@@ -74,20 +74,22 @@ def _starved(situation: Situation, sample: Sample, history: History) -> Iterator
     lent = situation.machine.allocatable.get(BATCH_CPU, 0) if rules.by_allocatable else None
     if lent == 0:  # a node that lends nothing (any more) says nothing of what it lent before
         return
-    means = Round(0, *(mean([one[field] for one in rounds]) for field in range(1, 5)))
-    needs = [_missing(one, rules, low, high, lent) for one in (means, rounds[-1])]
-    if min(needs) > 0:
-        newest = rounds[-1]
+    newest = rounds[-1]
+    need = _missing(newest, rules, low, high, lent)
+    if need > 0:
+        means = Round(0, *(mean([one[field] for one in rounds]) for field in range(1, 5)))
+        need = min(need, _missing(means, rules, low, high, lent))
+    if need > 0:
         limit = newest.limit if lent is None else lent
         yield Goal(
             Kind.CPU,
             "CPUEvict",
-            min(needs),
+            need,
             lambda pod: pod.requests.get(BATCH_CPU, 0),
             lambda pod: _best_effort(pod) and pod.willing is not False,
             lambda pod: sample.of(pod.uid).cpu_milli * 1000 // max(1, pod.requests.get(BATCH_CPU, 0)),
             f"best effort asked for {newest.requested}m, has {limit}m ({limit * 100 // newest.requested} %, below {low} %) "
-            f"and uses {newest.used}m; to have {high} % {_shown(Kind.CPU, min(needs))} of requests have to go",
+            f"and uses {newest.used}m; to have {high} % {_shown(Kind.CPU, need)} of requests have to go",
         )
 
 
@@ -96,14 +98,17 @@ def _missing(one: Round, rules: Thresholds, low: int, high: int, lent: int | Non
     if one.requested <= 0:
         return 0
     limit = one.limit if lent is None else lent
-    busy = one.limit < LEAST_LIMIT_MILLI or one.used * 100 >= one.limit * rules.busy_percent
+    busy = limit < LEAST_LIMIT_MILLI or one.used * 100 >= limit * rules.busy_percent
     if limit * 100 > one.requested * low or not busy:
         return 0
     return (one.requested * high - limit * 100) // 100
 
 
 def _overlent(situation: Situation) -> Iterator[Goal]:
-    """More was asked for than the node lends by now. A node that lends nothing (any more) says nothing of this."""
+    """More was asked for than the node lends by now, by pods that could be evicted for it.
+
+    A node that lends nothing (any more) says nothing of this.
+    """
     rules = situation.slo.thresholds
     limits = (
         (Kind.CPU, "CPUAllocatableEvict", rules.cpu_allocatable_percent, rules.cpu_allocatable_lower_percent, (BATCH_CPU, MID_CPU)),
@@ -116,7 +121,7 @@ def _overlent(situation: Situation) -> Iterator[Goal]:
         return
     highest = rules.allocatable_priority
     for kind, feature, percent, lower, names in limits:
-        if percent is None or lower >= percent:
+        if percent is None or lower is None or lower >= percent:
             continue
         for name in names:
             yield from _overlent_resource(situation, kind, feature, percent, lower, name, highest)
@@ -126,7 +131,7 @@ def _overlent_resource(
     situation: Situation, kind: Kind, feature: str, percent: int, lower: int, name: str, highest: int
 ) -> Iterator[Goal]:
     lent = situation.machine.allocatable.get(name, 0)
-    asked = sum(pod.requests.get(name, 0) for pod in situation.pods.values())
+    asked = sum(pod.requests.get(name, 0) for pod in situation.pods.values() if pod.priority <= highest)
     if lent > 0 and asked * 100 > lent * percent:
         yield Goal(
             kind,

@@ -45,14 +45,16 @@ class TwoOwners(ValueError):
     """Two places want to decide about one file."""
 
 
-def joined(parts: Iterable[Knobs]) -> dict[Group, dict[str, str]]:
+def joined(parts: Iterable[Knobs]) -> dict[Group, Mapping[str, str]]:
     """What all ``parts`` decide, each file by one of them. Raises TwoOwners."""
-    whole: dict[Group, dict[str, str]] = {}
+    whole: dict[Group, Mapping[str, str]] = {}
     for part in parts:
         for group, files in part.items():
-            there = whole.setdefault(group, {})
-            twice = there.keys() & files.keys()
-            if twice:
+            there = whole.get(group)
+            if there is None:
+                whole[group] = files
+            elif twice := there.keys() & files.keys():
                 raise TwoOwners(f"{group}: {', '.join(sorted(twice))}")
-            there.update(files)
+            else:
+                whole[group] = {**there, **files}
     return whole

@@ -8,6 +8,8 @@ from node_agent.domain.colocation.groups import (
     CPU_IDLE,
     CPU_MAX,
     CPU_SET,
+    CPU_SHARES,
+    CPU_WEIGHT,
     IO_MAX,
     IO_WEIGHT,
     MEMORY_HIGH,
@@ -37,20 +39,30 @@ _DEFAULTS = {
 
 def to_write(
     decided: Knobs, written: Knobs, pods: Mapping[str, NodePod], machine: Machine
-) -> dict[Group, dict[str, str]]:
+) -> dict[Group, Mapping[str, str]]:
     """All files that have to be right now: those that are ``decided``, and those ``written`` before that are so no more.
 
     Groups of pods that are gone are left out: they went with them.
     """
-    whole = {group: dict(files) for group, files in decided.items()}
+    whole = dict(decided)
     for group, files in written.items():
-        if group.pod and group.pod not in pods:
+        there = whole.get(group, {})
+        if files.keys() <= there.keys() or (group.pod and group.pod not in pods):
             continue
-        there = whole.setdefault(group, {})
-        for name, text in files.items():
-            if name not in there:
-                there[name] = at_first(group, name, text, pods, machine)
-    return {group: files for group, files in whole.items() if files}
+        missing = [name for name in files if name not in there]
+        whole[group] = {**there, **{name: at_first(group, name, files[name], pods, machine) for name in missing}}
+    return {group: _with_weight(group, files, pods) for group, files in whole.items() if files}
+
+
+def _with_weight(group: Group, files: Mapping[str, str], pods: Mapping[str, NodePod]) -> Mapping[str, str]:
+    """A group that is idle has no weight, and one that is not any more has lost it: it is written after that."""
+    if CPU_IDLE not in files:
+        return files
+    idle = files[CPU_IDLE]
+    others = {name: text for name, text in files.items() if name not in (CPU_IDLE, CPU_WEIGHT, CPU_SHARES)}
+    own = own_files(group, pods) if idle == "0" else {}
+    weights = {name: own[name] for name in (CPU_WEIGHT, CPU_SHARES) if name in own}
+    return {CPU_IDLE: idle, **weights, **others}
 
 
 def at_first(group: Group, name: str, text: str, pods: Mapping[str, NodePod], machine: Machine) -> str:
