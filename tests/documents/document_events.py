@@ -376,6 +376,11 @@ SECTIONS = (
             _move(
                 "MoveProposed", "A plan wants a pod elsewhere: the reason names the strategy.", "CREATE PodMigrationJob"
             ),
+            _move(
+                "DeletionCostSet",
+                "What it costs to delete a pod, so that a workload that shrinks empties nodes.",
+                "PATCH subject",
+            ),
             _move("MigrationHeld", "A migration waits for its turn, and why.", "STATUS subject"),
             _move(
                 "MigrationStarted",

@@ -172,7 +172,7 @@ layout = KubeletLayout(groups)
 layout.assign(pods)
 look, writer = CloseLook(layout, UseFiles(groups.use_paths())), KnobWriter(groups.knobs())
 keeper = Colocation(
-    find_hardware([0]), layout, look, writer, Path("/rules.json"), lambda: time.time_ns() // 1_000_000, lambda wishes: None
+    find_hardware([0]), layout, look, writer, Path("/"), lambda: time.time_ns() // 1_000_000, lambda wishes: None
 )
 FILES = {
     "tier": ("kubepods/besteffort", ("cpu.max", "cpu.idle", "cpuset.cpus")),

@@ -73,7 +73,7 @@ class Bench:
     def __init__(self, settings: AgentSettings) -> None:
         self.settings, self.upstream = settings, Upstream()
         self.agent: Agent | None = None
-        self.revision = 0
+        self.revision = self.clock_shift_ms = 0
         self._task: asyncio.Task[None] | None = None
 
     @property
@@ -82,7 +82,7 @@ class Bench:
         return self.agent
 
     async def start(self) -> Agent:
-        self.agent = Agent(self.settings, self.upstream, lambda: time.time_ns() // 1_000_000)
+        self.agent = Agent(self.settings, self.upstream, lambda: time.time_ns() // 1_000_000 + self.clock_shift_ms)
         self._task = asyncio.create_task(self.agent.run())
         count = len(self.upstream.reports)
         await self.upstream.until(lambda: len(self.upstream.reports) > count or self._task.done())

@@ -58,6 +58,22 @@ async def test_what_runs_is_ended_and_its_end_told_though_nothing_can_be_written
     disk.full = False
 
 
+@pytest.mark.parametrize("left", ["{", "[]", '{"containers": 5}', '{"containers": {"main": {}}}'])
+async def test_a_record_that_makes_no_sense_ends_no_agent_and_starts_nothing_twice(bench: Any, left: str) -> None:
+    pod, other = bench.pod("p", *LONG), bench.pod("q", *LONG)
+    bench.assign(pod, other)
+    for uid in ("uid-p", "uid-q"):
+        await bench.upstream.phase(uid, "Running")
+    await bench.stop()
+    (bench.settings.data_dir / "pods/uid-p/record.json").write_text(left)
+    bench.upstream.statuses.clear()
+    await bench.start()
+    bench.assign(pod, other)
+    for uid in ("uid-p", "uid-q"):
+        await bench.upstream.phase(uid, "Running")
+    assert len(bench.leftovers("sleep", "100000")) == 2
+
+
 async def test_an_older_assignment_changes_nothing(bench: Any) -> None:
     """A gateway that hung may still say what it knew when its successor has said more."""
     await bench.run(bench.pod("p", *LONG), "Running")

@@ -195,6 +195,36 @@ async def test_an_agent_that_only_measures_writes_nothing(kubelet: Kubelet, tmp_
         assert kubelet.read("cpu", WORKS, "cpu.cfs_quota_us") == "-1"
 
 
+async def test_a_pod_that_goes_in_the_midst_and_a_container_that_is_another_are_no_trouble(
+    kubelet: Kubelet, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    """The groups of a pod come and go while the agent believes it there; a container's next attempt has another id."""
+    again = "c" * 64
+    for path in (f"{SERVES}/{SERVING}", f"{WORKS}/{WORKING}"):
+        kubelet.make(path)
+    rules = {"resourceUsedThresholdWithBE": {"enable": True, "cpuSuppressPolicy": "cpuset"},
+             "cpuBurstStrategy": {"policy": "auto"}}  # fmt: skip
+    async with agent_on(tmp_path) as agent:
+        agent.assign(assigned(1, rules))
+        await until(lambda: kubelet.read("cpu", f"{WORKS}/{WORKING}", "cpu.cfs_quota_us") == "50000")
+        for _ in range(20):
+            for folder in [MOUNT / name / ROOT / WORKS for name in CONTROLLERS]:
+                (folder / WORKING).rmdir()
+                folder.rmdir()
+            await asyncio.sleep(0.07)
+            for path in (WORKS, f"{WORKS}/{WORKING}"):
+                kubelet.make(path)
+            await asyncio.sleep(0.07)
+        await until(lambda: kubelet.read("cpu", f"{WORKS}/{WORKING}", "cpu.cfs_quota_us") == "50000", 12)
+        for name in CONTROLLERS:
+            (MOUNT / name / ROOT / WORKS / WORKING).rmdir()
+        kubelet.make(f"{WORKS}/{again}")
+        restarted = pod(CRUNCH, "BE", again, 5500, **PODS[1]["spec"]["containers"][0]["resources"])
+        agent.assign(Assignment("n1", 2, (PODS[0], restarted), slo=rules, node_object=assigned(1, {}).node_object))
+        await until(lambda: kubelet.read("cpu", f"{WORKS}/{again}", "cpu.cfs_quota_us") == "50000")
+    assert [record.message for record in caplog.records if record.levelname == "ERROR"] == []
+
+
 @pytest.mark.skipif(len(CPUS) < 2, reason="it takes two CPUs to give one of them away")
 async def test_best_effort_of_a_kubelet_is_held_by_cpu_set_down_to_its_containers(
     kubelet: Kubelet, tmp_path: Path

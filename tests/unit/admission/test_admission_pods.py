@@ -290,6 +290,52 @@ def test_a_profile_translates_what_it_makes_a_batch_pod_and_the_same_manifest_ag
         assert stored["metadata"]["labels"]["koordinator.sh/qosClass"] == "BE"
 
 
+def test_a_class_that_its_user_named_may_not_be_left_out_later_and_one_of_a_profile_need_not_be_named(
+    gate: Any,
+) -> None:
+    own = {"koordinator.sh/qosClass": "LS", "koordinator.sh/priority": "3"}
+    gate.apply(pod(labels=own))
+    assert list(gate.wrong(pod())) == [f'metadata.labels["{label}"]' for label in own]
+    gate.apply(priority_class("batch-work", 5500))
+    gate.apply(profile(qosClass="BE", priorityClassName="batch-work", koordinatorPriority=7))
+    plain = pod(labels={"app": "x"})
+    plain["metadata"]["name"] = "shaped"
+    first, again = (gate.apply(copy.deepcopy(plain)) for _ in range(2))
+    assert first["metadata"]["labels"] == again["metadata"]["labels"]
+    assert again["metadata"]["labels"]["koordinator.sh/priority"] == "7"
+
+
+def test_the_overhead_of_a_pod_on_lent_resources_is_lent_too(gate: Any) -> None:
+    """Whether its user names it or it comes from its class, of which it is that in other names."""
+    fixed = {"cpu": "250m", "memory": "1Gi"}
+    vm = {"apiVersion": "node.k8s.io/v1", "kind": "RuntimeClass", "metadata": {"name": "vm"}, "handler": "kata"}
+    gate.apply({**vm, "overhead": {"podFixed": fixed}})
+    gate.apply(priority_class("batch-work", 5500))
+    gate.apply(profile(qosClass="BE", priorityClassName="batch-work"))
+    lent = {"kubernetes.io/batch-cpu": "250", "kubernetes.io/batch-memory": "1Gi"}
+    for more in ({}, {"overhead": fixed}):
+        for _ in range(2):
+            made = gate.apply(pod(labels={"app": "x"}, runtimeClassName="vm", **more))
+            assert made["spec"]["overhead"] == lent
+
+
+@pytest.mark.parametrize(("cpus", "good"), [(("500m", "1500m"), True), (("500m", "1"), False), (("1.0000001",), False)])
+def test_the_containers_of_a_pinned_pod_ask_for_whole_cpus_together(
+    gate: Any, cpus: tuple[str, ...], good: bool
+) -> None:
+    """The pod is given CPUs, and its containers share them."""
+    containers = [
+        {"name": f"c{at}", "image": "busybox", "resources": {"requests": {"cpu": cpu}, "limits": {"cpu": cpu}}}
+        for at, cpu in enumerate(cpus)
+    ]
+    pinned = pod(labels={"koordinator.sh/qosClass": "LSR"}, priority=9500)
+    pinned["spec"]["containers"] = containers
+    if good:
+        gate.apply(pinned)
+    else:
+        assert list(gate.wrong(pinned)) == ["spec.containers[0].resources.requests.cpu"]
+
+
 def test_a_profile_may_leave_the_resources_as_they_are(gate: Any) -> None:
     gate.apply(priority_class("batch-work", 5500))
     keeping = profile(qosClass="BE", priorityClassName="batch-work")

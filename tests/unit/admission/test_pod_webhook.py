@@ -94,6 +94,17 @@ def test_a_profile_of_the_namespace_makes_a_batch_pod_of_a_plain_one() -> None:
     assert found["/spec"]["containers"][0]["resources"]["requests"]["kubernetes.io/batch-cpu"] == "1000"
 
 
+def test_the_overhead_of_a_runtime_class_stays_as_the_api_server_has_it() -> None:
+    """It refuses a pod with any other than that of the class; without a class nobody compares it."""
+    shape = profile(qosClass="BE", labels={"koordinator.sh/priority-class": "koord-batch"})
+    for more, overhead in (
+        ({"runtimeClassName": "vm"}, {"cpu": "250m"}),
+        ({}, {"kubernetes.io/batch-cpu": "250"}),
+    ):
+        found = patched(asked(pod(overhead={"cpu": "250m"}, **more), [shape_pod], stored(shape)))
+        assert found["/spec"]["overhead"] == overhead
+
+
 def test_what_does_not_go_together_is_refused_when_it_comes_and_not_when_it_changes() -> None:
     wrong = pod({QOS: "LSE"})
 

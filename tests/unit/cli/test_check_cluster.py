@@ -154,7 +154,8 @@ def test_what_moves_pods_is_handed_on_as_settings() -> None:
         {"name": "MigrationController", "args": {"maxMigratingPerNode": 1}},
         {"name": "RemovePodsViolatingNodeTaints", "args": {}},
         {"name": "PodLifeTime", "args": {"maxAge": 1}},
-        {"name": "HighNodeUtilization", "args": {}},
+        {"name": "OurOwn", "args": {}},
+        {"name": "DefaultEvictor", "args": {"nodeFit": True}},
     ]
     content = {"kind": "DeschedulerConfiguration", "profiles": [{"pluginConfig": plugins}]}
 
@@ -162,7 +163,7 @@ def test_what_moves_pods_is_handed_on_as_settings() -> None:
 
     assert """low_node_load='{"lowThresholds":{"cpu":30},"highThresholds":{"cpu":65}}'""" in told
     assert """migration='{"maxMigratingPerNode":1}'""" in told
-    assert "PodLifeTime knows no maxAge" in told and "HighNodeUtilization: the descheduler has no such plug-in" in told
+    assert "PodLifeTime knows no maxAge" in told and "OurOwn: the descheduler has no such plug-in" in told
 
 
 def test_a_descheduler_that_carries_out_the_same_migrations_is_in_the_way() -> None:

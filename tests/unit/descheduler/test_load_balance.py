@@ -132,6 +132,17 @@ def test_who_is_on_the_move_counts_where_he_goes(make_cluster: Any) -> None:
     )
 
 
+def test_a_job_tells_why_and_what_its_pod_used(make_cluster: Any) -> None:
+    """And its successor counts with that until a report tells of it: the cool node is at 3 of 10, and not at what is asked for."""
+    cluster = hot_and_cool(make_cluster, {"nodeMetricExpirationSeconds": 7200})
+    cluster.step(MINUTE)
+    (job,) = cluster.store.of_kind("PodMigrationJob.scheduling.koordinator.sh").values()
+    evidence = json.loads(job.annotations["tidegate.dev/evidence"])
+    assert evidence["uses"] == {"cpu": "2"} and "hot is hot: 6500m of 10 cpu (65 %) are used" in evidence["why"]
+    heats = {node["node"]: node["used"]["cpu"] for node in cluster.core.query("plan", {})["nodes"]}
+    assert heats == {"hot": "4500m (45 %)", "cool": "3 (30 %)"}
+
+
 def test_who_could_not_be_moved_is_left_alone_for_a_while(make_cluster: Any) -> None:
     """No room is found for the reservation within five minutes: another pod is tried, and a quarter of an hour later this one."""
     cluster = hot_and_cool(make_cluster, {"nodeMetricExpirationSeconds": 7200}, pods={"w-0": 3000, "w-1": 2500})

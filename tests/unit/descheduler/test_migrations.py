@@ -4,11 +4,17 @@ from typing import Any
 
 import pytest
 
-from kube import Object
+from kube import Object, Verb
 
 MIGRATION = "PodMigrationJob.scheduling.koordinator.sh"
 RESERVATION = "Reservation.scheduling.koordinator.sh"
 MINUTE = 60_000
+FREELY = {
+    "maxMigratingPerNode": 0,
+    "maxMigratingPerWorkload": "75%",
+    "maxUnavailablePerWorkload": "75%",
+    "objectLimiters": {"workload": {"duration": "0s"}},
+}
 
 
 def web(cluster: Any, count: int, node: str = "a", **more: Any) -> Object:
@@ -346,3 +352,58 @@ def test_while_scheduling_is_paused_everything_stays(make_cluster: Any) -> None:
     cluster.put({**switch, "data": {"paused": "false"}})
     cluster.step()
     assert cluster.evicted == ["web-1"]
+
+
+def test_evictions_keep_to_their_rate(make_cluster: Any) -> None:
+    """Two at once, and one more every four seconds."""
+    cluster = make_cluster({"migration": {**FREELY, "evictQPS": "0.25", "evictBurst": 2}})
+    for node in ("a", "b"):
+        cluster.node(node)
+    owner = cluster.workload("w", 8)
+    for number in range(8):
+        cluster.pod(f"w-{number}", "a", owner)
+        cluster.job(f"w-{number}", f"move-{number}")
+    cluster.step()
+    assert len(cluster.evicted) == 2 and cluster.core.deadline() == cluster.now + 4000
+    for count in (3, 4, 5):
+        cluster.step(4000)
+        assert len(cluster.evicted) == count
+
+
+@pytest.mark.parametrize(
+    ("args", "phase"),
+    [
+        ({}, "Succeeded"),
+        ({"dryRun": True}, "Pending"),
+        ({"minPodAge": "1h"}, "Pending"),
+        ({"minReplicas": 5}, "Failed"),
+        ({"nodeSelector": "zone=b"}, "Failed"),
+        ({"nodeSelector": "zone=a"}, "Succeeded"),
+    ],
+)
+def test_arguments_choose_who_may_go(make_cluster: Any, args: Any, phase: str) -> None:
+    cluster = make_cluster({"migration": {**FREELY, **args}})
+    cluster.node("a", zone="a")
+    owner = cluster.workload("w", 4)
+    for number in range(4):
+        cluster.pod(f"w-{number}", "a", owner)
+    cluster.job("w-0", "move")
+    cluster.step()
+    assert cluster.get(MIGRATION, "move").status["phase"] == phase
+    cluster.step(3_600_000)
+    assert bool(cluster.evicted) == (phase == "Succeeded")
+
+
+def test_a_young_pod_goes_once_it_is_old_enough(make_cluster: Any) -> None:
+    cluster = make_cluster(
+        {"migration": {**FREELY, "minPodAge": "2m", "defaultDeleteOptions": {"gracePeriodSeconds": 7}}}
+    )
+    cluster.node("a")
+    owner = cluster.workload("w", 4)
+    for number in range(4):
+        cluster.pod(f"w-{number}", "a", owner)
+    cluster.job("w-0", "move")
+    cluster.step()
+    assert cluster.core.deadline() == cluster.now + 120_000 and not cluster.evicted
+    made = cluster.step(120_000)
+    assert [mutation.grace_seconds for one in made for mutation in one.mutations if mutation.verb is Verb.EVICT] == [7]

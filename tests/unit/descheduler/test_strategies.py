@@ -190,3 +190,14 @@ def test_a_plan_moves_nobody_beyond_the_room_there_is(make_cluster: Any) -> None
     cluster = cluster_with(make_cluster, "RemovePodsViolatingNodeTaints", cpu="4")
     cluster.node("a", taints=[TAINT])
     assert round_of(cluster) == ["w-0", "w-1"]
+
+
+def test_who_came_by_a_move_is_not_moved_on(make_cluster: Any) -> None:
+    """It restarts as often where it is now: for an hour it stays there, and the plan says so."""
+    cluster = cluster_with(make_cluster, "RemovePodsHavingTooManyRestarts")
+    told(cluster, "w-1", {"containerStatuses": [{"name": "c", "restartCount": 200}]})
+    moved = [round_of(cluster) for _ in range(30)]
+    assert [names for names in moved if names] == [["w-1"]]
+    (stays,) = cluster.core.query("plan", {})["stays"]
+    assert stays["pod"] == "w-1x" and stays["message"].startswith("it came from a by a move; it is left alone until")
+    assert [names for names in (round_of(cluster) for _ in range(3)) if names] == [["w-1x"]]

@@ -34,6 +34,7 @@ def test_a_class_that_says_nothing_adds_nothing() -> None:
 
 def test_a_pod_may_repeat_what_its_class_says_and_not_contradict_it() -> None:
     assert not list(objections({**SPEC, "overhead": {"cpu": "0.25"}, "nodeSelector": {"vm": "yes"}}, FULL))
+    assert not list(objections({**SPEC, "overhead": {"kubernetes.io/batch-cpu": "250"}}, FULL))
     contradicting = {**SPEC, "overhead": {"cpu": "1"}, "nodeSelector": {"vm": "no"}}
     assert list(objections(contradicting, FULL)) == [
         ("overhead", "overhead of RuntimeClass vm is cpu 250m, the pod's is cpu 1"),

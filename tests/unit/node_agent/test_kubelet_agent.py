@@ -1,6 +1,7 @@
 """Beside a kubelet the agent measures and reports, and goes on where its predecessor was."""
 
 import asyncio
+import errno
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -151,6 +152,44 @@ def test_a_look_of_another_boot_or_of_long_ago_is_not_gone_on_from(machine: Mach
     machine.wait(2)
 
     assert machine.last(A).cpu_milli == 100
+
+
+@pytest.mark.parametrize("left", ["{", "[]", '{"boot": "first"}', '{"boot": "first", "at": "?", "cpu_ns": []}'])
+def test_a_kept_look_that_makes_no_sense_is_none(machine: Machine, left: str) -> None:
+    (machine.folder / "data").mkdir()
+    (machine.folder / "data/usage.json").write_text(left)
+    machine.use(A, 0)
+    machine.start()
+    machine.use(A, 6000)
+    machine.wait(61)
+    assert machine.last(A).cpu_milli == 100
+
+
+def test_measuring_goes_on_though_nothing_can_be_kept_or_read(
+    machine: Machine, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Each trouble is told once; a full disk costs nothing but the next agent's first sample."""
+
+    def no_room(self: KeptLook, look: Look) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    def unreadable() -> Consumption:
+        raise OSError(errno.EMFILE, "Too many open files")
+
+    monkeypatch.setattr(KeptLook, "save", no_room)
+    machine.use(A, 0)
+    machine.start()
+    with monkeypatch.context() as patch:
+        patch.setattr("node_agent.kubelet.agent.machine_use", unreadable)
+        machine.wait(200)
+        assert not any(report.usage for report in machine.reports)
+    machine.use(A, 24_000)
+    machine.wait(60)
+    assert machine.last(A).cpu_milli == 100
+    assert [record.message for record in caplog.records if record.levelname == "ERROR"] == [
+        "look_not_kept",
+        "use_not_measured",
+    ]
 
 
 def test_a_report_that_is_not_stored_is_made_again_with_the_newest_samples(machine: Machine) -> None:

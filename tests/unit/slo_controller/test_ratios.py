@@ -56,6 +56,14 @@ def test_a_model_without_a_ratio_leaves_the_node_as_it_is_and_says_so(toy) -> No
     assert "no baseRatio of the model 'Y'" in toy.core.query("explain", {"name": "n"})["message"]
 
 
+@pytest.mark.parametrize(("model", "ratio"), [("X", "1.10"), ("Y", "1.05"), ("", "1.05")])
+def test_a_model_that_nobody_named_has_the_default_ratio_where_there_is_one(toy, model: str, ratio: str) -> None:
+    toy.configure(cpu_normalization_config=json.dumps({**json.loads(ON), "defaultRatio": 1.05}))
+    toy.node(annotations=info(model))
+    toy.settle()
+    assert annotation(toy, NORMALIZATION) == ratio
+
+
 def test_the_cpu_may_be_told_by_the_topology(toy) -> None:
     toy.configure(cpu_normalization_config=ON)
     toy.node()
@@ -96,6 +104,7 @@ def test_amounts_are_amplified_and_cpu_by_what_its_cores_do_besides(toy) -> None
         ("cpu-normalization-config", {"ratioModel": {"X": {"baseRatio": 0.9}}}),
         ("cpu-normalization-config", {"ratioModel": {"X": {"baseRatio": "1.2"}}}),
         ("cpu-normalization-config", {"ratioModel": {"X": {"turboEnabledRatio": 5.1}}}),
+        ("cpu-normalization-config", {"defaultRatio": 0.9}),
         ("resource-amplification-config", {"resourceAmplificationRatio": {"cpu": 0.5}}),
         ("resource-amplification-config", {"resourceAmplificationRatio": 2}),
     ],

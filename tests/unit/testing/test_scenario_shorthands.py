@@ -157,6 +157,13 @@ def test_usage_that_is_left_out_is_the_sum_of_its_parts() -> None:
     assert parse_usage(parts).pods == {("default", "web"): {"cpu": 500, "memory": 2_000_000_000}}
 
 
+def test_what_a_node_uses_beyond_its_pods_is_the_systems_where_that_is_left_out() -> None:
+    """Pods that are measured at more than the whole node leave the system idle; a system that is named stays as it is."""
+    sample = parse_usage({"cpu": 20, "memory": "3G", "system": {"memory": "1G"}, "pods": {"web": {"cpu": 12}}})
+    assert sample.system == {"cpu": 8000, "memory": 1_000_000_000}
+    assert parse_usage({"cpu": 11, "pods": {"web": {"cpu": 12}}}).system == {"cpu": 0}
+
+
 def test_a_service_sample_holds_each_of_its_metrics_and_null_withdraws_one() -> None:
     concurrency, rate = parse_metric({"service": "m", "concurrency": 12, "rps": 0.5})
     assert (concurrency.name, concurrency.value_nano) == ("concurrency", 12_000_000_000)

@@ -16,6 +16,15 @@ def is_lent(resource: str) -> bool:
     return resource in LENT
 
 
+def plain(amounts: Amounts) -> Amounts:
+    """The amounts under the names of what is not lent; what stands under several counts together."""
+    found: Amounts = {}
+    for name, amount in current(amounts).items():
+        own = name.rpartition("-")[2] if name in LENT else name
+        found[own] = found.get(own, 0) + amount
+    return found
+
+
 def current(amounts: Amounts) -> Amounts:
     """The amounts under today's names; what stands under both counts together."""
     if _OLDER.keys().isdisjoint(amounts):

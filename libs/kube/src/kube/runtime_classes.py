@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from kube.keys import Key, Manifest
+from kube.lent_resources import plain
 from kube.objects import Object
 from kube.store import Event
 from resources import QuantityError, parse_amounts
@@ -109,9 +110,10 @@ def _selector(found: Object) -> dict[str, str]:
     return selector
 
 
-def _equal(left: Mapping[str, Any], right: Mapping[str, Any]) -> bool:
+def _equal(given: Mapping[str, Any], fixed: Mapping[str, Any]) -> bool:
+    """Whether both are the same; a pod on lent resources has its overhead there, too."""
     try:
-        return parse_amounts(left) == parse_amounts(right)
+        return plain(parse_amounts(given)) == parse_amounts(fixed)
     except QuantityError:
         return False
 

@@ -1,6 +1,7 @@
 """Wiring: settings → core → decider → process."""
 
 import json
+import logging
 
 from chassis import Decider
 from chassis.process import Context, Parts, run
@@ -8,6 +9,8 @@ from descheduler.domain.core import DeschedulerCore
 from descheduler.domain.policy.policy import DeschedulerPolicy
 from descheduler.role import ROLE
 from descheduler.settings import Settings
+
+log = logging.getLogger(__name__)
 
 
 async def build(settings: Settings, context: Context) -> Parts:
@@ -21,6 +24,8 @@ async def build(settings: Settings, context: Context) -> Parts:
             "planOnly": settings.dry_run,
         }
     )
+    for warning in policy.warnings:
+        log.warning("setting_without_effect", extra={"detail": warning})
     decider = Decider(ROLE, lambda: DeschedulerCore(policy), context.workplace(settings.holder))
     return Parts(tasks={"decider": decider.run()}, ready=(decider.ready,))
 

@@ -35,6 +35,7 @@ from node_agent.runtime.logs import prune, rotate
 from node_agent.runtime.use_files import UseFiles
 from node_agent.runtime.watch import ProcessWatch
 from node_agent.settings import AgentSettings
+from node_agent.troubles import Trouble
 
 _log = logging.getLogger(__name__)
 
@@ -133,8 +134,14 @@ class Agent:
         while self.alive():
             self._calm.clear()
             await self._calm.wait()
+        await self.give_back()
         if self.isolation is not None:
             self.isolation.cgroups.release()
+
+    async def give_back(self) -> None:
+        """End in order: no rule holds any more."""
+        if self.colocation is not None:
+            self.colocation.give_back()
 
     def log_file(self, uid: str, container: str) -> Path:
         """Where a container writes its log; raises LookupError when this node has no such log."""
@@ -187,7 +194,7 @@ class Agent:
             layout,
             CloseLook(layout, UseFiles(paths)),
             KnobWriter(hierarchy.knobs()),
-            self._data.root / "rules.json",
+            self._data.root,
             self._clock,
             self._reporter.wish,
         )
@@ -206,7 +213,11 @@ class Agent:
 
     def _kept_record(self, uid: str) -> PodRecord | None:
         data = self._data.pod(uid).load("record.json")
-        return archive.decode(data) if data else None
+        try:
+            return archive.decode(data) if data else None
+        except (AttributeError, KeyError, TypeError, ValueError) as error:
+            _log.warning("record_unreadable", extra={"uid": uid, "error": repr(error)})
+            return None
 
     def _find_inventory(self, isolation: Isolation) -> Inventory:
         settings = self.settings
@@ -217,21 +228,24 @@ class Agent:
 
     async def _keep_house(self, meter: UsageMeter, whole: NodeWatch) -> None:
         """Now and then: measure, and cut logs that have grown too long."""
-        meter.measure((), self._clock())
+        uncut, unread = Trouble("logs_not_cut"), Trouble("use_not_measured")
+        with unread.contained():
+            meter.measure((), self._clock())
         measured_at = self._clock()
         while True:
             await asyncio.sleep(self.settings.log_check_ms / 1000)
-            running = self.alive()
-            for worker in running:
-                for container in worker.record.containers:
-                    rotate(worker.preparation.log_file(container), self.settings.log_bytes, self.settings.log_files)
-            now = self._clock()
-            whole.look(now)
-            if not 0 <= now - measured_at < self.settings.usage_interval_ms:
-                measured_at = now
-                self._usage = meter.measure(running, now)
-                programs = self.colocation.programs() if self.colocation else []
-                self._reporter.measured(self._usage, more_usage(whole.told(now), programs))
+            running, now = self.alive(), self._clock()
+            with uncut.contained():
+                for worker in running:
+                    for container in worker.record.containers:
+                        rotate(worker.preparation.log_file(container), self.settings.log_bytes, self.settings.log_files)
+            with unread.contained():
+                whole.look(now)
+                if not 0 <= now - measured_at < self.settings.usage_interval_ms:
+                    measured_at = now
+                    self._usage = meter.measure(running, now)
+                    programs = self.colocation.programs() if self.colocation else []
+                    self._reporter.measured(self._usage, more_usage(whole.told(now), programs))
 
     def _pod_changed(self, uid: str) -> None:
         self._reporter.pod_changed(uid)

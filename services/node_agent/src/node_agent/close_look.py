@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
+from node_agent.domain.colocation.bursts import any_raised
 from node_agent.domain.colocation.groups import Group, Tier
 from node_agent.domain.colocation.node_slo import NodeSlo
 from node_agent.domain.colocation.pods import NodePod
@@ -15,8 +16,8 @@ from node_agent.runtime.use_files import UseFiles
 
 MEMORY_EVERY = 5
 """In looks: memory of pods changes slowly, and costs more to read than all else."""
-SHORTEST_MS = 50
-"""Two looks that are closer say nothing of what was used between them."""
+SHORTEST_MS, LONGEST_MS = 50, 10_000
+"""Two looks that are closer say nothing of what was used between them; two that are farther apart nothing of now."""
 
 
 @dataclass(slots=True)
@@ -51,7 +52,7 @@ class CloseLook:
         self._before, self._looks = after, self._looks + 1
         if self._looks % MEMORY_EVERY == 0:  # all that is read was read since
             self._files.forget_others()
-        if not before.at or passed <= 0:  # the first look, or the clock went back
+        if not before.at or not 0 < passed <= LONGEST_MS:  # the first look, or the clock has jumped
             return None
         self.sample = _sample(before, after, seen, memory, set(pods))
         return self.sample
@@ -85,7 +86,7 @@ class CloseLook:
 
     def _throttled(self, pods: Mapping[str, NodePod], slo: NodeSlo) -> dict[tuple[str, str], tuple[int, int]]:
         """By container; read only where something follows from it."""
-        if not (slo.burst.by_quota or slo.thresholds.enabled):
+        if not (slo.thresholds.enabled or any_raised(pods.values(), slo.burst)):
             return {}
         return {
             (pod.uid, one.name): self._files.throttled(folder)
@@ -146,7 +147,8 @@ def _sample(before: _Before, after: _Before, seen: Consumption, memory: Mapping[
 
 def _stall(before: tuple[int, int, int], after: tuple[int, int, int], passed_ms: int, quota: int) -> Stall:
     """From microseconds over some milliseconds: thousandths."""
-    cpu, memory, io = ((new - old) // passed_ms for new, old in zip(after, before, strict=True))
+    # A group that was made anew has begun to count anew.
+    cpu, memory, io = (max(0, new - old) // passed_ms for new, old in zip(after, before, strict=True))
     return Stall(cpu, memory, io, quota)
 
 

@@ -1,31 +1,33 @@
 """Keeps a node to its rules: looks, decides, writes, and remembers what the next agent has to know."""
 
 import asyncio
-import json
 import logging
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 
 from kube import Manifest
 from kube.node_evictions import Wish
 from node_agent.close_look import CloseLook
-from node_agent.domain.colocation import archive
-from node_agent.domain.colocation.core import Enforcement, Kept, enforce
-from node_agent.domain.colocation.evictions import Asked, current
+from node_agent.domain.colocation.adoption import left_behind
+from node_agent.domain.colocation.bursts import any_raised
+from node_agent.domain.colocation.core import Enforcement, enforce
+from node_agent.domain.colocation.evictions import current
 from node_agent.domain.colocation.groups import Group, Knobs
 from node_agent.domain.colocation.interference import Disturbance
 from node_agent.domain.colocation.machine import Machine, machine_of
 from node_agent.domain.colocation.node_slo import NO_RULES, node_slo
 from node_agent.domain.colocation.pods import NodePod, node_pod
+from node_agent.domain.colocation.resctrl import NOTHING
 from node_agent.domain.colocation.restoration import to_write
 from node_agent.domain.colocation.situation import Situation
 from node_agent.inventory.hardware import Hardware
+from node_agent.kept_rules import KeptRules
 from node_agent.layouts import Layout
 from node_agent.ports import Assignment, Clock
 from node_agent.runtime.cache_groups import CacheGroups
-from node_agent.runtime.folders import read_json
+from node_agent.runtime.guard import GIVE_BACK_SECONDS
 from node_agent.runtime.knob_writer import KnobWriter
+from node_agent.troubles import Trouble
 from resources import format_amounts
 
 _log = logging.getLogger(__name__)
@@ -38,7 +40,6 @@ JUMP_PERCENT = 5
 STALE_MS = 10_000
 LOOK_AGAIN_ROUNDS = 10
 """After so many rounds all files are read, to see whether somebody else has written there."""
-SAVE_EVERY_MS = 10_000
 AWAITED_SECONDS = 1.0
 """So long a container runtime waits for what is decided about a pod that was not assigned yet; it would wait two."""
 
@@ -52,25 +53,27 @@ class Colocation:
         layout: Layout,
         look: CloseLook,
         writer: KnobWriter,
-        file: Path,
+        folder: Path,
         clock: Clock,
         wish: Callable[[tuple[Wish, ...]], None],
     ) -> None:
-        """``file`` is where what outlives the agent is kept; ``wish`` hears which pods have to leave when that changes."""
+        """``folder`` is where what outlives the agent is kept; ``wish`` hears which pods have to leave when that changes."""
         self._hardware, self._layout, self._look, self._writer = hardware, layout, look, writer
-        self._file, self._clock, self._wish = file, clock, wish
+        self._clock, self._wish = clock, wish
+        self._files = KeptRules(folder, writer.raw)
         self._caches = CacheGroups(self._tasks)
         self._slo, self._machine = NO_RULES, Machine({}, {}, ())
         self._pods: dict[str, NodePod] = {}
         self._fresh = True
         """Whether the newest decision is about what was assigned last."""
         self._news = asyncio.Event()
-        self._kept, self._written = self._load()
+        self._kept, self._written = self._files.load()
+        self._assigned = self._over = False
+        self._looked_back = False
+        """Whether it was seen what a predecessor has left."""
         self._wished: tuple[Wish, ...] = ()
-        self._saved: tuple[dict[Group, set[str]], Asked] | None = None
-        self._saved_at = 0
         self._rounds = 0
-        self._trouble = ""
+        self._undecided, self._unread = Trouble("rules_not_decided"), Trouble("use_not_read")
         self._online: tuple[int, int] | None = None
         self._told: frozenset[tuple[str, str, str]] = frozenset()
         self.newest: Enforcement | None = None
@@ -78,7 +81,8 @@ class Colocation:
     @property
     def busy(self) -> bool:
         """Whether something has to be looked at as time passes, and not only when something changes."""
-        return self._slo.thresholds.enabled or self._slo.burst.by_quota or bool(self._slo.host_applications)
+        slo = self._slo
+        return slo.thresholds.enabled or bool(slo.host_applications) or any_raised(self._pods.values(), slo.burst)
 
     def programs(self) -> list[Manifest]:
         """What programs of the node that are no pods used last, as a NodeMetric tells it."""
@@ -100,13 +104,16 @@ class Colocation:
         hardware = self._hardware
         self._machine = machine_of(assignment.node_object, hardware.processors, hardware.disks, hardware.cache)
         self._pods = {pod.uid: pod for manifest in assignment.pods if (pod := _read(manifest)) is not None}
-        self._fresh = False
+        self._fresh, self._assigned = False, not self._over
         self._news.set()
 
     def put_in_force(self, uid: str) -> None:
         """A pod's groups were just made, and nothing runs in them: what is decided about them holds from the start."""
-        with self._contained():
-            if not self._fresh:
+        if self._over:
+            return
+        if not self._fresh:
+            self._fresh = True  # what goes wrong leaves in force what is, until something changes, or the next round
+            with self._undecided.contained():
                 self._decide()
         groups = {group: files for group, files in self._written.items() if group.pod == uid}
         for folder, files in self._texts(groups).items():
@@ -124,29 +131,30 @@ class Colocation:
         return self._written.get(pod.group.of(container), {})
 
     async def run(self) -> None:
-        """Keep the node to its rules until cancelled."""
+        """Keep the node to its rules until cancelled, from the first assignment on."""
         loop = asyncio.get_running_loop()  # whose time does not jump
-        due = 0.0
+        due, decided = 0.0, loop.time()
         while True:
             await self._wait(due - loop.time())
             now = loop.time()
-            if now >= due or not self._fresh:
-                with self._contained():
+            if self._assigned and (now >= due or not self._fresh):
+                due, self._fresh = now + ROUND_MS / 1000, True
+                with self._undecided.contained():
                     self.round()
-                due = now + ROUND_MS / 1000
-            elif self.peek():
-                due = min(due, now + PEEK_MS / 1000)
+                    decided = now
+            elif self._assigned:
+                with self._unread.contained():
+                    due = min(due, now + PEEK_MS / 1000) if self.peek() else due
+            if now - decided >= GIVE_BACK_SECONDS:  # nobody says what is to hold, or it cannot be found out
+                decided, self._rounds = now, 0
+                self._files.give_back()
 
-    @contextmanager
-    def _contained(self) -> Iterator[None]:
-        """What goes wrong in here leaves in force what is: a node whose pods nobody runs any more would be worse off."""
-        try:
-            yield
-        except Exception as error:
-            self._fresh = True  # until something changes, or the next round
-            if repr(error) != self._trouble:
-                self._trouble = repr(error)
-                _log.exception("rules_not_decided")
+    def give_back(self) -> None:
+        """End in order: everything is as it was before there were rules."""
+        self._assigned, self._over = False, True
+        self._writer.write(self._first())
+        self._caches.write(NOTHING)
+        self._files.forget()
 
     async def _wait(self, seconds: float) -> None:
         """Until there is news, or the next look is due. What nobody but us decides is looked at now and then only."""
@@ -165,7 +173,8 @@ class Colocation:
         """Look, decide and write, once."""
         now = self._clock()
         if self.busy:
-            self._look.look(self._pods, self._slo, now)
+            with self._unread.contained():  # the last sample stays, and soon is too old to tell anything
+                self._look.look(self._pods, self._slo, now)
         done = self._decide()
         self._rounds += 1
         self._writer.write(self._texts(self._written), look=not self.busy or self._rounds % LOOK_AGAIN_ROUNDS == 1)
@@ -175,15 +184,32 @@ class Colocation:
         if wished != self._wished:
             self._wished = wished
             self._wish(wished)
-        self._save(now)
-        self._trouble = ""
 
     def _decide(self) -> Enforcement:
+        """Decide, and keep what is to be written before it is: whoever dies in the midst of it is followed by one who knows."""
+        if not self._looked_back:
+            self._looked_back = True
+            self._look_back()
         situation = Situation(self._clock(), self._slo, self._machine, self._pods, self._look.sample, STALE_MS)
         done = enforce(situation, self._kept)
-        self._kept, self.newest, self._fresh = done.kept, done, True
+        self._kept, self.newest = done.kept, done
         self._written = to_write(done.knobs, self._written, self._pods, self._machine)
+        self._files.save(self._kept, self._written, self._first, situation.now)
         return done
+
+    def _look_back(self) -> None:
+        """Take as written what a predecessor left that nobody remembers."""
+
+        def stands(group: Group, name: str) -> str | None:
+            folder = self._layout.folder(group)
+            return None if folder is None else self._writer.says(folder, name)
+
+        for group, files in left_behind(stands, self._pods, self._machine, self._layout.own).items():
+            self._written = {**self._written, group: {**files, **self._written.get(group, {})}}
+
+    def _first(self) -> dict[str, dict[str, str]]:
+        """What stands, where it is held by rules now, when it is held by none."""
+        return self._texts(to_write({}, self._written, self._pods, self._machine))
 
     def _tasks(self, uid: str) -> Iterable[int]:
         """The processes of a pod."""
@@ -233,26 +259,6 @@ class Colocation:
     def asked_to_leave(self) -> int:
         """How many pods have to leave the node."""
         return len(self._wished)
-
-    def _load(self) -> tuple[Kept, Knobs]:
-        kept = read_json(self._file)
-        try:
-            return archive.decode(kept) if isinstance(kept, dict) else (Kept(), {})
-        except (KeyError, TypeError, ValueError):
-            return Kept(), {}
-
-    def _save(self, now: int) -> None:
-        """Keep what the next agent has to know: at once which files it would have to restore, the rest now and then."""
-        marks = ({group: set(files) for group, files in self._written.items()}, self._kept.asked)
-        if marks == self._saved and 0 <= now - self._saved_at < SAVE_EVERY_MS:
-            return
-        self._saved, self._saved_at = marks, now
-        draft = self._file.with_name(f"{self._file.name}.new")
-        try:
-            draft.write_text(json.dumps(archive.encode(self._kept, self._written)))
-            draft.replace(self._file)
-        except OSError as error:
-            _log.warning("rules_not_kept", extra={"error": str(error)})
 
 
 def _read(manifest: Mapping[str, object]) -> NodePod | None:

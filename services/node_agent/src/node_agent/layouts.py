@@ -13,6 +13,9 @@ from node_agent.kubelet.pod_groups import PodGroup, PodGroups
 class Layout(Protocol):
     """Folders below the roots that files are read and written in."""
 
+    own: bool
+    """Whether the groups are the agent's own, and not a kubelet's."""
+
     def folder(self, group: Group) -> str | None:
         """The folder of a group; None where there is none, or none any more."""
 
@@ -22,6 +25,8 @@ class Layout(Protocol):
 
 class LocalLayout:
     """Below the agent's own group; ``folders`` tells those of pods by uid. Online tiers are not kept apart."""
+
+    own = True
 
     def __init__(self, folders: Callable[[], Mapping[str, str]]) -> None:
         self._folders = folders
@@ -43,6 +48,8 @@ class KubeletLayout:
 
     The folders are looked for anew when a container is new, and now and then: looking costs as much as all else of a round.
     """
+
+    own = False
 
     def __init__(self, groups: PodGroups) -> None:
         self._groups = groups

@@ -70,7 +70,7 @@ async def build(settings: Settings, context: Context) -> Parts:
             "heartbeat": beat(context.bus, node),
             "logs": serve_logs(context.bus, agent),
         },
-        stopping=(agent.drain,) if settings.drain_on_stop else (),
+        stopping=(agent.drain,) if settings.drain_on_stop else (agent.give_back,),
     )
 
 
@@ -100,7 +100,7 @@ def _beside_kubelet(settings: Settings, context: Context) -> Parts:
     tasks = {"agent": agent.run(), "assignments": follow_assignments(context.bus, agent)}
     if settings.nri_socket is not None and settings.enforce:
         tasks["nri"] = serve(settings.nri_socket, agent.files_of)
-    return Parts(tasks=tasks)
+    return Parts(tasks=tasks, stopping=(agent.give_back,))
 
 
 def _watch(context: Context, keeper: Callable[[], Colocation | None]) -> None:

@@ -1,5 +1,6 @@
 """Putting rules in force: only what is not so, in an order that the kernel takes, and again what somebody else changed."""
 
+import errno
 import os
 import subprocess
 import sys
@@ -92,6 +93,42 @@ def test_what_a_kernel_cannot_do_is_tried_and_told_once(caplog: pytest.LogCaptur
     for _ in range(3):
         writer.write({"a": {"memory.low": "1"}})
     assert asked == ["memory.low"]
+    assert [record.message for record in caplog.records] == ["rule_not_in_force"]
+
+
+REFUSALS = (
+    *(OSError(number, os.strerror(number)) for number in (errno.EINVAL, errno.EACCES, errno.EBUSY, errno.EROFS, errno.ENODEV)),
+    ValueError("nothing that could be read"),
+    KeyError("rbps"),
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("error", REFUSALS, ids=repr)
+def test_a_refused_file_is_told_once_with_its_name_and_tried_again_and_keeps_no_other_from_being_written(
+    caplog: pytest.LogCaptureFixture, error: Exception
+) -> None:
+    kernel = Kernel()
+    kernel.refuses = lambda folder, name, text: error if name == "cpu.max" else None
+    writer = KnobWriter(kernel)
+    wanted = {"a": {"cpu.max": "1 100000", "cpu.weight": "5"}, "b": {"cpu.weight": "7"}}
+    for turn in range(25):
+        writer.write(wanted, look=turn % 10 == 1)
+    assert kernel.texts == {("a", "cpu.weight"): "5", ("b", "cpu.weight"): "7"}
+    (told,) = caplog.records
+    assert (told.__dict__["group"], told.__dict__["file"]) == ("a", "cpu.max") and "cpu.max=1 100000" in told.__dict__[
+        "error"
+    ]
+    kernel.refuses = lambda *_: None
+    assert writer.write(wanted) == 1 and kernel.texts["a", "cpu.max"] == "1 100000"
+
+
+def test_what_a_kernel_lacks_is_not_told_again_when_files_are_looked_at(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    (tmp_path / "a").mkdir()
+    writer = KnobWriter(KnobFilesV2(tmp_path))
+    for _ in range(3):
+        writer.write({"a": {"cpu.idle": "1"}}, look=True)
     assert [record.message for record in caplog.records] == ["rule_not_in_force"]
 
 
@@ -196,6 +233,26 @@ def test_parts_of_the_cache_are_written_once_and_taken_back(tmp_path: Path) -> N
     (best_effort / "tasks").unlink()
     caches.write(Schemata({}, {}))
     assert list(tmp_path.iterdir()) == []
+
+
+def test_a_part_of_the_cache_that_was_refused_is_told_once_and_tried_again(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    caches, wanted = CacheGroups(lambda uid: [], tmp_path), Schemata({"BE": ("L3:0=f",)}, {"BE": ("hog",)})
+    (tmp_path / "tidegate-BE/schemata").mkdir(parents=True)  # a folder takes no text
+    for _ in range(3):
+        caches.write(wanted)
+    assert [record.message for record in caplog.records] == ["cache_part_not_in_force"]
+    (tmp_path / "tidegate-BE/schemata").rmdir()
+    caches.write(wanted)
+    assert (tmp_path / "tidegate-BE/schemata").read_text() == "L3:0=f\n"
+
+
+def test_parts_of_the_cache_that_a_killed_agent_left_are_taken_back(tmp_path: Path) -> None:
+    (tmp_path / "tidegate-BE").mkdir()
+    (tmp_path / "of-somebody-else").mkdir()
+    CacheGroups(lambda uid: [], tmp_path).write(Schemata({}, {}))
+    assert [folder.name for folder in tmp_path.iterdir()] == ["of-somebody-else"]
 
 
 def test_tasks_that_wait_for_a_cpu_are_told_of_where_groups_are_not(tmp_path: Path) -> None:

@@ -143,6 +143,46 @@ def test_more_asked_for_than_is_lent_sends_the_willing_away() -> None:
         assert names(one) == gone, lends
 
 
+def test_without_a_mark_to_come_down_to_nobody_goes_for_what_was_lent() -> None:
+    """And only what pods asked for that may go counts: 10 of 11 cores here, not 22."""
+    above = pod("above", "BE", 5900, requests=lent(12_000), labels=WILLING)
+    hogs = [pod(name, "BE", 5000 + n, requests=lent(5000), labels=WILLING) for n, name in enumerate("ab")]
+    for more, lends, gone in (
+        ({}, "1000", []),
+        ({"cpuAllocatableEvictLowerPercent": 50}, "11000", []),
+        ({"cpuAllocatableEvictLowerPercent": 50}, "9000", ["a", "b"]),
+        ({"cpuAllocatableEvictLowerPercent": 60}, "9000", ["a"]),
+    ):
+        slo = rules(allocatableEvictPriorityThreshold=5500, cpuAllocatableEvictThresholdPercent=100, **more)
+        one = Desk(machine(allocatable={"kubernetes.io/batch-cpu": lends}), slo, above, *hogs)
+        one.uses(a=10).round()
+        assert names(one) == gone, (more, lends)
+
+
+@pytest.mark.parametrize("highest", [8000, 9999])
+def test_a_threshold_that_would_take_pods_that_serve_takes_nobody(highest: int) -> None:
+    slo = rules(evictEnabledPriorityThreshold=highest)
+    one = Desk(machine(memory="100Gi"), slo, pod("mid", "LS", 7000, labels=WILLING))
+    one.uses(memory=95 * GIB, mid=(10, 30 * GIB)).round()
+    assert names(one) == []
+
+
+def test_in_one_round_all_reasons_are_seen_to_and_what_one_frees_counts_for_the_next() -> None:
+    """By what is lent 4 of 20Gi have to go, by use 15: the first pod frees 10 of these, the second is asked at once."""
+    slo = rules(
+        memoryEvictLowerPercent=75,
+        allocatableEvictPriorityThreshold=5999,
+        memoryAllocatableEvictThresholdPercent=100,
+        memoryAllocatableEvictLowerPercent=90,
+    )
+    hogs = [pod(name, "BE", 5000 + n, requests=lent(1, "10Gi"), labels=WILLING) for n, name in enumerate("abc")]
+    one = Desk(machine(memory="100Gi", allocatable={"kubernetes.io/batch-memory": "29Gi"}), slo, *hogs)
+    one.uses(memory=90 * GIB, a=(1, 10 * GIB), b=(1, 10 * GIB), c=(1, 10 * GIB)).round()
+    assert names(one) == ["a", "b"]
+    one.round()
+    assert names(one) == ["a", "b"]
+
+
 def test_a_spike_of_cpu_use_sends_nobody_away() -> None:
     slo = rules(cpuEvictThresholdPercent=80, evictEnabledPriorityThreshold=7999)
     one = Desk(machine(10), slo, pod("mid", "LS", 7000, labels=WILLING))

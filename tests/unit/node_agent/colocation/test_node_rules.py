@@ -271,8 +271,18 @@ def test_what_nobody_decides_any_more_goes_back_to_what_the_pod_asked_for() -> N
     }
     assert to_write({group("web"): {"memory.low": "7"}}, before, one.pods, one.machine) == {
         group("web"): {"memory.low": "7", "cpu.max": "200000 100000", "cpuset.cpus": "0-19", "cpu.max.burst": "0"},
-        BEST_EFFORT: {"cpu.max": "max 100000", "cpu.idle": "0"},
+        BEST_EFFORT: {"cpu.idle": "0", "cpu.weight": "1", "cpu.shares": "2", "cpu.max": "max 100000"},
     }
+
+
+def test_a_group_that_was_idle_gets_its_weight_back_after_that() -> None:
+    """The kernel forgets the weight of a group that becomes idle, and refuses one while it is."""
+    slo = {"resourceQOSStrategy": {"lsClass": {"cpuQOS": {"enable": True, "schedIdle": 1}}}}
+    one = Desk(machine(), slo, pod("web", "LS", 7000, requests={"kubernetes.io/mid-cpu": "2000"}))
+    idle = to_write(one.round().knobs, {}, one.pods, one.machine)
+    assert "cpu.weight" not in idle[group("web", Tier.BEST_EFFORT)]
+    back = to_write({}, idle, one.pods, one.machine)[group("web", Tier.BEST_EFFORT)]
+    assert list(back)[:3] == ["cpu.idle", "cpu.weight", "cpu.shares"] and back["cpu.shares"] == "2048"
 
 
 @pytest.mark.parametrize(

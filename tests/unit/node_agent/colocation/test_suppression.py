@@ -1,11 +1,13 @@
 """How much CPU best effort has: by the formula, at once down and slowly up, never on a guess."""
 
+import json
 from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from node_agent.domain.colocation import archive
 from node_agent.domain.colocation.cpu_choice import choose_cpus
 from node_agent.domain.colocation.cpu_pools import CpuPools
 from node_agent.domain.colocation.groups import Group, Tier
@@ -94,6 +96,40 @@ def test_with_no_cpu_to_be_had_a_quota_holds_best_effort(desk: Any, make_machine
     assert one.uses(pin=1000).round().knobs[TIER] == {"cpu.max": "180000 100000"}
 
 
+HOUR = 3_600
+
+
+@given(
+    jumps=st.lists(st.sampled_from([0, 0, 0, HOUR, -HOUR]), min_size=4, max_size=12),
+    used=st.integers(0, 9_000),
+    restarts=st.sets(st.integers(0, 11)),
+)
+def test_a_clock_that_is_set_gives_no_quota_out_of_bounds_and_evicts_nobody(
+    jumps: list[int], used: int, restarts: set[int]
+) -> None:
+    """Whether an agent runs meanwhile or the next one sees another time than what was kept."""
+    from tests.unit.node_agent.colocation.conftest import Desk, machine, pod
+
+    slo = rules(cpuEvictThresholdPercent=95, evictEnabledPriorityThreshold=7999, memoryEvictThresholdPercent=95)
+    slo["cpuBurstStrategy"] = {"policy": "auto", "cfsQuotaBurstPeriodSeconds": 60}
+    web = pod("web", "LS", 9500, requests={"cpu": "1"}, limits={"cpu": "2"})
+    one = Desk(machine(20), slo, web, pod("hog", "BE", 5500, labels={"koordinator.sh/eviction-enabled": "true"}))
+    one.now = 10 * HOUR * 1000
+    one.uses(web=1000, hog=used, memory=1 << 30).round()
+    for number, jump in enumerate(jumps):
+        if number in restarts:
+            kept, _ = archive.decode(json.loads(json.dumps(archive.encode(one.kept, {}))))
+            one.kept = kept
+        one.now += jump * 1000
+        knobs = one.round(fresh=not jump).knobs
+        assert 1_000_000 <= int(knobs[TIER]["cpu.max"].split()[0]) <= 1_300_000
+        main = knobs.get(Group(Tier.BURSTABLE, "web", "main"), {"cpu.max": "200000 100000"})["cpu.max"]
+        assert 200_000 <= int(main.split()[0]) <= 600_000
+        assert one.kept.asked.wishes == {}
+    for _ in range(5):
+        assert one.round().knobs[TIER]["cpu.max"] == "1300000 100000"
+
+
 @given(
     used=st.lists(st.tuples(st.integers(0, 25_000), st.integers(0, 10_000)), min_size=1, max_size=20),
     least=st.one_of(st.none(), st.integers(0, 100)),
@@ -141,3 +177,11 @@ def test_whole_cores_come_before_single_threads_from_each_numa_node_in_turn(thre
     pools = CpuPools(frozenset(range(16)) - {8}, frozenset())
     assert choose_cpus(processors, pools, 4) == (1, 4, 9, 12)
     assert choose_cpus(processors, pools, 5) == (1, 4, 5, 9, 12)
+
+
+@pytest.mark.parametrize(("count", "chosen"), [(3, (0, 2, 4)), (5, (0, 1, 2, 4, 6)), (7, (0, 1, 2, 3, 4, 5, 6))])
+def test_the_cpu_that_is_left_over_comes_from_the_numa_node_whose_turn_it_is(
+    threads: Any, count: int, chosen: tuple[int, ...]
+) -> None:
+    """Two nodes of two cores: 0-1 with the threads 4-5, and 2-3 with 6-7."""
+    assert choose_cpus(threads(2, 2), CpuPools(frozenset(range(8)), frozenset()), count) == chosen

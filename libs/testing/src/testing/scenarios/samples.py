@@ -19,7 +19,7 @@ _SUBJECTS = ("pod", "object", "external", "service", "trial")
 
 
 def parse_usage(value: Any) -> NodeUsage:
-    """One node's sample. What is left out of the whole is the sum of the parts."""
+    """One node's sample. What is left out of the whole is the sum of the parts; a system left out uses what the pods do not."""
     entry = mapping(value, (*_MEASURED, "system", "pods"))
     system = at("system", _amounts, entry.get("system"))
     pods = dict(every("pods", entry.get("pods"), lambda name, used: (parse_pod_name(name), _amounts(used))))
@@ -27,7 +27,8 @@ def parse_usage(value: Any) -> NodeUsage:
     for used in pods.values():
         total = add(total, used)
     whole = _amounts({name: entry[name] for name in _MEASURED if name in entry})
-    return NodeUsage({**total, **whole}, system, pods)
+    rest = {name: max(amount - total.get(name, 0), 0) for name, amount in whole.items()}
+    return NodeUsage({**total, **whole}, {**rest, **system}, pods)
 
 
 def _amounts(value: Any) -> Amounts:

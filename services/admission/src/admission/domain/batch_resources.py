@@ -24,13 +24,11 @@ def translate(spec: Manifest, band: str) -> None:
 
 
 def uses_lent_resources(spec: Manifest) -> bool:
-    """Whether any container asks for batch or mid resources."""
+    """Whether any container asks for batch or mid resources, or has its overhead there."""
     prefixes = tuple(f"kubernetes.io/{band}-" for band in BANDS)
-    return any(
-        name.startswith(prefixes)
-        for container in (spec.get("initContainers") or []) + (spec.get("containers") or [])
-        for name in (container.get("resources") or {}).get("requests") or {}
-    )
+    containers = (spec.get("initContainers") or []) + (spec.get("containers") or [])
+    listed = [*((one.get("resources") or {}).get("requests") for one in containers), spec.get("overhead")]
+    return any(name.startswith(prefixes) for amounts in listed for name in amounts or {})
 
 
 def renamed(given: Manifest, band: str) -> Manifest:

@@ -9,7 +9,7 @@ from admission.domain.errors import FieldError
 from admission.domain.priority import check_priority_class_name, find_class
 from admission.domain.qos_class import PRIORITY_LABEL
 from admission.domain.selectors import SELECTOR, check_selector, matches
-from admission.domain.shapes import ANYTHING, EITHER, TEXT, TEXT_MAP, WHOLE, closed, one_of
+from admission.domain.shapes import ANYTHING, EITHER, TEXT, TEXT_MAP, WHOLE, closed, copied, one_of
 from admission.domain.strategic_merge import merged
 from admission.domain.world import Review
 from kube import Key, Manifest, Object
@@ -39,8 +39,9 @@ KEEPS_RESOURCES = "config.koordinator.sh/skip-update-resources"
 def apply_profiles(review: Review) -> None:
     """Every profile that selects the new pod changes it, in the order of the profiles' names.
 
-    A pod that exists keeps the form that it got then, so that its own manifest, applied again, is no change. A new pod may come
-    twice, when others have changed it in between: what a profile has done already is not done again.
+    A pod that exists keeps the form that it got then, so that its own manifest, applied again, is no change: the classes, too,
+    that profiles would give it. A class that its user has named stays only as long as it is named. A new pod may come twice, when
+    others have changed it in between: what a profile has done already is not done again.
     """
     if review.old is not None:
         _keep_form(review, review.old)
@@ -63,8 +64,11 @@ def shape(review: Review, profiles: list[Object]) -> None:
 
 
 def _keep_form(review: Review, old: Object) -> None:
-    kept = {name: old.labels[name] for name in (QOS_LABEL, PRIORITY_LABEL) if name in old.labels}
-    if kept:
+    missing = [name for name in (QOS_LABEL, PRIORITY_LABEL) if name in old.labels and name not in review.labels]
+    if missing:
+        anew = Review(review.key, copied(review.manifest), None, review.world)
+        apply_profiles(anew)
+        kept = {name: old.labels[name] for name in missing if name in anew.labels}
         review.metadata["labels"] = kept | review.labels
     if uses_lent_resources(old.spec):
         translate(review.spec, band_of(old.labels, old.spec))

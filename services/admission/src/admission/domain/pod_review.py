@@ -16,6 +16,7 @@ from admission.domain.topology import check_podset
 from admission.domain.world import Review
 from kube import Manifest
 from kube.devices import GIVEN
+from kube.runtime_classes import class_name
 
 UNCHOSEN = ("", "default-scheduler")
 """Who is to place a pod whose user names nobody: the API server fills the second in."""
@@ -43,7 +44,10 @@ def choose_scheduler(review: Review, scheduler: str) -> None:
 def shape_pod(review: Review) -> None:
     """The profiles that select a new pod change it, and it says nothing of what a binding gives; one that exists keeps its form."""
     if review.creating:
+        overhead = review.spec.get("overhead")
         apply_profiles(review)
+        if overhead and class_name(review.spec):  # the API server refuses any other than that of the class
+            review.spec["overhead"] = overhead
         annotations = review.metadata.get("annotations") or {}
         if not GIVEN.isdisjoint(annotations):
             review.metadata["annotations"] = {key: text for key, text in annotations.items() if key not in GIVEN}

@@ -78,6 +78,6 @@ def _check_whole_cpus(spec: Manifest, qos: str) -> Iterable[FieldError]:
     if total == 0:
         rule = f"an {qos} pod is pinned to CPUs and must ask for them; set a cpu request"
         yield FieldError("spec.containers[0].resources.requests.cpu", None, rule)
-    elif total % 1000 or not all(is_whole(cpu) for cpu in cpus):
+    elif not is_whole(*cpus):
         rule = f"an {qos} pod is pinned and must ask for whole cpus, that is an integer; round the request"
         yield FieldError("spec.containers[0].resources.requests.cpu", f"{total}m", rule)

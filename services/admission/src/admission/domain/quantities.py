@@ -57,10 +57,10 @@ def sound_amounts(given: Mapping[str, Any] | None) -> Amounts:
     return amounts
 
 
-def is_whole(value: Any) -> bool:
-    """Whether the quantity has no fraction; what is no quantity passes for whole."""
+def is_whole(*values: Any) -> bool:
+    """Whether the quantities have no fraction together; what is no quantity passes for whole."""
     try:
-        return parse_nano(value) % _WHOLE_UNIT == 0
+        return sum(map(parse_nano, values)) % _WHOLE_UNIT == 0
     except QuantityError:
         return True
 

@@ -174,6 +174,7 @@ CORE = {
         _top(POD_SPEC),
         (
             pod.default_pod,
+            runtime_class.complete_pod,
             colocation_profile.apply_profiles,
             pod.default_pod,
             pod.default_pod_priority,

@@ -46,7 +46,7 @@ def _descheduler(subject: str, content: Manifest) -> Iterable[Finding]:
         yield from _as_setting(subject, ", ".join(strategies), strategies)
 
 
-_SETTINGS = {"LowNodeLoad": "low_node_load", "MigrationController": "migration"}
+_SETTINGS = {"LowNodeLoad": "low_node_load", "MigrationController": "migration", "DefaultEvictor": "migration"}
 
 
 def _as_setting(subject: str, name: str, arguments: Manifest) -> Iterable[Finding]:
@@ -54,10 +54,12 @@ def _as_setting(subject: str, name: str, arguments: Manifest) -> Iterable[Findin
     setting = _SETTINGS.get(name, "strategies")
     given = arguments if setting == "low_node_load" else {setting: arguments}
     try:
-        DeschedulerPolicy.of(given)
+        policy = DeschedulerPolicy.of(given)
     except (TypeError, ValueError) as error:
         yield Finding(Level.DIFFERS, subject, f"{name}: {error}")
         return
+    for warning in policy.warnings:
+        yield Finding(Level.NOTE, subject, f"{name}: {warning}")
     text = f"{name} moves pods there; here nothing moves them unless it is set"
     yield Finding(Level.DIFFERS, subject, text, f"--set descheduler.{setting}='{orjson.dumps(arguments).decode()}'")
 

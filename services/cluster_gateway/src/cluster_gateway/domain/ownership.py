@@ -118,7 +118,10 @@ _ONLY: dict[tuple[str, Verb, str], tuple[str, ...]] = {
         "metadata.annotations.tidegate.dev/migrates",
         "spec.podRef",
     ),
-    ("descheduler", Verb.PATCH, _POD): ("metadata.annotations.scheduling.koordinator.sh/soft-eviction",),
+    ("descheduler", Verb.PATCH, _POD): (
+        "metadata.annotations.scheduling.koordinator.sh/soft-eviction",
+        "metadata.annotations.controller.kubernetes.io/pod-deletion-cost",
+    ),
     ("gang_scheduler", Verb.STATUS, _DEVICES): ("allocation", "reservedFor"),
     ("gang_scheduler", Verb.STATUS, _KUBERNETES_GROUP): ("conditions.PodGroupScheduled",),
     ("gang_scheduler", Verb.STATUS, _GROUP): (

@@ -2,26 +2,19 @@
 
 from collections import Counter
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Protocol
 
-from descheduler.domain.cluster.fitting import Fitting, allocatable
+from descheduler.domain.cluster.fitting import Fitting
 from descheduler.domain.cluster.pod_traits import node_of
 from descheduler.domain.cluster.view import ClusterView
 from descheduler.domain.migration.arbiter import Arbiter
+from descheduler.domain.migration.migration_book import Rest
+from descheduler.domain.move import Move
 from descheduler.domain.policy.policy import DeschedulerPolicy
 from kube import Key, Object, rfc3339
 from kube.pods import is_finished
-
-
-@dataclass(frozen=True, slots=True)
-class Move:
-    """``target`` is empty where any other node will do, and where the pod is not made again at its place."""
-
-    pod: Object
-    strategy: str
-    message: str
-    target: str = ""
+from resources import Amounts
 
 
 class Loads(Protocol):
@@ -30,13 +23,20 @@ class Loads(Protocol):
     def heats(self, pod: Object, node: str) -> bool:
         """Whether the node would be hot with the pod on it."""
 
+    def measured(self, pod: Object) -> Amounts:
+        """What the pod uses where it is; nothing where nobody knows."""
+
     def move(self, pod: Object, target: str) -> None:
         """The pod goes to ``target``, or is only gone."""
 
 
 @dataclass(slots=True)
 class Plan:
-    """``skipped`` says of pods that would have gone why they stay; ``notes`` what strategies found, in sentences."""
+    """``skipped`` says of pods that would have gone why they stay; ``notes`` what strategies found, in sentences.
+
+    ``costs`` are costs of deletion that pods are to have. ``seen_loads`` are those of the plan that this one is a trial of: they
+    are asked and not changed.
+    """
 
     view: ClusterView
     policy: DeschedulerPolicy
@@ -44,10 +44,12 @@ class Plan:
     moving: dict[Key, str]
     now: int
     loads: Loads | None = None
-    resting: Mapping[str, int] = field(default_factory=dict)
+    resting: Mapping[str, Rest] = field(default_factory=dict)
     moves: list[Move] = field(default_factory=list)
     skipped: dict[Key, str] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
+    costs: dict[Key, int] = field(default_factory=dict)
+    seen_loads: Loads | None = None
     fitting: Fitting = field(init=False)
     _from_node: Counter[str] = field(default_factory=Counter)
     _from_namespace: Counter[str] = field(default_factory=Counter)
@@ -73,6 +75,7 @@ class Plan:
             self.resting,
             list(self.moves),
         )
+        made.seen_loads = self.loads or self.seen_loads
         made._from_node, made._from_namespace = self._from_node.copy(), self._from_namespace.copy()
         return made
 
@@ -81,19 +84,23 @@ class Plan:
         if pod.key in self.moving:
             return "it is on the move already"
         rests = self.resting.get(pod.uid)
-        if rests is not None:
-            self.skipped[pod.key] = f"a move of it came to nothing; it is left alone until {rfc3339(rests)}"
+        if rests is not None and not is_finished(pod):
+            self.skipped[pod.key] = f"{rests.why}; it is left alone until {rfc3339(rests.until)}"
             return self.skipped[pod.key]
         why = self.arbiter.refusal(pod) or self.arbiter.hold(pod) or self._full(pod)
         if why:
             self.skipped[pod.key] = why
         return why
 
+    def heats(self, pod: Object, node: str) -> bool:
+        """Whether the node would be hot with the pod on it."""
+        loads = self.loads or self.seen_loads
+        return loads is not None and loads.heats(pod, node)
+
     def destinations(self, pod: Object) -> Iterator[Object]:
         """The other nodes that would take ``pod`` as things will be and not be hot by it, by name."""
         for node in self.view.nodes():
-            hot = self.loads is not None and self.loads.heats(pod, node.name)
-            if node.name != node_of(pod) and not hot and not self.fitting.obstacle(pod, node):
+            if node.name != node_of(pod) and not self.heats(pod, node.name) and not self.fitting.obstacle(pod, node):
                 yield node
 
     def add(self, move: Move) -> None:
@@ -103,6 +110,7 @@ class Plan:
         if not is_finished(pod):
             self.fitting.move(pod, move.target)
             if self.loads is not None:
+                move = replace(move, uses=self.loads.measured(pod))
                 self.loads.move(pod, move.target)
         self.moves.append(move)
         self.moving[pod.key] = move.target
@@ -129,7 +137,7 @@ class Plan:
 
     def room(self, node: Object) -> int:
         """How much of a node's cpu nobody has asked for, in thousandths."""
-        return self.fitting.free(node).get("cpu", 0) * 1000 // max(1, allocatable(node).get("cpu", 0))
+        return self.fitting.free(node).get("cpu", 0) * 1000 // max(1, self.fitting.whole(node).get("cpu", 0))
 
     def _full(self, pod: Object) -> str:
         policy, node = self.policy, node_of(pod)

@@ -3,19 +3,24 @@
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from descheduler.domain.cluster.pod_traits import node_of
+from descheduler.domain.cluster.pod_traits import DELETION_COST, node_of
 from descheduler.domain.cluster.view import ClusterView
 from descheduler.domain.load.anomaly import AnomalyRecords
+from descheduler.domain.load.low_node_load import NAME as LOW_NODE_LOAD
 from descheduler.domain.load.low_node_load import LowNodeLoad
 from descheduler.domain.load.node_loads import NodeLoads
 from descheduler.domain.load.pools import PoolNodes
 from descheduler.domain.migration import job_changes
 from descheduler.domain.migration.arbiter import Arbiter
 from descheduler.domain.migration.migration_book import MigrationBook
-from descheduler.domain.plan import Move, Plan
+from descheduler.domain.migration.successors import successors
+from descheduler.domain.move import Move
+from descheduler.domain.plan import Plan
 from descheduler.domain.policy.migration_args import EVICT_DIRECTLY
 from descheduler.domain.policy.policy import DeschedulerPolicy
+from descheduler.domain.strategies.preemption import make_room
 from descheduler.domain.strategies.registry import STRATEGIES
+from descheduler.domain.strategies.scale_down import NAME as SCALE_DOWN
 from kube import Decision
 from kube.pods import is_finished
 
@@ -35,6 +40,7 @@ class Planning:
     ) -> tuple[Plan, list[PoolNodes]]:
         """What should move now, and how hot the nodes are then. ``records`` take this round, unless it is a rehearsal."""
         plan, loads = self._begun(arbiter, now)
+        make_room(plan, self.book)
         for name, args in self.policy.strategies.items():
             STRATEGIES[name](args, plan)
         if not self.policy.load.paused:
@@ -47,20 +53,31 @@ class Planning:
 
     def _begun(self, arbiter: Arbiter, now: int) -> tuple[Plan, NodeLoads]:
         """A plan of nothing but what goes on already, and what nodes use then."""
-        loads = NodeLoads(self.view, self.policy.load, now)
+        loads = NodeLoads(self.view, self.policy.load, now, successors(self.book))
         moving, resting = self.book.moving(), self.book.resting(now)
         return Plan(self.view, self.policy, arbiter, moving, now, loads, resting), loads
 
     def decisions(self, plan: Plan) -> Iterator[Decision]:
         """A job for each move; none for those of a strategy that only plans."""
-        args = self.policy.migration
+        args, rehearsed = self.policy.migration, self._rehearsed()
+        if self.policy.plan_only or args.dry_run:
+            return
         for move in plan.moves:
-            if self.policy.plan_only or (self.policy.load.dry_run and move.strategy == "LowNodeLoad"):
+            if move.strategy in rehearsed:
                 continue
             mode = EVICT_DIRECTLY if is_finished(move.pod) else args.mode
-            target = "" if mode == EVICT_DIRECTLY else move.target
-            name = self._name(move, plan.now)
-            yield job_changes.proposed(move.pod, move.strategy, _sentence(move), name, mode, args.ttl_ms, target)
+            yield job_changes.proposed(move, _sentence(move), self._name(move, plan.now), mode, args.ttl_ms)
+
+        if SCALE_DOWN not in rehearsed:
+            for key, cost in sorted(plan.costs.items()):
+                pod = self.view.store.get(key)
+                if pod is not None and pod.annotations.get(DELETION_COST) != str(cost):
+                    yield job_changes.valued(pod, cost)
+
+    def _rehearsed(self) -> set[str]:
+        """The strategies that only plan."""
+        found = {name for name, args in self.policy.strategies.items() if args.truth("dryRun")}
+        return found | ({LOW_NODE_LOAD} if self.policy.load.dry_run else set())
 
     def _name(self, move: Move, now: int) -> str:
         """Of the pod and the round: the same facts give the same name, and a later try another one."""

@@ -2,9 +2,10 @@
 
 import json
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from kube import Manifest
+from kube.normalization import PLAIN_MILLI
 from resources import QuantityError, parse_amounts, parse_milli
 
 PERIOD_US = 100_000
@@ -25,11 +26,16 @@ class Limits:
     memory_bytes: int | None = None
     pids: int | None = None
     cpu_set: str = ""
+    core_milli: int = PLAIN_MILLI
+    """How much a core does, in thousandths of the one that ``cpu_milli`` counts."""
 
     @property
     def quota_us(self) -> int | None:
         """CPU time per period of PERIOD_US; the kernel takes no less than a millisecond."""
-        return None if self.cpu_milli is None else max(1_000, self.cpu_milli * PERIOD_US // 1000)
+        if self.cpu_milli is None:
+            return None
+        plain = max(1_000, self.cpu_milli * PERIOD_US // 1000)
+        return max(1_000, -(-plain * PLAIN_MILLI // self.core_milli))
 
     @property
     def shares(self) -> int:
@@ -59,15 +65,40 @@ def container_limits(pod: Manifest, container: Manifest) -> Limits:
 
 
 def pod_limits(pod: Manifest, containers: Iterable[Limits], pids: int) -> Limits:
-    """The limits of the pod as a whole: the sum of its containers', where each of them has one."""
+    """The limits of the pod as a whole: the sum of its containers', where each of them has one, and its overhead."""
     parts = list(containers)
-    cpu, memory = [part.cpu_milli for part in parts], [part.memory_bytes for part in parts]
+    overhead = _amounts((pod.get("spec") or {}).get("overhead"))
+    more_cpu, more_memory = _first(overhead, ("cpu", *_LENT_CPU)) or 0, _first(overhead, ("memory", *_LENT_MEMORY)) or 0
     return Limits(
-        cpu_milli=None if None in cpu else sum(amount or 0 for amount in cpu) or None,
-        cpu_request_milli=sum(part.cpu_request_milli for part in parts),
-        memory_bytes=None if None in memory else sum(amount or 0 for amount in memory) or None,
+        cpu_milli=_together((part.cpu_milli for part in parts), more_cpu),
+        cpu_request_milli=sum(part.cpu_request_milli for part in parts) + more_cpu,
+        memory_bytes=_together((part.memory_bytes for part in parts), more_memory),
         pids=pids,
         cpu_set=cpu_set(pod),
+    )
+
+
+def whole_limits(pod: Manifest) -> Limits:
+    """The limits of a pod over its whole life, as a kubelet sets them.
+
+    What runs together has them together; an init container runs beside the sidecars before it. One that has no limit leaves the
+    whole without.
+    """
+    spec = pod.get("spec") or {}
+    sidecars: list[Limits] = []
+    beginnings: list[Limits] = []
+    for one in spec.get("initContainers") or []:
+        own = container_limits(pod, one)
+        beginnings.append(pod_limits(pod, [*sidecars, own], 0))
+        if one.get("restartPolicy") == "Always":
+            sidecars.append(own)
+    running = pod_limits(pod, [*(container_limits(pod, one) for one in spec.get("containers") or []), *sidecars], 0)
+    stages = (running, *beginnings)
+    return replace(
+        running,
+        cpu_milli=_most(stage.cpu_milli for stage in stages),
+        cpu_request_milli=max(stage.cpu_request_milli for stage in stages),
+        memory_bytes=_most(stage.memory_bytes for stage in stages),
     )
 
 
@@ -91,6 +122,19 @@ def cpu_set(pod: Manifest) -> str:
         return str(json.loads(text).get("cpuset") or "") if text else ""
     except (ValueError, AttributeError):
         return ""
+
+
+def _together(amounts: Iterable[int | None], more: int) -> int | None:
+    parts = list(amounts)
+    if None in parts:
+        return None
+    total = sum(amount or 0 for amount in parts)
+    return total + more if total else None
+
+
+def _most(amounts: Iterable[int | None]) -> int | None:
+    parts = list(amounts)
+    return None if None in parts else max(amount or 0 for amount in parts)
 
 
 def _amounts(manifest: Mapping[str, str] | None) -> dict[str, int]:

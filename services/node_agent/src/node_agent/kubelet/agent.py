@@ -20,6 +20,7 @@ from node_agent.runtime.knob_writer import KnobWriter
 from node_agent.runtime.machine_use import machine_use
 from node_agent.runtime.use_files import UseFiles
 from node_agent.settings import AgentSettings
+from node_agent.troubles import Trouble
 
 _log = logging.getLogger(__name__)
 
@@ -40,6 +41,8 @@ class KubeletAgent:
         clock: Clock,
     ) -> None:
         self.pods: dict[str, PodGroup] = {}
+        self._unread, self._unkept = Trouble("use_not_measured"), Trouble("look_not_kept")
+        self._unwatched = Trouble("node_not_watched")
         self._settings, self._groups, self._devices, self._kept, self._clock = settings, groups, devices, kept, clock
         self._reporter = Reporter(settings, upstream, lambda _: (None, False), lambda _: None)
         self._layout = KubeletLayout(groups)
@@ -64,11 +67,20 @@ class KubeletAgent:
             if self.colocation is not None:
                 tasks.create_task(self.colocation.run())
             self._reporter.inventory_changed(self._devices)
-            before = self._left() or self._look(None)
+            before, looked_at = self._left(), 0
+            if before is not None:
+                looked_at = before.at
             while True:
-                due = min(before.at, self._clock()) + self._settings.usage_interval_ms
+                due = min(looked_at, self._clock()) + self._settings.usage_interval_ms
                 await asyncio.sleep(max(0, due - self._clock()) / 1000)
-                before = self._look(before)
+                looked_at = self._clock()
+                with self._unread.contained():
+                    before = self._look(before)
+
+    async def give_back(self) -> None:
+        """End in order: no rule holds any more."""
+        if self.colocation is not None:
+            self.colocation.give_back()
 
     async def files_of(self, uid: str, container: str) -> Mapping[str, str]:
         """What is decided about a container that its runtime is about to make."""
@@ -79,7 +91,8 @@ class KubeletAgent:
 
     async def _look_at_node(self) -> None:
         while True:
-            self._watch.look(self._clock())
+            with self._unwatched.contained():
+                self._watch.look(self._clock())
             await asyncio.sleep(WATCH_MS / 1000)
 
     def _find_colocation(self) -> Colocation:
@@ -89,7 +102,7 @@ class KubeletAgent:
             self._layout,
             CloseLook(self._layout, UseFiles(self._groups.use_paths())),
             KnobWriter(self._groups.knobs()),
-            self._settings.data_dir / "rules.json",
+            self._settings.data_dir,
             self._clock,
             self._reporter.wish,
         )
@@ -114,7 +127,8 @@ class KubeletAgent:
         # A pod that was not there before used all of its time since.
         usage = samples(before, now, used, dict.fromkeys(used, before.at) if before is not None else {})
         seen = look(now, used)
-        self._kept.save(seen)
+        with self._unkept.contained():  # without it the next agent's first sample comes an interval later
+            self._kept.save(seen)
         if usage:
             self._reporter.inventory_changed(self._devices)
             programs = self.colocation.programs() if self.colocation else []

@@ -16,14 +16,17 @@ class KeptLook:
         self._file, self._boot = file, boot_id.read_text().strip()
 
     def load(self) -> Look | None:
-        """The look that was kept last; None when there is none of this boot."""
+        """The look that was kept last; None when there is none of this boot, or none that makes sense."""
         kept = read_json(self._file)
-        if not isinstance(kept, dict) or kept.get("boot") != self._boot:
+        try:
+            if not isinstance(kept, dict) or kept.get("boot") != self._boot:
+                return None
+            return Look(int(kept["at"]), {str(uid): int(spent) for uid, spent in kept["cpu_ns"].items()})
+        except (AttributeError, KeyError, TypeError, ValueError):
             return None
-        return Look(int(kept["at"]), {str(uid): int(spent) for uid, spent in kept["cpu_ns"].items()})
 
     def save(self, look: Look) -> None:
-        """Keep ``look``, whole or not at all."""
+        """Keep ``look``, whole or not at all; raises OSError."""
         self._file.parent.mkdir(parents=True, exist_ok=True)
         draft = self._file.with_name(f"{self._file.name}.new")
         draft.write_text(json.dumps({"boot": self._boot, "at": look.at, "cpu_ns": look.cpu_ns}))

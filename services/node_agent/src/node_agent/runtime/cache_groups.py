@@ -20,7 +20,8 @@ class CacheGroups:
     def __init__(self, tasks: Callable[[str], Iterable[int]], mount: Path = MOUNT) -> None:
         """``tasks`` tells the processes of a pod by its uid."""
         self._tasks, self._mount = tasks, mount
-        self._written: dict[str, tuple[str, ...]] = {}
+        self._written: dict[str, tuple[str, ...]] = {one.name.removeprefix(OURS): () for one in mount.glob(f"{OURS}*")}
+        """By group, those that a predecessor has left included."""
         self._placed: dict[int, str] = {}
         self._refused: set[str] = set()
 
@@ -39,16 +40,21 @@ class CacheGroups:
         self._placed = placed
         for name in [name for name in self._written if name not in wanted.lines]:
             # Tasks of a group that is removed are back in the first one, which has all.
-            self._try(name, self._folder(name).rmdir)
-            del self._written[name]
+            self._try(name, partial(self._remove, name))
 
     def _limit(self, name: str, lines: tuple[str, ...]) -> None:
         if self._written.get(name) == lines:
             return
         self._folder(name).mkdir(exist_ok=True)
-        self._written[name] = lines
+        self._written[name] = ()  # it is there, whatever the hardware takes of it
         for line in lines:
             (self._folder(name) / "schemata").write_text(f"{line}\n")
+        self._written[name] = lines
+        self._refused.discard(name)
+
+    def _remove(self, name: str) -> None:
+        self._folder(name).rmdir()
+        del self._written[name]
 
     def _place(self, name: str, task: int) -> None:
         (self._folder(name) / "tasks").write_text(str(task))

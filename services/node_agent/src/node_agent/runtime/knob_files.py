@@ -1,7 +1,7 @@
 """The files of control groups in which rules are put in force, by the names that version 2 has for them."""
 
 import os
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Protocol
 
@@ -18,6 +18,7 @@ from node_agent.domain.colocation.groups import (
     MEMORY_MAX,
     UNLIMITED,
 )
+from node_agent.runtime.guard import Raw
 
 _MOST_BYTES = 4096
 THROTTLES = {"rbps": "read_bps", "wbps": "write_bps", "riops": "read_iops", "wiops": "write_iops"}
@@ -32,6 +33,9 @@ class KnobFiles(Protocol):
 
     def write(self, folder: str, name: str, text: str) -> None:
         """Put ``text`` in force; raises NotKnown as well."""
+
+    def raw(self, folder: str, name: str, text: str) -> list[Raw]:
+        """The writes that put ``text`` in force where it takes nothing from anybody; raises NotKnown as well."""
 
     def read(self, folder: str, name: str) -> str | None:
         """What stands there, as it would be written; None where that cannot be said."""
@@ -48,12 +52,17 @@ class KnobFilesV2:
 
     def write(self, folder: str, name: str, text: str) -> None:
         """See ``KnobFiles``."""
+        for one in self.raw(folder, name, text):
+            Path(one.path).write_text(one.text)
+
+    def raw(self, folder: str, name: str, text: str) -> list[Raw]:
+        """See ``KnobFiles``."""
         if name == CPU_SHARES:
-            return
+            return []
         file = self._root / folder / name
         _exists(file)
-        for line in text.splitlines() if name in (IO_MAX, IO_WEIGHT) else [text]:
-            file.write_text(line or "\n")
+        lines = text.splitlines() if name in (IO_MAX, IO_WEIGHT) else [text]
+        return [Raw(str(file), line or "\n") for line in lines]
 
     def read(self, folder: str, name: str) -> str | None:
         """See ``KnobFiles``. Of disks the kernel says more than was written."""
@@ -83,20 +92,23 @@ class KnobFilesV1:
 
     def write(self, folder: str, name: str, text: str) -> None:
         """See ``KnobFiles``."""
+        for one in self.raw(folder, name, text):
+            if one.below:
+                _set_cpus(Path(one.path).parent, parse_cpus(one.text))
+            else:
+                Path(one.path).write_text(one.text)
+
+    def raw(self, folder: str, name: str, text: str) -> list[Raw]:
+        """See ``KnobFiles``."""
         if name == CPU_WEIGHT:
-            return
+            return []
         if name == IO_MAX:
-            self._throttle(folder, text)
-            return
+            return list(self._throttles(folder, text))
         file = self._file(folder, name)
-        if name == CPU_SET:
-            _set_cpus(file.parent, parse_cpus(text))
-        elif name == CPU_MAX:
+        if name == CPU_MAX:
             quota, period = text.split()
-            (file.parent / "cpu.cfs_period_us").write_text(period)
-            file.write_text(_number(quota))
-        else:
-            file.write_text(_number(text))
+            return [Raw(str(file.parent / "cpu.cfs_period_us"), period), Raw(str(file), _number(quota))]
+        return [Raw(str(file), _number(text), below=name == CPU_SET)]
 
     def read(self, folder: str, name: str) -> str | None:
         """See ``KnobFiles``."""
@@ -125,7 +137,7 @@ class KnobFilesV1:
         _exists(file)
         return file
 
-    def _throttle(self, folder: str, text: str) -> None:
+    def _throttles(self, folder: str, text: str) -> Iterator[Raw]:
         """``8:0 rbps=max wbps=1000`` → each limit in its own file; 0 takes one away."""
         if "blkio" not in self._roots:
             raise NotKnown("no controller blkio")
@@ -135,7 +147,7 @@ class KnobFilesV1:
                 name, _, amount = limit.partition("=")
                 file = self._roots["blkio"] / folder / f"blkio.throttle.{THROTTLES[name]}_device"
                 _exists(file)
-                file.write_text(f"{number} {0 if amount == UNLIMITED else amount}")
+                yield Raw(str(file), f"{number} {0 if amount == UNLIMITED else amount}")
 
 
 def _exists(file: Path) -> None:

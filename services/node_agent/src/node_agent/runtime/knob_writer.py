@@ -2,7 +2,9 @@
 
 import logging
 from collections.abc import Mapping
+from contextlib import suppress
 
+from node_agent.runtime.guard import Raw
 from node_agent.runtime.knob_files import KnobFiles, NotKnown
 
 _log = logging.getLogger(__name__)
@@ -20,6 +22,7 @@ class KnobWriter:
     def __init__(self, files: KnobFiles) -> None:
         self._files = files
         self._written: dict[tuple[str, str], str] = {}
+        self._lacking: set[tuple[str, str]] = set()
         self.refused: dict[tuple[str, str], str] = {}
 
     def write(self, wanted: Texts, look: bool = False) -> int:
@@ -34,6 +37,7 @@ class KnobWriter:
             if not (self._stands(folder, name, text) if look else self._written.get((folder, name)) == text)
         ]
         self._written = {key: text for key, text in self._written.items() if key[1] in wanted.get(key[0], ())}
+        self._lacking &= self._written.keys()
         count, refused = 0, {}
         while pending:
             # A group may hold no less than those below it, and these no more than it: what is refused at first may be
@@ -60,10 +64,26 @@ class KnobWriter:
         for name, text in files.items():
             self._try((folder, name, text))
 
+    def says(self, folder: str, name: str) -> str | None:
+        """What stands in a file, as it would be written; None where that cannot be said."""
+        try:
+            return self._files.read(folder, name)
+        except (OSError, ValueError):
+            return None
+
+    def raw(self, wanted: Texts) -> list[Raw]:
+        """The writes by which all files of ``wanted`` come to say it, those of a group before those of groups in it."""
+        found: list[Raw] = []
+        for folder, files in sorted(wanted.items()):
+            for name, text in files.items():
+                with suppress(OSError, NotKnown):
+                    found += self._files.raw(folder, name, text)
+        return found
+
     def _stands(self, folder: str, name: str, text: str) -> bool:
         try:
-            found = self._files.read(folder, name)
-        except (OSError, NotKnown):
+            found = None if (folder, name) in self._lacking else self._files.read(folder, name)
+        except (OSError, ValueError):
             return False
         return self._written.get((folder, name)) == text if found is None else found == text
 
@@ -76,9 +96,12 @@ class KnobWriter:
             return ""
         except NotKnown as error:
             self._written[folder, name] = text  # not tried again before it is to be something else
+            self._lacking.add((folder, name))
             return str(error)
         except OSError as error:
-            return f"{name}={text}: {error.strerror}"
+            return f"{name}={text}: {error.strerror or error}"
+        except (LookupError, ValueError) as error:  # what stands there, or is to, is nothing that could be read
+            return f"{name}={text}: {error!r}"
         self._written[folder, name] = text
         return ""
 

@@ -25,7 +25,6 @@ BATCH_CPU, BATCH_MEMORY = "kubernetes.io/batch-cpu", "kubernetes.io/batch-memory
 MID_CPU, MID_MEMORY = "kubernetes.io/mid-cpu", "kubernetes.io/mid-memory"
 LENT = (BATCH_CPU, BATCH_MEMORY, MID_CPU, MID_MEMORY)
 
-NORMALIZATION = f"{PREFIX}/cpu-normalization-ratio"
 NORMALIZED = f"{PREFIX}/cpu-normalization-enabled"
 """The label of a node that says whether its cores are normalised, whatever the configuration says."""
 CPU_INFO = f"{PREFIX}/cpu-basic-info"

@@ -9,14 +9,13 @@ from dataclasses import dataclass
 from kube import Decision, Manifest, Mutation, Object, Verb
 from kube.amplification import RATIOS
 from kube.json_text import read_json
+from kube.normalization import NORMALIZATION, PLAIN_MILLI, core_milli
 from resources import parse_milli
 from slo_controller.domain.configuration.config_map import Configuration
-from slo_controller.domain.lending.computing import ratio_milli
-from slo_controller.domain.names import CPU_INFO, NORMALIZATION, NORMALIZED
+from slo_controller.domain.names import CPU_INFO, NORMALIZED
 
 NORMALIZING, AMPLIFYING = "cpu-normalization-config", "resource-amplification-config"
 DECIDED = "NodeRatiosComputed"
-NONE_MILLI = 1000
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,11 +49,11 @@ class Ratios:
         strategy = self.configuration.strategies[NORMALIZING].on(node.labels)
         own = node.labels.get(NORMALIZED)
         if not (own == "true" if own in ("true", "false") else strategy["enable"]):
-            return NONE_MILLI
+            return PLAIN_MILLI
         info = _mapping(node.annotations.get(CPU_INFO) or (topology.annotations.get(CPU_INFO) if topology else None))
         model = str(info.get("cpuModel") or "")
         name = _which(bool(info.get("hyperThreadEnabled")), bool(info.get("turboEnabled")))
-        ratio = (strategy["ratioModel"].get(model) or {}).get(name)
+        ratio = (strategy["ratioModel"].get(model) or {}).get(name, strategy.get("defaultRatio"))
         if ratio is None:
             return f"cpu is not normalised: the configuration has no {name} of the model {model!r}"
         return parse_milli(ratio)
@@ -64,9 +63,9 @@ class Ratios:
         if not strategy["enable"]:
             return None
         ratios = {name: parse_milli(value) for name, value in strategy["resourceAmplificationRatio"].items()}
-        cores = max(ratio_milli(normalization or node.annotations.get(NORMALIZATION)), NONE_MILLI)
-        ratios["cpu"] = ratios.get("cpu", NONE_MILLI) * cores // 1000
-        told = {name: ratio / 1000 for name, ratio in sorted(ratios.items()) if ratio > NONE_MILLI}
+        cores = core_milli({**node.annotations, **({NORMALIZATION: normalization} if normalization else {})})
+        ratios["cpu"] = ratios.get("cpu", PLAIN_MILLI) * cores // 1000
+        told = {name: ratio / 1000 for name, ratio in sorted(ratios.items()) if ratio > PLAIN_MILLI}
         return json.dumps(told, separators=(",", ":")) if told else None
 
 

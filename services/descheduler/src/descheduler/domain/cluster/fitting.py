@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from descheduler.domain.cluster.neighbours import Neighbours
 from descheduler.domain.cluster.pod_traits import node_of, requests_of
 from descheduler.domain.cluster.view import ClusterView
+from descheduler.domain.policy.arguments import FULL
 from kube import Object
 from kube.lent_resources import current
 from kube.node_choice import may_run
@@ -23,6 +24,7 @@ class Fitting:
     view: ClusterView
     neighbours: Neighbours = field(init=False)
     _free: dict[str, Amounts] = field(default_factory=dict)
+    _whole: dict[str, Amounts] = field(default_factory=dict)
     _ports: dict[str, set[tuple[str, int]]] = field(default_factory=dict)
     _held: dict[str, Amounts] | None = None
 
@@ -50,11 +52,23 @@ class Fitting:
         """What nobody has asked for, and no reservation holds."""
         found = self._free.get(node.name)
         if found is None:
-            found = subtract(allocatable(node), self._reserved().get(node.name, {}))
+            found = subtract(self.whole(node), self._reserved().get(node.name, {}))
             for pod in self.view.pods_on(node.name):
                 found = subtract(found, requests_of(pod))
             self._free[node.name] = found
         return found
+
+    def whole(self, node: Object) -> Amounts:
+        """What a node has for pods."""
+        found = self._whole.get(node.name)
+        if found is None:
+            found = self._whole[node.name] = allocatable(node)
+        return found
+
+    def asked(self, node: Object, name: str) -> int:
+        """How much of one resource of a node is asked for or held, in thousandths of a percent."""
+        whole = self.whole(node).get(name, 0)
+        return (whole - self.free(node).get(name, 0)) * FULL // whole if whole else 0
 
     def move(self, pod: Object, target: str) -> None:
         """``pod`` will be on ``target``, or, where that is empty, gone."""

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 
 from descheduler.domain.cluster.pod_traits import POD, is_active, node_of, whole
 from kube import Key, Object, Store
+from kube.json_text import read_json
 from kube.pods import is_finished
 
 VOLCANO_GROUP = "PodGroup.scheduling.volcano.sh"
@@ -11,6 +12,7 @@ SIGS_GROUPS = ("PodGroup.scheduling.sigs.k8s.io", "PodGroup.scheduling.x-k8s.io"
 GROUP_NAMES = ("scheduling.k8s.io/group-name", "scheduling.volcano.sh/group-name")
 SIGS_LABELS = ("pod-group.scheduling.sigs.k8s.io", "pod-group.scheduling.sigs.k8s.io/name")
 KOORDINATOR_NAME = "gang.scheduling.koordinator.sh/name"
+KOORDINATOR_BUNDLE = "gang.scheduling.koordinator.sh/groups"
 KOORDINATOR_MINIMUM = "gang.scheduling.koordinator.sh/min-available"
 
 
@@ -39,6 +41,18 @@ class Gangs:
             if group is not None:
                 return Gang(pod.namespace, name, int(group.spec.get("minMember") or 1))
         return Gang(pod.namespace, name, whole(pod.annotations.get(KOORDINATOR_MINIMUM)))
+
+    def bundle(self, pod: Object) -> tuple[str, ...]:
+        """The gangs, as ``namespace/name``, that start together with that of ``pod``; empty where it starts by itself."""
+        groups = [self.store.get(Key(kind, pod.namespace, gang_name(pod))) for kind in (VOLCANO_GROUP, *SIGS_GROUPS)]
+        notes = [pod.annotations, *(group.annotations for group in groups if group is not None)]
+        told = next((note[KOORDINATOR_BUNDLE] for note in notes if KOORDINATOR_BUNDLE in note), "")
+        try:
+            named = read_json(told) if told else []
+        except ValueError:
+            return ()
+        listed = sorted({str(name) for name in named}) if isinstance(named, list) else []
+        return tuple(name if "/" in name else f"{pod.namespace}/{name}" for name in listed)
 
     def members(self, gang: Gang) -> list[Object]:
         """Its pods, by key, those that failed or go left out."""

@@ -11,7 +11,8 @@ from descheduler.domain.load.anomaly import AnomalyRecords
 from descheduler.domain.load.node_loads import NodeLoads
 from descheduler.domain.load.pools import Heat, PoolNodes, over, part
 from descheduler.domain.load.victim_order import rank
-from descheduler.domain.plan import Move, Plan
+from descheduler.domain.move import Move
+from descheduler.domain.plan import Plan
 from descheduler.domain.policy.load_args import LoadArgs, NodePool
 from kube import Key, Object
 from kube.words import counted, verb
@@ -36,7 +37,7 @@ class LowNodeLoad:
         for nodes in self.loads.pools:
             self._balance(nodes)
         if not self.rehearsal:
-            self.records.forget_before(self.plan.now - self.args.cache_ms)
+            self.records.forget_before(self.plan.now - max(self.args.cache_ms, self.plan.policy.interval_ms))
 
     def _balance(self, nodes: PoolNodes) -> None:
         pool = nodes.pool

@@ -6,6 +6,7 @@ from descheduler.domain.cluster.pod_traits import is_prod, node_of
 from descheduler.domain.cluster.view import ClusterView
 from descheduler.domain.load.pools import PoolNodes, pool_nodes
 from descheduler.domain.load.usage import METRIC, NodeUsage, estimate, read_report, usage_of
+from descheduler.domain.migration.successors import Successors
 from descheduler.domain.policy.load_args import LoadArgs, NodePool
 from kube import Key, Object
 from kube.selectors import matches
@@ -19,6 +20,7 @@ class NodeLoads:
     view: ClusterView
     args: LoadArgs
     now: int
+    successors: Successors = field(default_factory=Successors)
     pools: list[PoolNodes] = field(init=False)
     _of: dict[str, PoolNodes] = field(default_factory=dict)
 
@@ -31,6 +33,9 @@ class NodeLoads:
                 nodes = pool_nodes(pool, taken)
                 self.pools.append(nodes)
                 self._of.update(dict.fromkeys(taken, nodes))
+        for node, pod, uses in self.successors.awaited:
+            if node in self._of:
+                self._of[node].put(node, pod, uses)
 
     def heats(self, pod: Object, node: str) -> bool:
         """Whether ``node`` would be above a mark with the pod on it; of a node that nothing is known of it is not said."""
@@ -50,6 +55,11 @@ class NodeLoads:
         if target in self._of:
             self._of[target].put(target, pod, used)
 
+    def measured(self, pod: Object) -> Amounts:
+        """What it uses where it is; nothing where nobody knows."""
+        origin = self._of.get(node_of(pod))
+        return origin.usages[node_of(pod)].of(pod) if origin is not None else {}
+
     def _used(self, pod: Object) -> Amounts:
         """What it uses where it is; where nobody knows, what it is thought to."""
         origin = self._of.get(node_of(pod))
@@ -66,7 +76,9 @@ class NodeLoads:
                 continue
             report = read_report(self.view.store.get(Key(METRIC, "", node.name)))
             if report is not None and self.now - report.at < self.args.expiry_ms:
-                found[node.name] = usage_of(node, report, self.view.pods_on(node.name), parts_prod=parts_prod)
+                found[node.name] = usage_of(
+                    node, report, self.view.pods_on(node.name), parts_prod=parts_prod, inherited=self.successors.uses
+                )
         return found
 
 

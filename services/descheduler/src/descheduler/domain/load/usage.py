@@ -83,16 +83,25 @@ def read_report(item: Object | None) -> Report | None:
         return None
 
 
-def usage_of(node: Object, report: Report, pods: Iterable[Object], *, parts_prod: bool = True) -> NodeUsage:
+def usage_of(
+    node: Object,
+    report: Report,
+    pods: Iterable[Object],
+    *,
+    parts_prod: bool = True,
+    inherited: Mapping[str, Amounts] | None = None,
+) -> NodeUsage:
     """The node with the ``pods`` that are on it: what the report says of others, that are gone, does not count.
 
-    A pod that came after the report counts with what it is thought to use; one that was there and is not told of, with nothing.
+    A pod that came after the report counts with what it is thought to use, and one that was moved with what it used before:
+    ``inherited``, by uid. One that was there and is not told of counts with nothing.
     """
     found = NodeUsage(node, _capacity(node), dict(report.system), {}, parts_prod=parts_prod)
     for pod in pods:
         told = report.pods.get(pod.key)
         if told is None:
-            told = estimate(pod) if began_at(pod) >= report.at else {}
+            thought = (inherited or {}).get(pod.uid) or estimate(pod)
+            told = thought if began_at(pod) >= report.at else {}
         found.put(pod, told)
     return found
 

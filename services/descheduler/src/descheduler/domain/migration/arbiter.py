@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 
 from descheduler.domain.cluster.budgets import Budgets, ServingPods
 from descheduler.domain.cluster.gangs import Gangs
-from descheduler.domain.cluster.pod_traits import POD, node_of
+from descheduler.domain.cluster.pod_traits import POD, moment, node_of
 from descheduler.domain.cluster.workloads import Workload, Workloads, serves
 from descheduler.domain.migration.job import MIGRATION, Migration
 from descheduler.domain.migration.limits import most_migrating, most_unavailable, next_turn
@@ -41,6 +41,7 @@ class Arbiter:
     _of_workload: dict[str, dict[Key, None]] = field(default_factory=dict)
     _pods: dict[Key, None] = field(default_factory=dict)
     _times: dict[tuple[str, str], list[int]] = field(default_factory=dict)
+    _evictions: list[int] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         self.workloads = Workloads(self.store)
@@ -54,8 +55,10 @@ class Arbiter:
         for job in book.all():
             at = job.evicted_at
             if job.begun:
-                made._count(job.pod, "" if at is not None else job.left_node, job.workload)
+                made._count(job.pod, job.left_node, job.workload)
                 at = job.began_at if at is None else at
+            if job.evicted_at is not None:
+                made._evictions.append(job.evicted_at)
             if at is not None:
                 made._went(job, at)
         for decision in book.assumed.values():
@@ -79,6 +82,10 @@ class Arbiter:
         """Why the pod may not be moved now, though later perhaps; empty when it may."""
         if pod.key in self._pods:
             return "it is on the move already"
+        if self.args.dry_run:
+            return "nothing is moved by a migration controller with dryRun"
+        if self._is_young(pod):
+            return f"it is younger than {self.args.min_age_ms // 1000} s"
         return self._by_numbers(pod) or ("" if is_finished(pod) else self.hold_eviction(pod)) or self._by_time(pod)
 
     def hold_eviction(self, pod: Object) -> str:
@@ -97,6 +104,17 @@ class Arbiter:
                     f"at most {most} may be unavailable"
                 )
         return self.budgets.obstacle(pod)
+
+    def evict(self, pod: Object) -> bool:
+        """Take the turn of an eviction; False where evictions go too fast, and the time of the next is noted."""
+        rate = self.args.evictions
+        at = next_turn(rate, 1, self._evictions) if rate is not None else 0
+        if at > self.now:
+            self._wake(at)
+            return False
+        self._evictions.append(self.now)
+        self.budgets.spent[pod.key] = None
+        return True
 
     def moving_of(self, workload: str) -> int:
         """How many pods of a workload are on the move."""
@@ -160,9 +178,19 @@ class Arbiter:
             most = most_migrating(self.args, replicas) if kind == "workload" else 1
             at = next_turn(limiter, most, self._times.get((kind, name), ()))
             if at > self.now:
-                self.wakes_at = at if self.wakes_at is None else min(at, self.wakes_at)
+                self._wake(at)
                 return f"the next pod of this {kind} may move at {rfc3339(at)}"
         return ""
+
+    def _is_young(self, pod: Object) -> bool:
+        grown = moment(pod.created) + self.args.min_age_ms
+        if grown <= self.now:
+            return False
+        self._wake(grown)
+        return True
+
+    def _wake(self, at: int) -> None:
+        self.wakes_at = at if self.wakes_at is None else min(at, self.wakes_at)
 
     def _limited(self, pod: Object, workload: Workload | None) -> dict[tuple[str, str], ObjectLimiter]:
         found: dict[tuple[str, str], ObjectLimiter] = {}

@@ -11,8 +11,9 @@ from descheduler.domain.cluster.workloads import serves
 from descheduler.domain.migration import job_changes
 from descheduler.domain.migration.arbiter import Arbiter
 from descheduler.domain.migration.job import BOUND, EVICTION, READY, SCHEDULED, Migration
+from descheduler.domain.migration.successors import successor
 from descheduler.domain.policy.migration_args import MigrationArgs
-from kube import Decision, Key, Manifest, Object, Store
+from kube import Decision, Manifest, Object, Store
 from kube.pods import is_finished
 
 
@@ -60,10 +61,10 @@ class Course:
         if phase == "Failed" and job.evicted_at is None:
             message = f"reservation {item.name} is over before the pod could move"
             return job_changes.failed(job, "ReservationExpired", message, self.now)
-        successor = self._successor(item, job)
+        came = successor(self.store, job)
         if job.evicted_at is not None:
-            return self._followed(job, item, pod, successor)
-        if successor is not None or phase == "Succeeded":
+            return self._followed(job, item, pod, came)
+        if came is not None or phase == "Succeeded":
             message = f"reservation {item.name} was taken by another pod of the controller"
             return job_changes.failed(job, "MissingReservation", message, self.now)
         if phase != "Available" or not node:
@@ -92,14 +93,15 @@ class Course:
         if why:
             told = job_changes.condition(EVICTION, "False", "Waiting", why, self.now)
             return job_changes.observed(job, told, self.now)
-        self.arbiter.budgets.spent[pod.key] = None
+        if not self.arbiter.evict(pod):
+            return None
         where = self.store.get(job.reservation) if not job.direct else None
         towards = f"; {where.status.get('nodeName')} has room for it" if where is not None else ""
         asked = f"{job.strategy}: " if job.strategy else ""
         message = f"{asked}pod {pod.namespace}/{pod.name} leaves {node_of(pod)}{towards}"
-        return job_changes.evicted(job, pod, self.args.evictor, message, self.now)
+        return job_changes.evicted(job, pod, self.args, message, self.now)
 
-    def _followed(self, job: Migration, item: Object, pod: Object | None, successor: Object | None) -> Decision | None:
+    def _followed(self, job: Migration, item: Object, pod: Object | None, came: Object | None) -> Decision | None:
         """After the eviction: the pod goes, another one takes the room, and becomes ready."""
         if pod is not None:
             return None
@@ -107,25 +109,17 @@ class Course:
             message = f"pod {job.pod.name} has left {job.left_node}"
             told = job_changes.condition(EVICTION, "True", "EvictComplete", message, self.now)
             return job_changes.observed(job, told, self.now, status="WaitForPodBindReservation")
-        if successor is None:
+        if came is None:
             return None
         if job.condition(BOUND).get("status") != "True":
-            message = f"pod {successor.name} takes reservation {item.name} on {node_of(successor)}"
+            message = f"pod {came.name} takes reservation {item.name} on {node_of(came)}"
             told = job_changes.condition(BOUND, "True", "WaitForBoundPodReady", message, self.now)
             return job_changes.observed(job, told, self.now, status="WaitForBoundPodReady")
-        if not serves(successor):
+        if not serves(came):
             return None
-        message = f"pod {job.pod.name} has moved from {job.left_node} to {node_of(successor)} as {successor.name}"
+        message = f"pod {job.pod.name} has moved from {job.left_node} to {node_of(came)} as {came.name}"
         told = job_changes.condition(READY, "True", "Complete", message, self.now)
-        return job_changes.succeeded(job, [told], message, successor)
-
-    def _successor(self, item: Object, job: Migration) -> Object | None:
-        """The pod that has taken the reservation."""
-        for owner in item.status.get("currentOwners") or ():
-            found = self.store.get(Key("Pod", str(owner.get("namespace") or ""), str(owner.get("name") or "")))
-            if found is not None and found.uid == owner.get("uid") and found.uid != job.pod_uid:
-                return found
-        return None
+        return job_changes.succeeded(job, [told], message, came)
 
 
 def _condition(item: Object, kind: str) -> Manifest:

@@ -7,6 +7,7 @@ from descheduler.domain.cluster.pod_traits import POD, moment
 from descheduler.domain.policy.migration_args import EVICT_DIRECTLY
 from kube import Key, Manifest, Object, parse_duration
 from kube.json_text import read_json
+from resources import Amounts, QuantityError, parse_amounts
 
 MIGRATION = "PodMigrationJob.scheduling.koordinator.sh"
 RESERVATION = "Reservation.scheduling.koordinator.sh"
@@ -20,6 +21,9 @@ STRATEGY = "tidegate.dev/strategy"
 
 TARGET = "tidegate.dev/target-node"
 """The node that the plan chose, on jobs that this service made for one."""
+
+EVIDENCE = "tidegate.dev/evidence"
+"""JSON on jobs that this service made: ``why`` in a sentence, and what the pod ``uses`` by the last report, as quantities."""
 
 CREATED, SCHEDULED, EVICTION = "ReservationCreated", "ReservationScheduled", "Eviction"
 BOUND, READY = "ReservationPodBoundReservation", "BoundPodReady"
@@ -62,6 +66,11 @@ class Migration:
         return bool(self.item.spec.get("paused"))
 
     @property
+    def dormant(self) -> bool:
+        """Whether it is paused before it has begun: perhaps it never will."""
+        return self.paused and not self.begun and not self.is_over
+
+    @property
     def pod(self) -> Key:
         told = self.item.spec.get("podRef") or {}
         return Key(POD, str(told.get("namespace") or "default"), str(told.get("name") or ""))
@@ -85,6 +94,19 @@ class Migration:
         return str(self.item.annotations.get(TARGET) or "")
 
     @property
+    def successor_uid(self) -> str:
+        """The uid of the pod that came in the place of the one that was moved; empty before."""
+        return str((self.item.status.get("podRef") or {}).get("uid") or "")
+
+    @property
+    def uses(self) -> Amounts:
+        """What its pod used when the move was planned; nothing where nobody knew."""
+        try:
+            return parse_amounts(self._note(EVIDENCE).get("uses"))
+        except (AttributeError, QuantityError):
+            return {}
+
+    @property
     def reservation(self) -> Key:
         """The one that was given, else the one that is made for it."""
         given = (self.item.spec.get("reservationOptions") or {}).get("reservationRef") or {}
@@ -94,6 +116,11 @@ class Migration:
     def brings_reservation(self) -> bool:
         """Whether the reservation is somebody else's."""
         return bool((self.item.spec.get("reservationOptions") or {}).get("reservationRef"))
+
+    @property
+    def may_displace(self) -> bool:
+        """Whether others may be moved out of the way of its reservation."""
+        return (self.item.spec.get("reservationOptions") or {}).get("preemptionOptions") is not None
 
     @property
     def left_node(self) -> str:
@@ -113,8 +140,12 @@ class Migration:
 
     @property
     def _origin(self) -> Manifest:
+        return self._note(ORIGIN)
+
+    def _note(self, name: str) -> Manifest:
+        """JSON in an annotation; empty for what is none."""
         try:
-            found = read_json(self.item.annotations.get(ORIGIN) or "{}")
+            found = read_json(self.item.annotations.get(name) or "{}")
         except ValueError:
             return {}
         return found if isinstance(found, dict) else {}

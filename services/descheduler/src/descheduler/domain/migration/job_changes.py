@@ -3,12 +3,14 @@
 import json
 from collections.abc import Iterable
 
-from descheduler.domain.cluster.pod_traits import node_of
+from descheduler.domain.cluster.pod_traits import DELETION_COST, node_of
 from descheduler.domain.migration.job import (
     ABORTED,
     CREATED,
     EVICTION,
+    EVIDENCE,
     FAILED,
+    MIGRATION,
     ORIGIN,
     PASSED,
     PENDING,
@@ -18,16 +20,23 @@ from descheduler.domain.migration.job import (
     TARGET,
     Migration,
 )
+from descheduler.domain.move import Move
+from descheduler.domain.policy.migration_args import EVICT_DIRECTLY, MigrationArgs
 from kube import Decision, Key, Manifest, Mutation, Object, Verb, api_version_of, rfc3339
+from resources.amounts import format_amounts
 
 SOFT_EVICTION = "scheduling.koordinator.sh/soft-eviction"
 EVICTOR = "koordinator.sh/evict-policy"
 
 
-def proposed(pod: Object, strategy: str, message: str, name: str, mode: str, ttl_ms: int, target: str) -> Decision:
-    """A plan wants the pod moved."""
-    notes = {STRATEGY: strategy, **({TARGET: target} if target else {})}
-    key = Key("PodMigrationJob.scheduling.koordinator.sh", "", name)
+def proposed(move: Move, message: str, name: str, mode: str, ttl_ms: int) -> Decision:
+    """A plan wants the pod moved: the job says by what strategy, where to, why, and what the pod used."""
+    pod = move.pod
+    evidence = {"why": message, **({"uses": format_amounts(move.uses)} if move.uses else {})}
+    notes = {STRATEGY: move.strategy, EVIDENCE: json.dumps(evidence, sort_keys=True, ensure_ascii=False)}
+    if move.target and mode != EVICT_DIRECTLY:
+        notes[TARGET] = move.target
+    key = Key(MIGRATION, "", name)
     manifest: Manifest = {
         "apiVersion": api_version_of(key.kind),
         "kind": "PodMigrationJob",
@@ -39,7 +48,15 @@ def proposed(pod: Object, strategy: str, message: str, name: str, mode: str, ttl
         },
     }
     mutation = Mutation(Verb.CREATE, key, manifest=manifest)
-    return Decision("MoveProposed", pod.key, pod.uid, strategy, message, (mutation,))
+    return Decision("MoveProposed", pod.key, pod.uid, move.strategy, message, (mutation,))
+
+
+def valued(pod: Object, cost: int) -> Decision:
+    """What it costs to delete the pod: a workload that shrinks gives up the cheapest first."""
+    patch = {"metadata": {"annotations": {DELETION_COST: str(cost)}}}
+    mutation = Mutation(Verb.PATCH, pod.key, pod.uid, patch=patch)
+    message = f"pod {pod.namespace}/{pod.name} costs {cost} to delete"
+    return Decision("DeletionCostSet", pod.key, pod.uid, "ScaleDownBinPack", message, (mutation,))
 
 
 def held(job: Migration, why: str) -> Decision | None:
@@ -79,22 +96,24 @@ def observed(job: Migration, told: Manifest, now: int, **fields: str) -> Decisio
     )
 
 
-def evicted(job: Migration, pod: Object, evictor: str, why: str, now: int) -> Decision:
+def evicted(job: Migration, pod: Object, args: MigrationArgs, why: str, now: int) -> Decision:
     """The pod goes now; who takes it away is the pod's to say."""
     told = condition(
         EVICTION, "False", "Evicting", f"pod {pod.namespace}/{pod.name} is evicted from {node_of(pod)}", now
     )
     status = _status(job, {"status": "Evicting", "reason": "Evicting", "message": why, "conditions": [told]})
-    mutation = _taken_away(job, pod, pod.labels.get(EVICTOR) or evictor, why, now)
+    mutation = _taken_away(job, pod, args, why, now)
     return Decision("PodMigrated", job.key, job.item.uid, job.strategy or "Migration", why, (mutation, status))
 
 
-def _taken_away(job: Migration, pod: Object, evictor: str, why: str, now: int) -> Mutation:
-    grace = (job.item.spec.get("deleteOptions") or {}).get("gracePeriodSeconds")
+def _taken_away(job: Migration, pod: Object, args: MigrationArgs, why: str, now: int) -> Mutation:
+    evictor = pod.labels.get(EVICTOR) or args.evictor
+    grace = (job.item.spec.get("deleteOptions") or {}).get("gracePeriodSeconds", args.grace_seconds)
     if evictor == "Delete":
         return Mutation(Verb.DELETE, pod.key, pod.uid, grace_seconds=grace)
     if evictor == "SoftEviction":
-        note = {"timestamp": rfc3339(now), "initiator": "descheduler", "reason": why}
+        options = {"deleteOptions": {"gracePeriodSeconds": grace}} if grace is not None else {}
+        note = {"timestamp": rfc3339(now), "initiator": "descheduler", "reason": why, **options}
         patch = {"metadata": {"annotations": {SOFT_EVICTION: json.dumps(note, sort_keys=True)}}}
         return Mutation(Verb.PATCH, pod.key, pod.uid, patch=patch)
     return Mutation(Verb.EVICT, pod.key, pod.uid, grace_seconds=grace)

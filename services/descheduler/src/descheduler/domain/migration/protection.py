@@ -7,8 +7,9 @@ from descheduler.domain.cluster.pod_traits import EVICTION_COST, NEVER, is_activ
 from descheduler.domain.cluster.workloads import Workload, Workloads
 from descheduler.domain.migration.limits import most_migrating, most_unavailable
 from descheduler.domain.policy.migration_args import MigrationArgs
-from kube import Object
+from kube import Key, Object
 from kube.pods import is_finished
+from kube.selectors import matches
 
 BYPASS = "descheduler.alpha.kubernetes.io/evict"
 MIRROR = "kubernetes.io/config.mirror"
@@ -54,6 +55,9 @@ class Protection:
         critical = (pod.spec.get("priority") or 0) >= CRITICAL or pod.namespace == _SYSTEM
         if critical and not (self.args.system_critical or "SystemCritical" in self.args.skipped):
             return "it is critical to the system"
+        node, selector = self.workloads.store.get(Key("Node", "", node_of(pod))), self.args.node_selector
+        if selector is not None and not matches(selector, node.labels if node is not None else {}):
+            return f"{node_of(pod)} is not among the nodes that are looked at"
         names = self.args.scheduler_names
         if names and str(pod.spec.get("schedulerName") or "") not in names:
             return f"its scheduler {pod.spec.get('schedulerName')} is not one of {', '.join(names)}"
@@ -77,6 +81,8 @@ class Protection:
         if is_finished(pod) or self.args.any_replicas or "ExpectedReplicas" in self.args.skipped:
             return ""
         replicas = self.workloads.expected(workload)
+        if replicas < self.args.min_replicas:
+            return f"{workload} has {replicas} replicas, and pods of fewer than {self.args.min_replicas} are not moved"
         migrating, unavailable = most_migrating(self.args, replicas), most_unavailable(self.args, replicas)
         if is_active(pod) and (replicas <= 1 or replicas in (migrating, unavailable)):
             return (

@@ -65,10 +65,15 @@ class LoadArgs:
     cache_ms: int = CACHE_MS
     node_fit: bool = True
 
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """What was given and has no effect, in sentences."""
+        return () if self.node_fit else ("nodeFit false spares nobody a place: a reservation comes first in any case",)
+
     @classmethod
     def of(cls, given: Manifest) -> "LoadArgs":
         """Raises ValueError for an argument that there is not, or that cannot be read."""
-        known(given, _KEYS, "LowNodeLoad")
+        known({name: given[name] for name in given if name not in ("apiVersion", "kind")}, _KEYS, "LowNodeLoad")
         shared = {name: given[name] for name in _POOL_KEYS if name in given and name not in ("name", "nodeSelector")}
         pools = [
             _pool({**one, "name": one.get("name") or f"pool {number}"}, shared) for number, one in _numbered(given)
@@ -106,10 +111,10 @@ def _pool(given: Manifest, shared: Manifest) -> NodePool:
         percentages(said.get("highThresholds")),
         percentages(said.get("prodLowThresholds")),
         percentages(said.get("prodHighThresholds")),
-        _weights(said.get("resourceWeights")),
+        _weights(said),
         AnomalyCondition(
-            int(anomaly.get("consecutiveAbnormalities", usual.abnormal)),
-            int(anomaly.get("consecutiveNormalities", usual.normal)),
+            int(anomaly.get("consecutiveAbnormalities") or usual.abnormal),
+            int(anomaly.get("consecutiveNormalities") or usual.normal),
             span(anomaly.get("timeout"), usual.timeout_ms),
         ),
     )
@@ -119,8 +124,11 @@ def _pool(given: Manifest, shared: Manifest) -> NodePool:
     return _completed(pool)
 
 
-def _weights(given: Any) -> dict[str, int]:
-    return {name: int(weight) for name, weight in sorted((given or {"cpu": 1, "memory": 1}).items())}
+def _weights(said: Manifest) -> dict[str, int]:
+    """Of each resource that has a threshold, and of cpu and memory: 1 where nothing above 0 is given."""
+    given: dict[str, Any] = said.get("resourceWeights") or {}
+    names = {"cpu", "memory", *given, *(said.get("lowThresholds") or {}), *(said.get("highThresholds") or {})}
+    return {name: max(int(given.get(name) or 0), 0) or 1 for name in sorted(names)}
 
 
 def _check_order(low: Mapping[str, int], high: Mapping[str, int]) -> None:

@@ -1,11 +1,14 @@
 """Arguments of migrations, as Koordinator's ``MigrationControllerArgs``."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import Any
 
 from descheduler.domain.policy.arguments import Share, known, optional_count, share, span
 from descheduler.domain.policy.scope import EVERYTHING, Scope
 from kube import Manifest
+from kube.selectors import label_selector
 
 EVICT_DIRECTLY, RESERVATION_FIRST = "EvictDirectly", "ReservationFirst"
 MODES = (EVICT_DIRECTLY, RESERVATION_FIRST)
@@ -26,12 +29,19 @@ _BOOLEANS = {
     "ignorePvcPods": "spares_claims",
     "skipCheckExpectedReplicas": "any_replicas",
     "nodeFit": "node_fit",
+    "dryRun": "dry_run",
+}
+_WITHOUT_EFFECT = {
+    "maxConcurrentReconciles": "every look takes all jobs, one after the other",
+    "arbitrationArgs": "jobs are let in whenever anything changes, and their limits are always on",
 }
 _KEYS = (
     *_BOOLEANS,
     *("defaultJobMode", "defaultJobTTL", "evictionPolicy", "namespaces", "labelSelector", "priorityThreshold"),
     *("maxMigratingGlobally", "maxMigratingPerNamespace", "maxMigratingPerNode", "maxMigratingPerWorkload"),
-    *("maxUnavailablePerWorkload", "objectLimiters", "skipEvictionGates", "schedulerNames"),
+    *("maxUnavailablePerWorkload", "objectLimiters", "skipEvictionGates", "schedulerNames", "nodeSelector"),
+    *("evictQPS", "evictBurst", "defaultDeleteOptions", "minReplicas", "minPodAge"),
+    *_WITHOUT_EFFECT,
 )
 
 
@@ -69,6 +79,17 @@ class MigrationArgs:
     spares_claims: bool = False
     any_replicas: bool = False
     node_fit: bool = False
+    dry_run: bool = False
+    evictions: ObjectLimiter | None = None
+    """How fast pods are evicted in all; None as fast as they may."""
+
+    grace_seconds: int | None = None
+    node_selector: Manifest | None = None
+    min_replicas: int = 0
+    min_age_ms: int = 0
+    warnings: tuple[str, ...] = ()
+    """What was given and has no effect, in sentences."""
+
     skipped: frozenset[str] = frozenset()
 
     @classmethod
@@ -93,6 +114,12 @@ class MigrationArgs:
             _limiter(limiters["workload"]) if "workload" in limiters else ObjectLimiter(),
             _limiter(limiters.get("namespace")),
             tuple(given.get("schedulerNames") or ()),
+            evictions=_rate(given),
+            grace_seconds=_grace(given.get("defaultDeleteOptions") or {}),
+            node_selector=label_selector(given["nodeSelector"]) if given.get("nodeSelector") else None,
+            min_replicas=int(given.get("minReplicas", 0)),
+            min_age_ms=span(given.get("minPodAge"), 0),
+            warnings=tuple(_warnings(given)),
             skipped=skipped,
             **{field: bool(given.get(name, False)) for name, field in _BOOLEANS.items()},
         )
@@ -103,8 +130,29 @@ def _limiter(given: Any) -> ObjectLimiter | None:
     if given is None:
         return None
     known(given, ("duration", "maxMigrating", "burst"), "an object limiter")
-    lasts = span(given.get("duration"), 0)
-    return ObjectLimiter(lasts, share(given.get("maxMigrating")), int(given.get("burst", 1))) if lasts else None
+    lasts, most = span(given.get("duration"), 0), given.get("maxMigrating") or None
+    return ObjectLimiter(lasts, share(most), int(given.get("burst", 1))) if lasts else None
+
+
+def _rate(given: Manifest) -> ObjectLimiter | None:
+    """``evictQPS`` a second, ``evictBurst`` of them at one time; None where no rate is given."""
+    rate = Fraction(str(given.get("evictQPS") or 0))
+    burst = int(given.get("evictBurst", 1))
+    if rate < 0 or burst < 1:
+        raise ValueError(f"evictQPS {given.get('evictQPS')} with evictBurst {burst} lets nobody go")
+    return ObjectLimiter(1000 * rate.denominator, Share(rate.numerator, False), burst) if rate else None
+
+
+def _grace(given: Manifest) -> int | None:
+    known(given, ("apiVersion", "kind", "gracePeriodSeconds"), "defaultDeleteOptions")
+    seconds = given.get("gracePeriodSeconds")
+    return None if seconds is None else int(seconds)
+
+
+def _warnings(given: Manifest) -> Iterator[str]:
+    if (given.get("arbitrationArgs") or {}).get("enabled") is False:
+        raise ValueError("arbitrationArgs: arbitration is always on; skipEvictionGates opens single gates")
+    yield from (f"{name} has no effect: {why}" for name, why in _WITHOUT_EFFECT.items() if name in given)
 
 
 def _one_of(value: Any, values: tuple[str, ...]) -> str:

@@ -29,6 +29,11 @@ class DeschedulerPolicy:
     given: Manifest = field(default_factory=dict)
     """What it was made from."""
 
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """What was given and has no effect, in sentences."""
+        return (*self.load.warnings, *self.migration.warnings)
+
     @classmethod
     def of(cls, given: Manifest) -> "DeschedulerPolicy":
         """Keys of LowNodeLoadArgs, and beside them ``migration``, ``strategies`` and this service's own.

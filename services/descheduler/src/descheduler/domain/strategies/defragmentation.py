@@ -7,11 +7,13 @@ a place by it. All of it, or nothing.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from fractions import Fraction
 
 from descheduler.domain.cluster.fitting import takes_pods
 from descheduler.domain.cluster.pod_traits import importance, requests_of
-from descheduler.domain.plan import Move, Plan
+from descheduler.domain.move import Move
+from descheduler.domain.plan import Plan
 from descheduler.domain.policy.strategy_args import StrategyArgs
 from descheduler.domain.strategies.waiting_gangs import WaitingGang, waiting_gangs, whole_of
 from kube import Object
@@ -34,49 +36,57 @@ class Clearing:
 
 
 def defragment(args: StrategyArgs, plan: Plan) -> None:
-    """Make room for the gang that has waited longest and can be helped; one in a round."""
+    """Make room for the most important gang that can be helped, of those the one that has waited longest; one in a round."""
+    nodes = [node for node in plan.view.nodes() if args.takes(node)]
     most, percent = args.whole("maxMoves", MOST_MOVES), args.whole("maxCostPercent", MOST_COST_PERCENT)
     for number, waiting in enumerate(waiting_gangs(args, plan)):
         if number >= TRIED:
             return
-        name, trial = waiting.gang.name, plan.fork()
-        if not _clear(trial, waiting, most):
-            plan.notes.append(
-                f"gang {name}: no {most} moves would make room for the {len(waiting.members)} that it lacks"
-            )
+        name, trial = waiting.name, plan.fork()
+        if not clear(trial, waiting, most, nodes):
+            plan.notes.append(f"{name}: no {most} moves would make room for the {len(waiting.members)} that it lacks")
             continue
         moves = trial.moves[len(plan.moves) :]
         if not moves:
             continue
         whole = whole_of(plan)
         cost, gain = _size([move.pod for move in moves], whole), _size(waiting.members, whole)
+        price = (
+            f"{counted(len(moves), 'move')} would let it start; they disturb {100 * cost // gain if gain else 0} % of what it asks for, "
+            f"and it is worth {percent} %"
+        )
+        plan.notes.append(f"{name}: {price}")
         if cost * 100 > gain * percent:
-            plan.notes.append(
-                f"gang {name}: {counted(len(moves), 'move')} would let it start; they disturb {100 * cost // max(1, gain)} % of what "
-                f"it asks for, and it is worth {percent} %"
-            )
             continue
-        for move in moves:
-            plan.add(move)
+        take_over(plan, trial, waiting, [replace(move, message=f"{move.message}: {price}") for move in moves])
         return
 
 
-def _clear(trial: Plan, waiting: WaitingGang, most: int) -> bool:
+def clear(trial: Plan, waiting: WaitingGang, most: int, nodes: Sequence[Object], strategy: str = NAME) -> bool:
     """Give every member a place in ``trial``, with at most ``most`` moves in all; whether they are enough."""
-    left = [member for member in waiting.members if not _given_free(trial, member)]
+    largest_first = sorted(waiting.members, key=lambda pod: (-requests_of(pod).get("cpu", 0), pod.key))
+    left = [member for member in largest_first if not _given_free(trial, member)]
     began = len(trial.moves)
     for member in left:
         if len(trial.moves) - began >= most:
             return False
-        options = [found for node in trial.view.nodes() if (found := _clearing(trial, member, node)) is not None]
+        options = [found for node in nodes if (found := _clearing(trial, member, node)) is not None]
         best = min(options, key=lambda one: (len(one.moves), _weight(one), one.node), default=None)
         if best is None or len(trial.moves) - began + len(best.moves) > most:
             return False
         for pod, target in best.moves:
-            message = f"{best.node} gets room for {member.name} of gang {waiting.gang.name}, which waits"
-            trial.add(Move(pod, NAME, message, target))
+            message = f"{best.node} gets room for {member.name} of {waiting.name}, which waits"
+            trial.add(Move(pod, strategy, message, target))
         trial.fitting.move(member, best.node)
     return True
+
+
+def take_over(plan: Plan, trial: Plan, waiting: WaitingGang, moves: Sequence[Move]) -> None:
+    """What was tried is planned: the moves, and the room that they make counts as taken."""
+    for move in moves:
+        plan.add(move)
+    for member in waiting.members:
+        plan.fitting.move(member, trial.fitting.neighbours.places[member.key])
 
 
 def _given_free(trial: Plan, member: Object) -> bool:
@@ -133,17 +143,18 @@ def _fewest(trial: Plan, candidates: Sequence[Object], asked: Amounts, free: Amo
 def _elsewhere(
     trial: Plan, chosen: Sequence[Object], member: Object, node: Object
 ) -> tuple[tuple[Object, str], ...] | None:
-    """A node for each of ``chosen``, found one after the other and taken back again; None where one has none."""
+    """The fullest node that takes it for each of ``chosen``, found one after the other and taken back; None where one has none."""
     moves: list[tuple[Object, str]] = []
     for pod in chosen:
         others = (
             other for other in trial.view.nodes() if other.name != node.name and not _has_room(trial, member, other)
         )
-        target = next((other.name for other in others if not trial.fitting.obstacle(pod, other)), "")
-        if not target:
+        places = [other for other in others if not (trial.heats(pod, other.name) or trial.fitting.obstacle(pod, other))]
+        target = min(places, key=lambda other: (trial.fitting.free(other).get("cpu", 0), other.name), default=None)
+        if target is None:
             break
-        trial.fitting.move(pod, target)
-        moves.append((pod, target))
+        trial.fitting.move(pod, target.name)
+        moves.append((pod, target.name))
     for pod, _ in reversed(moves):
         trial.fitting.move(pod, node.name)
     return tuple(moves) if len(moves) == len(chosen) else None
@@ -163,9 +174,10 @@ def _weight(clearing: Clearing) -> int:
     return sum(requests_of(pod).get("cpu", 0) for pod, _ in clearing.moves)
 
 
-def _size(pods: Sequence[Object], whole: Mapping[str, int]) -> int:
-    """What pods ask for, in thousandths of a percent of what the cluster has, by the resource that matters most."""
+def _size(pods: Sequence[Object], whole: Mapping[str, int]) -> Fraction:
+    """What pods ask for, as a share of what the cluster has, by the resource that matters most."""
     asked: Amounts = {}
     for pod in pods:
         asked = add(asked, requests_of(pod))
-    return max((amount * 100_000 // whole[name] for name, amount in asked.items() if whole.get(name)), default=0)
+    shares = (Fraction(amount, whole[name]) for name, amount in asked.items() if whole.get(name))
+    return max(shares, default=Fraction(0))

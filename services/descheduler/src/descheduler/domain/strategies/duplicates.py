@@ -3,7 +3,8 @@
 from descheduler.domain.cluster.fitting import takes_pods
 from descheduler.domain.cluster.pod_traits import is_active, node_of
 from descheduler.domain.cluster.workloads import Workload
-from descheduler.domain.plan import Move, Plan
+from descheduler.domain.move import Move
+from descheduler.domain.plan import Plan
 from descheduler.domain.policy.strategy_args import StrategyArgs
 from kube import Key, Object
 from kube.node_choice import may_run
@@ -17,7 +18,7 @@ def remove_duplicates(args: StrategyArgs, plan: Plan) -> None:
     excluded = args.words("excludeOwnerKinds")
     seen: set[str] = set()
     for node in plan.view.nodes():
-        for pod in plan.view.pods_on(node.name):
+        for pod in plan.view.pods_on(node.name) if args.takes(node) else ():
             workload = plan.arbiter.workloads.of(pod)
             if workload is None or workload.uid in seen or args.scope.obstacle(pod):
                 continue

@@ -15,7 +15,7 @@ LIFE_SECONDS = 604_800
 def remove_failed(args: StrategyArgs, plan: Plan) -> None:
     """RemoveFailedPods: their controllers make others; nothing runs in them, so nothing is reserved first."""
     reasons, spared = args.words("reasons"), args.words("excludeOwnerKinds")
-    codes = [int(code) for code in args.words("exitCodes")]
+    codes: tuple[int, ...] = args.get("exitCodes", ())
     for pod in _all(plan, args):
         status = pod.status
         if status.get("phase") != "Failed" or plan.now - _ended_at(pod) < 1000 * args.whole("minPodLifetimeSeconds", 0):
@@ -58,7 +58,7 @@ def remove_old(args: StrategyArgs, plan: Plan) -> None:
 def _all(plan: Plan, args: StrategyArgs) -> Iterator[Object]:
     """Every pod that is on a node and is meant, by node and key."""
     for node in plan.view.nodes():
-        for pod in plan.view.all_on(node.name):
+        for pod in plan.view.all_on(node.name) if args.takes(node) else ():
             if not pod.deleting and not args.scope.obstacle(pod):
                 yield pod
 

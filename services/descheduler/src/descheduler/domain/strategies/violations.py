@@ -4,7 +4,8 @@ from collections.abc import Iterator
 
 from descheduler.domain.cluster.neighbours import keeps_apart, spreads
 from descheduler.domain.cluster.pod_traits import importance, node_of
-from descheduler.domain.plan import Move, Plan
+from descheduler.domain.move import Move
+from descheduler.domain.plan import Plan
 from descheduler.domain.policy.strategy_args import StrategyArgs
 from kube import Manifest, Object
 from kube.node_choice import may_run, tolerates
@@ -105,7 +106,7 @@ def _spread(plan: Plan, pod: Object, key: str, counts: "dict[str, int]", message
 
 def _meant(plan: Plan, args: StrategyArgs, node: Object) -> Iterator[Object]:
     """The pods of a node that are looked at, those that a plan has moved already left out."""
-    for pod in plan.view.pods_on(node.name):
+    for pod in plan.view.pods_on(node.name) if args.takes(node) else ():
         if pod.key not in plan.moving and not args.scope.obstacle(pod):
             yield pod
 

@@ -25,10 +25,23 @@ def encode(kept: Kept, written: Knobs) -> dict[str, Any]:
 
 
 def decode(data: dict[str, Any]) -> tuple[Kept, Knobs]:
-    """What ``encode`` gave; raises KeyError, TypeError or ValueError for anything else."""
-    held = Held(data["held"]["quota_milli"], tuple(int(cpu) for cpu in data["held"]["cpus"]))
-    raised = {(str(uid), str(name)): Raised(**one) for uid, name, one in data["raised"]}
-    wishes = {str(one["uid"]): Wish(**one) for one in data["asked"]}
+    """What ``encode`` gave; raises AttributeError, KeyError, TypeError or ValueError for anything else."""
+    quota = data["held"]["quota_milli"]
+    held = Held(None if quota is None else int(quota), tuple(int(cpu) for cpu in data["held"]["cpus"]))
+    raised = {(str(uid), str(name)): _raised(one) for uid, name, one in data["raised"]}
+    wishes = {str(one["uid"]): _wish(one) for one in data["asked"]}
     paused = {Kind(kind): int(until) for kind, until in data["paused_until"].items()}
-    written = {Group(Tier(tier), pod, container): files for tier, pod, container, files in data["written"]}
+    written = {
+        Group(Tier(tier), str(pod), str(container)): {str(name): str(text) for name, text in files.items()}
+        for tier, pod, container, files in data["written"]
+    }
     return Kept(held, raised, Asked(wishes, paused)), written
+
+
+def _raised(one: dict[str, Any]) -> Raised:
+    return Raised(**{name: int(amount) for name, amount in one.items()})
+
+
+def _wish(one: dict[str, Any]) -> Wish:
+    words = {name: str(one[name]) for name in ("uid", "namespace", "name", "reason", "message")}
+    return Wish(**words, at=int(one["at"]))

@@ -71,6 +71,7 @@ class Enforcement:
 
 def enforce(situation: Situation, kept: Kept) -> Enforcement:
     """What holds on the node from now on."""
+    situation = situation.on_its_cores
     slo, machine, pods = situation.slo, situation.machine, situation.pods
     grounds = (slo, machine, tuple(pods.values()))
     standing = kept.standing if kept.standing is not None and kept.standing.grounds == grounds else _standing(grounds)

@@ -20,14 +20,22 @@ def choose_cpus(processors: Sequence[Processor], pools: CpuPools, count: int) ->
 
 
 def _of_pool(pool: Sequence[Processor], count: int) -> list[int]:
-    """Whole cores one by one from each NUMA node in turn, the largest node first; then single CPUs in the same way."""
+    """Whole cores one by one from each NUMA node in turn, the largest node first; then single CPUs in the same way.
+
+    One CPU that is left over comes from the node whose turn it is.
+    """
     nodes = _cores_by_node(pool)
     chosen: list[int] = []
+    turn = 0
     for core in _round_robin([[core for core in node if len(core) > 1] for node in nodes]):
         if len(chosen) + len(core) <= count:
             chosen += core
+            turn = next(at for at, node in enumerate(nodes) if core in node) + 1
     taken = set(chosen)
-    singles = [[[cpu] for core in node for cpu in core if cpu not in taken] for node in nodes]
+    first = turn % len(nodes) if nodes and count - len(chosen) == 1 else 0
+    singles = [
+        [[cpu] for core in node for cpu in core if cpu not in taken] for node in (*nodes[first:], *nodes[:first])
+    ]
     for single in _round_robin(singles):
         if len(chosen) < count:
             chosen += single

@@ -98,14 +98,17 @@ def _missing(one: Round, rules: Thresholds, low: int, high: int, lent: int | Non
     if one.requested <= 0:
         return 0
     limit = one.limit if lent is None else lent
-    busy = one.limit < LEAST_LIMIT_MILLI or one.used * 100 >= one.limit * rules.busy_percent
+    busy = limit < LEAST_LIMIT_MILLI or one.used * 100 >= limit * rules.busy_percent
     if limit * 100 > one.requested * low or not busy:
         return 0
     return (one.requested * high - limit * 100) // 100
 
 
 def _overlent(situation: Situation) -> Iterator[Goal]:
-    """More was asked for than the node lends by now. A node that lends nothing (any more) says nothing of this."""
+    """More was asked for than the node lends by now, by pods that could be evicted for it.
+
+    A node that lends nothing (any more) says nothing of this.
+    """
     rules = situation.slo.thresholds
     limits = (
         (Kind.CPU, "CPUAllocatableEvict", rules.cpu_allocatable_percent, rules.cpu_allocatable_lower_percent, (BATCH_CPU, MID_CPU)),
@@ -118,7 +121,7 @@ def _overlent(situation: Situation) -> Iterator[Goal]:
         return
     highest = rules.allocatable_priority
     for kind, feature, percent, lower, names in limits:
-        if percent is None or lower >= percent:
+        if percent is None or lower is None or lower >= percent:
             continue
         for name in names:
             yield from _overlent_resource(situation, kind, feature, percent, lower, name, highest)
@@ -128,7 +131,7 @@ def _overlent_resource(
     situation: Situation, kind: Kind, feature: str, percent: int, lower: int, name: str, highest: int
 ) -> Iterator[Goal]:
     lent = situation.machine.allocatable.get(name, 0)
-    asked = sum(pod.requests.get(name, 0) for pod in situation.pods.values())
+    asked = sum(pod.requests.get(name, 0) for pod in situation.pods.values() if pod.priority <= highest)
     if lent > 0 and asked * 100 > lent * percent:
         yield Goal(
             kind,

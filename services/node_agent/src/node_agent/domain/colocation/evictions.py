@@ -16,6 +16,7 @@ from dataclasses import dataclass, field
 from kube.node_evictions import Wish
 from node_agent.domain.colocation.eviction_goals import Goal, Kind, goals
 from node_agent.domain.colocation.history import History
+from node_agent.domain.colocation.node_slo import MOST_PRIORITY
 from node_agent.domain.colocation.pods import NEVER, NodePod
 from node_agent.domain.colocation.situation import Situation
 
@@ -25,8 +26,6 @@ PASSED_OVER_MS = 120_000
 """Nor asked again within this time: a budget, say, keeps it."""
 PAUSE_MS = {Kind.CPU: 20_000, Kind.MEMORY: 4_000}
 """After an eviction nobody else goes for the same resource for so long."""
-MOST_PRIORITY = 7_999
-"""Pods above it serve: none is ever evicted here."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,9 +48,9 @@ def wishes(situation: Situation, history: History, asked: Asked) -> Asked:
     paused = {kind: until for kind, until in asked.paused_until.items() if now < until <= now + PAUSE_MS[kind]}
     if not situation.slo.thresholds.enabled or situation.fresh is None:
         return Asked(kept, paused)
-    leaving = _leaving(situation, kept)
+    leaving, resting = _leaving(situation, kept), frozenset(paused)
     for goal in goals(situation, history):
-        if goal.kind in paused:
+        if goal.kind in resting:
             continue
         chosen = _victims(goal, situation, leaving, kept)
         kept |= {

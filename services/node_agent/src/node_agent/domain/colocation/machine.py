@@ -8,6 +8,7 @@ from kube import Manifest
 from kube.cpu_lists import parse_cpus
 from kube.json_text import read_json
 from kube.lent_resources import current
+from kube.normalization import PLAIN_MILLI, core_milli
 from resources import Amounts, QuantityError, parse_amounts
 
 INVENTORY = "tidegate.dev/inventory"
@@ -49,6 +50,8 @@ class Machine:
     disks: Mapping[str, str] = field(default_factory=dict)
     """Numbers of disks (``8:0``) by name."""
     cache: CacheHardware | None = None
+    core_milli: int = PLAIN_MILLI
+    """How much a core does, in thousandths of the one that all are measured by."""
 
     @property
     def cpu_milli(self) -> int:
@@ -97,6 +100,7 @@ def machine_of(
         bool(system.get("cpusetExclusive", True)),
         disks or {},
         cache,
+        core_milli({name: str(text) for name, text in annotations.items()}),
     )
 
 

@@ -9,6 +9,7 @@ from enum import StrEnum
 from typing import Any, TypeVar
 
 from kube import Manifest
+from kube.colocation import BANDS
 from kube.node_slo import DEFAULTS, completed
 
 Word = TypeVar("Word", bound=StrEnum)
@@ -61,9 +62,9 @@ class Thresholds:
     by_allocatable: bool
     allocatable_priority: int | None
     cpu_allocatable_percent: int | None
-    cpu_allocatable_lower_percent: int
+    cpu_allocatable_lower_percent: int | None
     memory_allocatable_percent: int | None
-    memory_allocatable_lower_percent: int
+    memory_allocatable_lower_percent: int | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,6 +152,8 @@ class NodeSlo:
         return self.classes.get(Qos.LSR if qos is Qos.LSE else qos, ClassRules())
 
 
+MOST_PRIORITY = BANDS["mid"][1]
+"""Pods above it serve: none is ever evicted by its node."""
 WINDOW_SECONDS = 60
 """Over which best effort's CPU is averaged, where the rules do not say."""
 
@@ -216,17 +219,17 @@ def _thresholds(part: Manifest) -> Thresholds:
         _maybe(part, "memoryEvictLowerPercent"),
         _maybe(part, "cpuEvictThresholdPercent"),
         _maybe(part, "cpuEvictLowerPercent"),
-        _maybe(part, "evictEnabledPriorityThreshold"),
+        _priority(part, "evictEnabledPriorityThreshold"),
         _maybe(part, "cpuEvictBESatisfactionLowerPercent"),
         _maybe(part, "cpuEvictBESatisfactionUpperPercent"),
         _number(part, "cpuEvictBEUsageThresholdPercent", known["cpuEvictBEUsageThresholdPercent"]),
         _number(part, "cpuEvictTimeWindowSeconds", WINDOW_SECONDS),
         part.get("cpuEvictPolicy") == "evictByAllocatable",
-        _maybe(part, "allocatableEvictPriorityThreshold"),
+        _priority(part, "allocatableEvictPriorityThreshold"),
         _maybe(part, "cpuAllocatableEvictThresholdPercent"),
-        _number(part, "cpuAllocatableEvictLowerPercent", 0),
+        _maybe(part, "cpuAllocatableEvictLowerPercent"),
         _maybe(part, "memoryAllocatableEvictThresholdPercent"),
-        _number(part, "memoryAllocatableEvictLowerPercent", 0),
+        _maybe(part, "memoryAllocatableEvictLowerPercent"),
     )
 
 
@@ -283,6 +286,12 @@ def _maybe(part: Manifest, name: str) -> int | None:
         return None if part.get(name) is None else int(part[name])
     except (TypeError, ValueError):
         return None
+
+
+def _priority(part: Manifest, name: str) -> int | None:
+    """A highest priority of pods that may be evicted; one that would take pods that serve is none."""
+    found = _maybe(part, name)
+    return found if found is not None and found <= MOST_PRIORITY else None
 
 
 def _number(part: Manifest, name: str, otherwise: int) -> int:

@@ -9,11 +9,11 @@ from kube.colocation import BEST_EFFORT, BURSTABLE, GUARANTEED, QOS_LABEL, kuber
 from kube.cpu_lists import parse_cpus
 from kube.json_text import read_json
 from kube.lent_resources import current
+from kube.pods import sound_pod_request
 from node_agent.domain.colocation.groups import Group, Tier
 from node_agent.domain.colocation.node_slo import Qos
-from node_agent.domain.limits import Limits, container_limits, container_request_bytes, lends, pod_limits
-from resources import Amounts, parse_amounts
-from resources.quantity import QuantityError
+from node_agent.domain.limits import Limits, container_limits, container_request_bytes, lends, whole_limits
+from resources import Amounts
 
 SUB_PRIORITY = "koordinator.sh/priority"
 WILLING, EVICTION_PRIORITY = "koordinator.sh/eviction-enabled", "koordinator.sh/eviction-priority"
@@ -88,6 +88,17 @@ class NodePod:
         """Whether it has CPUs of its own."""
         return bool(self.cpus) and self.online
 
+    def on_cores(self, core_milli: int) -> "NodePod":
+        """The pod where a core does so many thousandths of the one that limits count: its quotas are less by that.
+
+        Not those of pods with CPUs of their own, and of the machine's own pods; nor of best effort that asks for nothing lent.
+        """
+        shares = self.lent or (self.online and not self.pinned and (self.qos is Qos.LS or not self.declared))
+        if not shares:
+            return self
+        containers = tuple(replace(one, limits=replace(one.limits, core_milli=core_milli)) for one in self.containers)
+        return replace(self, containers=containers, limits=replace(self.limits, core_milli=core_milli))
+
     def word(self, annotation: str) -> Manifest:
         """What the pod says under ``annotation``; nothing where it says nothing."""
         return (self.words or {}).get(annotation, {})
@@ -111,8 +122,8 @@ def node_pod(manifest: Manifest) -> NodePod:
         priority=priority,
         sub_priority=_whole(labels.get(SUB_PRIORITY), priority),
         containers=containers,
-        limits=_whole_limits(manifest, main, before),
-        requests=_requests(main, spec.get("overhead")),
+        limits=whole_limits(manifest),
+        requests=current(sound_pod_request(spec)),
         cpus=_cpus(status),
         numa_nodes=_numa_nodes(status),
         declared=QOS_LABEL in labels or any(one.lent for one in containers),
@@ -131,37 +142,6 @@ def _need(pod: Manifest, container: Manifest) -> ContainerNeed:
     return ContainerNeed(
         str(container.get("name") or ""), limits, container_request_bytes(container, limits), lends(container)
     )
-
-
-def _whole_limits(pod: Manifest, main: list[Manifest], before: list[Manifest]) -> Limits:
-    """The limits of the pod: those of its containers together, and never less than an init container or sidecar needs."""
-    whole = pod_limits(pod, [container_limits(pod, one) for one in main], 0)
-    if not before:
-        return whole
-    first = [container_limits(pod, one) for one in before]
-    together = pod_limits(pod, [whole, *first], 0)
-    return replace(together, cpu_request_milli=whole.cpu_request_milli)
-
-
-def _requests(main: list[Manifest], overhead: Manifest | None) -> Amounts:
-    total: Amounts = {}
-    for one in main:
-        resources = one.get("resources") or {}
-        for name, amount in _amounts({**(resources.get("limits") or {}), **(resources.get("requests") or {})}).items():
-            total[name] = total.get(name, 0) + amount
-    for name, amount in _amounts(overhead).items():
-        total[name] = total.get(name, 0) + amount
-    return current(total)
-
-
-def _amounts(listed: Manifest | None) -> Amounts:
-    found: Amounts = {}
-    for name, value in (listed or {}).items():
-        try:
-            found |= parse_amounts({name: value})
-        except QuantityError:
-            continue
-    return found
 
 
 def _object(text: object) -> Manifest:

@@ -1,12 +1,14 @@
 """The CPU quota, weight and memory limit of pods where a kubelet does not set them, or sets what does not fit.
 
-A kubelet knows nothing of lent resources; it holds pinned pods to a quota that would only throttle them on CPUs of their own;
-and best effort that is held back as a whole by a quota needs none of each pod beside it.
+A kubelet knows nothing of lent resources, nor of cores that do more than those that limits count; it holds pinned pods to a quota
+that would only throttle them on CPUs of their own; and best effort that is held back as a whole by a quota needs none of each pod
+beside it.
 """
 
 from collections.abc import Iterable, Mapping
 from functools import lru_cache
 
+from kube.normalization import PLAIN_MILLI
 from node_agent.domain.colocation.groups import (
     CPU_MAX,
     CPU_SHARES,
@@ -51,7 +53,8 @@ def limits_of(
     bursting = {group.pod for group in scaled}
     for pod in pods:
         free_of_quota = pod.pinned or (free and not pod.online)
-        if not (pod.lent or free_of_quota or pod.uid in bursting or pod.qos is Qos.SYSTEM):
+        is_slowed = pod.limits.core_milli != PLAIN_MILLI
+        if not (pod.lent or free_of_quota or pod.uid in bursting or pod.qos is Qos.SYSTEM or is_slowed):
             continue
         members = [
             (pod.group, pod.limits, pod.lent),
@@ -63,6 +66,8 @@ def limits_of(
                 files[CPU_MAX] = cpu_max(scaled[group])
             elif free_of_quota:
                 files[CPU_MAX] = cpu_max(None)
+            elif is_slowed and limits.quota_us is not None:
+                files[CPU_MAX] = cpu_max(limits.quota_us)
             elif pod.qos is Qos.SYSTEM and not group.container:
                 files |= _system_quota(pod.limits, machine)
             if files:

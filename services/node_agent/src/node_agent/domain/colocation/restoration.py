@@ -8,6 +8,8 @@ from node_agent.domain.colocation.groups import (
     CPU_IDLE,
     CPU_MAX,
     CPU_SET,
+    CPU_SHARES,
+    CPU_WEIGHT,
     IO_MAX,
     IO_WEIGHT,
     MEMORY_HIGH,
@@ -49,7 +51,18 @@ def to_write(
             continue
         missing = [name for name in files if name not in there]
         whole[group] = {**there, **{name: at_first(group, name, files[name], pods, machine) for name in missing}}
-    return {group: files for group, files in whole.items() if files}
+    return {group: _with_weight(group, files, pods) for group, files in whole.items() if files}
+
+
+def _with_weight(group: Group, files: Mapping[str, str], pods: Mapping[str, NodePod]) -> Mapping[str, str]:
+    """A group that is idle has no weight, and one that is not any more has lost it: it is written after that."""
+    if CPU_IDLE not in files:
+        return files
+    idle = files[CPU_IDLE]
+    others = {name: text for name, text in files.items() if name not in (CPU_IDLE, CPU_WEIGHT, CPU_SHARES)}
+    own = own_files(group, pods) if idle == "0" else {}
+    weights = {name: own[name] for name in (CPU_WEIGHT, CPU_SHARES) if name in own}
+    return {CPU_IDLE: idle, **weights, **others}
 
 
 def at_first(group: Group, name: str, text: str, pods: Mapping[str, NodePod], machine: Machine) -> str:

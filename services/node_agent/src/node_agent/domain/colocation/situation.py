@@ -1,8 +1,9 @@
 """All that a decision about a node rests on."""
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
+from kube.normalization import PLAIN_MILLI
 from node_agent.domain.colocation.machine import Machine
 from node_agent.domain.colocation.node_slo import NodeSlo
 from node_agent.domain.colocation.pods import NodePod
@@ -25,6 +26,14 @@ class Situation:
         """The newest sample, if it is not too old. One from the future was taken by a clock that has jumped since."""
         sample = self.sample
         return sample if sample is not None and 0 <= self.now - sample.at <= self.stale_ms else None
+
+    @property
+    def on_its_cores(self) -> "Situation":
+        """The situation with the limits of pods counted in the cores that the machine has."""
+        ratio = self.machine.core_milli
+        if ratio == PLAIN_MILLI:
+            return self
+        return replace(self, pods={uid: pod.on_cores(ratio) for uid, pod in self.pods.items()})
 
     def used(self, pods: Iterable[NodePod]) -> int:
         """The CPU that ``pods`` used, in milli-cores."""

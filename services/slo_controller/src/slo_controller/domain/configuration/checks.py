@@ -66,7 +66,7 @@ def _check_field(path: str, name: str, value: Any, usual: Any) -> None:
     if isinstance(usual, dict) or isinstance(value, dict):
         check(value, usual if isinstance(usual, dict) else {}, path)
         return
-    if name in RATIOS or ".resourceAmplificationRatio." in path:
+    if name in (*RATIOS, "defaultRatio") or ".resourceAmplificationRatio." in path:
         number = isinstance(value, int | float) and not isinstance(value, bool) and RATIO[0] <= value <= RATIO[1]
         _demand(number, path, value, f"a number from {RATIO[0]} to {RATIO[1]}")
         return

@@ -5,7 +5,8 @@ from dataclasses import dataclass, field, replace
 
 from kube import Object
 from kube.json_text import read_json
-from resources import Amounts, QuantityError, add, parse_amounts, parse_milli
+from kube.normalization import PLAIN_MILLI, core_milli
+from resources import Amounts, QuantityError, add, parse_amounts
 from slo_controller.domain.lending.batch import batch
 from slo_controller.domain.lending.measured import Measured
 from slo_controller.domain.lending.mid import mid
@@ -14,7 +15,7 @@ from slo_controller.domain.lending.rule import Rule
 from slo_controller.domain.lending.tenants import PROD, Tenant, held
 from slo_controller.domain.lending.terms import NOTHING, Lent, Term, Use
 from slo_controller.domain.lending.zones import BATCH, lent_by_zone, zones_of
-from slo_controller.domain.names import BATCH_CPU, NORMALIZATION, OTHERS_SHARES
+from slo_controller.domain.names import BATCH_CPU, OTHERS_SHARES
 
 _OF_BATCH = ("koord-batch", "batch")
 
@@ -45,7 +46,7 @@ def compute(
     """What may be lent of ``node`` by ``rule``; ``predicted`` is what prod pods ask for and are not expected to use."""
     room, online = reserved(node), held(tenants, seen)
     requested = sum((one.request for one in tenants if one.band == PROD), NOTHING)
-    ratio = max(ratio_milli(node.annotations.get(NORMALIZATION)), 1000)
+    ratio = core_milli(node.annotations)
     zones = lent_by_zone(zones_of(topology), rule, room, seen, tenants, ratio)
     lent = [*_normalized(ratio, batch(rule, room, seen, online)), *mid(rule, room, seen, requested, predicted)]
     taken, complaint = taken_by_others(node)
@@ -79,7 +80,7 @@ def _without(one: Lent, taken: Mapping[str, int]) -> Lent:
 
 def _normalized(ratio: int, lent: list[Lent]) -> list[Lent]:
     """Where a CPU does more than the one that all are measured by, its cores count for more."""
-    if ratio == 1000:
+    if ratio == PLAIN_MILLI:
         return lent
     return [_times(one, ratio) if one.resource == BATCH_CPU else one for one in lent]
 
@@ -87,11 +88,3 @@ def _normalized(ratio: int, lent: list[Lent]) -> list[Lent]:
 def _times(one: Lent, ratio: int) -> Lent:
     more = one.amount * (ratio - 1000) // 1000
     return replace(one, amount=one.amount + more, terms=(*one.terms, Term(f"at {ratio / 1000:.2f} a core", more)))
-
-
-def ratio_milli(text: str | None) -> int:
-    """A ratio such as ``1.20`` in thousandths; 1000 where there is none."""
-    try:
-        return parse_milli(text) if text else 1000
-    except QuantityError:
-        return 1000
