@@ -166,8 +166,8 @@ def test_two_strategies_do_not_move_one_pod_twice(make_cluster: Any) -> None:
 
 def test_who_only_plans_plans_the_same_in_each_round(make_cluster: Any) -> None:
     """Nobody was relieved, so the node does not have to be hot anew."""
-    for mode in ("planOnly", "dryRun"):
-        cluster = hot_and_cool(make_cluster, {"anomalyCondition": {"consecutiveAbnormalities": 2}, mode: True})
+    for mode in ({"planOnly": True}, {"dryRun": True}, {"migration": {"dryRun": True}}):
+        cluster = hot_and_cool(make_cluster, {"anomalyCondition": {"consecutiveAbnormalities": 2}, **mode})
         for planned in (0, 0, 1, 1):
             assert len(cluster.core.query("plan", {"now": cluster.now})["moves"]) == planned
             cluster.step(INTERVAL)
