@@ -74,6 +74,8 @@ class Colocation:
         self._rounds = 0
         self._undecided, self._unread = Trouble("rules_not_decided"), Trouble("use_not_read")
         self._online: tuple[int, int] | None = None
+        self._known_milli = 0
+        """What online pods used by the newest sample."""
         self._told: frozenset[tuple[str, str, str]] = frozenset()
         self.newest: Enforcement | None = None
 
@@ -173,6 +175,9 @@ class Colocation:
         if self.busy:
             with self._unread.contained():  # the last sample stays, and soon is too old to tell anything
                 self._look.look(self._pods, self._slo, now)
+                sample = self._look.sample
+                online = [uid for uid, pod in self._pods.items() if pod.online]
+                self._known_milli = sum(sample.of(uid).cpu_milli for uid in online) if sample is not None else 0
         done = self._decide()
         self._rounds += 1
         self._writer.write(self._texts(self._written), look=not self.busy or self._rounds % LOOK_AGAIN_ROUNDS == 1)
@@ -227,9 +232,7 @@ class Colocation:
         before, self._online = self._online, None if used is None else (now, used)
         if before is None or used is None or now <= before[0] or self._look.sample is None:
             return False
-        online = [pod for pod in self._pods.values() if pod.online]
-        known = sum(self._look.sample.of(pod.uid).cpu_milli for pod in online)
-        more = (used - before[1]) // ((now - before[0]) * 1000) - known
+        more = (used - before[1]) // ((now - before[0]) * 1000) - self._known_milli
         if more * 100 < self._machine.cpu_milli * JUMP_PERCENT:
             return False
         self._look.begin(self._pods, self._slo, now)

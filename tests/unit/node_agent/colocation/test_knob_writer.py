@@ -81,7 +81,7 @@ def test_a_group_that_is_gone_is_no_trouble_and_is_written_when_it_is_back() -> 
     writer.write({"a": {"cpu.max": "1"}})
     assert writer.refused == {}
     kernel.refuses = lambda *_: None
-    writer.write({"a": {"cpu.max": "1"}})
+    writer.write({"a": {"cpu.max": "1"}}, look=True)
     assert kernel.texts == {("a", "cpu.max"): "1"}
 
 
@@ -119,7 +119,8 @@ def test_a_refused_file_is_told_once_with_its_name_and_tried_again_and_keeps_no_
         "error"
     ]
     kernel.refuses = lambda *_: None
-    assert writer.write(wanted) == 1 and kernel.texts["a", "cpu.max"] == "1 100000"
+    assert writer.write(wanted) == 0
+    assert writer.write(wanted, look=True) == 1 and kernel.texts["a", "cpu.max"] == "1 100000"
 
 
 def test_what_a_kernel_lacks_is_not_told_again_when_files_are_looked_at(

@@ -23,21 +23,25 @@ class KnobWriter:
         self._files = files
         self._written: dict[tuple[str, str], str] = {}
         self._lacking: set[tuple[str, str]] = set()
+        self._last: Texts = {}
         self.refused: dict[tuple[str, str], str] = {}
 
     def write(self, wanted: Texts, look: bool = False) -> int:
         """Bring all files of ``wanted`` to what they are to say; returns how many were written.
 
-        With ``look`` each is read first: a kubelet, say, may have written there since.
+        With ``look`` each is read first: a kubelet, say, may have written there since. What was refused is tried again then, and
+        whenever something else is wanted.
         """
+        changed = [folder for folder, files in wanted.items() if files != self._last.get(folder)]
+        if not (look or changed or wanted.keys() != self._last.keys()):
+            return 0
         pending = [
             (folder, name, text)
-            for folder, files in wanted.items()
-            for name, text in files.items()
+            for folder in (wanted if look or self.refused else changed)
+            for name, text in wanted[folder].items()
             if not (self._stands(folder, name, text) if look else self._written.get((folder, name)) == text)
         ]
-        self._written = {key: text for key, text in self._written.items() if key[1] in wanted.get(key[0], ())}
-        self._lacking &= self._written.keys()
+        self._forget_others(wanted)
         count, refused = 0, {}
         while pending:
             # A group may hold no less than those below it, and these no more than it: what is refused at first may be
@@ -51,6 +55,15 @@ class KnobWriter:
             pending = failed
         self._note(refused)
         return count
+
+    def _forget_others(self, wanted: Texts) -> None:
+        """What is not wanted any more is written again when it is."""
+        before, self._last = self._last, wanted
+        for folder, files in before.items():
+            if files is not wanted.get(folder):
+                for name in files.keys() - wanted.get(folder, {}).keys():
+                    self._written.pop((folder, name), None)
+                    self._lacking.discard((folder, name))
 
     def tasks(self, folder: str) -> list[int]:
         """The processes of a group; none where it is gone."""
