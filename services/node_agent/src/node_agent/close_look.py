@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
+from node_agent.domain.colocation.bursts import any_raised
 from node_agent.domain.colocation.groups import Group, Tier
 from node_agent.domain.colocation.node_slo import NodeSlo
 from node_agent.domain.colocation.pods import NodePod
@@ -85,7 +86,7 @@ class CloseLook:
 
     def _throttled(self, pods: Mapping[str, NodePod], slo: NodeSlo) -> dict[tuple[str, str], tuple[int, int]]:
         """By container; read only where something follows from it."""
-        if not (slo.burst.by_quota or slo.thresholds.enabled):
+        if not (slo.thresholds.enabled or any_raised(pods.values(), slo.burst)):
             return {}
         return {
             (pod.uid, one.name): self._files.throttled(folder)

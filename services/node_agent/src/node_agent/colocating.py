@@ -9,6 +9,7 @@ from kube import Manifest
 from kube.node_evictions import Wish
 from node_agent.close_look import CloseLook
 from node_agent.domain.colocation.adoption import left_behind
+from node_agent.domain.colocation.bursts import any_raised
 from node_agent.domain.colocation.core import Enforcement, enforce
 from node_agent.domain.colocation.evictions import current
 from node_agent.domain.colocation.groups import Group, Knobs
@@ -82,7 +83,8 @@ class Colocation:
     @property
     def busy(self) -> bool:
         """Whether something has to be looked at as time passes, and not only when something changes."""
-        return self._slo.thresholds.enabled or self._slo.burst.by_quota or bool(self._slo.host_applications)
+        slo = self._slo
+        return slo.thresholds.enabled or bool(slo.host_applications) or any_raised(self._pods.values(), slo.burst)
 
     def programs(self) -> list[Manifest]:
         """What programs of the node that are no pods used last, as a NodeMetric tells it."""

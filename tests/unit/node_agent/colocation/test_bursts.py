@@ -1,13 +1,16 @@
 """Bursts: what the kernel saves up, and quotas that are raised while there is room."""
 
+import json
 from typing import Any
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from tests.unit.node_agent.colocation.conftest import Desk, machine, pod
 
-from node_agent.domain.colocation.bursts import CALM_MS
+from node_agent.domain.colocation.bursts import CALM_MS, any_raised
 from node_agent.domain.colocation.groups import Group, Tier
+from node_agent.domain.colocation.node_slo import NO_RULES, node_slo
 from node_agent.domain.colocation.pods import NodePod
 
 WEB, MAIN = Group(Tier.BURSTABLE, "web"), Group(Tier.BURSTABLE, "web", "main")
@@ -80,6 +83,33 @@ def test_a_raised_quota_goes_back_where_the_shared_cpus_have_no_room() -> None:
     assert quota(one, seconds=CALM_MS / 1000) == 200_000
 
 
+@pytest.mark.parametrize(
+    ("cpus", "asked", "own", "used", "room"),
+    [
+        ("", 10, 9000, 4499, True),  # 10 of 20 are shared, half of them may be used, nine tenths of that is the mark
+        ("", 10, 9000, 4500, False),
+        ("0-9", 10, 9000, 4499, True),
+        ("0-9", 10, 9000, 4500, False),
+        ("", 0, 9000, 8999, True),  # no pod with cpus of its own: 20 are shared
+        ("", 0, 9000, 9000, False),
+    ],
+)
+def test_there_is_room_below_nine_tenths_of_the_part_of_the_shared_cpus_that_may_be_used(
+    cpus: str, asked: int, own: int, used: int, room: bool
+) -> None:
+    """What best effort uses, and pods with CPUs of their own, counts on neither side; whether they have them yet or will."""
+    word = {"annotations": {"scheduling.koordinator.sh/resource-status": json.dumps({"cpuset": cpus})}} if cpus else {}
+    pods = [web(), pod("hog", "BE", 5500)]
+    uses = {"web": used, "hog": 3000}
+    if asked:
+        amounts = {"cpu": str(asked), "memory": "1G"}
+        pods.append(pod("own", "LSR", 9500, requests=amounts, limits=amounts, metadata=word))
+        uses["own"] = own
+    one = Desk(machine(), strategy("cfsQuotaBurstOnly"), *pods)
+    one.uses(**uses).stalls(("web",))
+    assert quota(one) == (240_000 if room else 200_000)
+
+
 def test_without_fresh_samples_no_quota_rises() -> None:
     one = Desk(machine(), strategy("cfsQuotaBurstOnly"), web())
     one.uses(web=2000).stalls(("web",)).round()
@@ -95,6 +125,14 @@ def test_a_period_lets_a_container_beyond_its_limit_only_for_what_it_saved() -> 
     one.round(10)
     one.uses(web=4000).stalls(("web",))
     assert quota(one) == 240_000
+
+
+def test_time_matters_where_a_pod_says_itself_that_its_quota_may_be_raised() -> None:
+    """Whether anything is looked at each second depends on it, though the node's rules raise nothing."""
+    for policy, matters in (("cfsQuotaBurstOnly", True), ("auto", True), ("cpuBurstOnly", False), ("none", False)):
+        own = {"annotations": {"koordinator.sh/cpuBurst": json.dumps({"policy": policy})}}
+        assert any_raised([web(), web(metadata=own)], NO_RULES.burst) is matters
+        assert any_raised([web()], node_slo(strategy(policy)).burst) is matters
 
 
 def test_switched_off_nothing_is_raised() -> None:

@@ -72,6 +72,7 @@ def check_quota_place(review: Review) -> Iterable[FieldError]:
         yield FieldError(where, parent, f"quota {parent} does not exist; create it first or name one that does")
     elif holder is not None and holder.name not in BUILT_IN:
         yield from _check_under(review, holder)
+    yield from _check_tree_kept(review, holder)
     yield from _check_is_parent(review)
     yield from _check_children(review)
 
@@ -95,6 +96,16 @@ def _check_under(review: Review, holder: Object) -> Iterable[FieldError]:
     own = {name: amount for name, amount in _minimum(review.spec).items() if amount > 0}
     listed = ", ".join(other.name for other in others) or "no others"
     yield from at_most("spec.min", own, left, f"what the min of the parent {holder.name} leaves besides {listed}")
+
+
+def _check_tree_kept(review: Review, holder: Object | None) -> Iterable[FieldError]:
+    """A quota stays in its tree, whether it names it or has that of its parent."""
+    if review.old is None:
+        return
+    parents = holder.labels.get(TREE, "") if holder is not None else ""
+    before, after = (labels.get(TREE, parents) for labels in (review.old.labels, review.labels))
+    if before != after:
+        yield FieldError(f'metadata.labels["{TREE}"]', after, f"the tree may not change (it is {before or 'none'})")
 
 
 def _same_resources(spec: Manifest, holder: Object) -> Iterable[FieldError]:

@@ -5,16 +5,20 @@ from typing import Any
 
 from admission.domain.elastic_quota import KIND, PREFIX
 from admission.domain.errors import FieldError
-from admission.domain.quantities import check_amounts
+from admission.domain.quantities import check_amounts, sound_amounts
+from admission.domain.shapes import entry
 from admission.domain.world import Review
 from kube import Object
 from kube.json_text import read_json
+from resources.amounts import format_amount
 
-WEIGHT, NAMESPACES = PREFIX + "shared-weight", PREFIX + "namespaces"
+WEIGHT, NAMESPACES, STRICT = (
+    PREFIX + word for word in ("shared-weight", "namespaces", "max-strict-check-resource-keys")
+)
 
 
 def check_quota_annotations(review: Review) -> Iterable[FieldError]:
-    """Weights are amounts that are not negative, and no namespace belongs to two quotas."""
+    """Weights are not negative, no namespace belongs to two quotas, and a max that is to be kept strictly is above what is used."""
     annotations = review.metadata.get("annotations") or {}
     weights = _parsed(annotations.get(WEIGHT))
     where = f'metadata.annotations["{WEIGHT}"]'
@@ -23,6 +27,24 @@ def check_quota_annotations(review: Review) -> Iterable[FieldError]:
     elif weights is not None:
         yield FieldError(where, annotations[WEIGHT], 'must be a JSON map of resources such as {"cpu": 2}')
     yield from _check_namespaces(review, annotations.get(NAMESPACES))
+    yield from _check_strict(review, annotations.get(STRICT))
+
+
+def _check_strict(review: Review, text: str | None) -> Iterable[FieldError]:
+    """The max of these resources is at least what is used of them, where that is counted."""
+    given = _parsed(text)
+    where = f'metadata.annotations["{STRICT}"]'
+    if given is not None and not isinstance(given, list):
+        yield FieldError(where, text, 'must be a JSON list of resources such as ["cpu"]')
+        return
+    used, most = (
+        sound_amounts(one) for one in (review.old.status.get("used") if review.old else {}, review.spec.get("max"))
+    )
+    for name in map(str, given or []):
+        if name in used and used[name] > most.get(name, -1):
+            told = format_amount(name, most[name]) if name in most else None
+            rule = f"must be at least the {format_amount(name, used[name])} that is used; free some first"
+            yield FieldError(entry("spec.max", name), told, rule)
 
 
 def _check_namespaces(review: Review, text: str | None) -> Iterable[FieldError]:

@@ -9,12 +9,13 @@ from kube import Event, Key, Manifest, Object, Store
 from kube.node_evictions import Wish
 from kube.node_slo import NODE_SLO
 from kube.pods import is_finished
+from node_agent.domain.colocation.bursts import any_raised
 from node_agent.domain.colocation.core import Enforcement, Kept, enforce
 from node_agent.domain.colocation.evictions import current
-from node_agent.domain.colocation.groups import CPU_MAX, Group, Knobs, Tier
+from node_agent.domain.colocation.groups import CPU_MAX, CPU_SET, Group, Knobs, Tier
 from node_agent.domain.colocation.machine import Machine, machine_of
 from node_agent.domain.colocation.node_slo import NodeSlo, node_slo
-from node_agent.domain.colocation.pods import NodePod, node_pod
+from node_agent.domain.colocation.pods import CPU_BURST, NodePod, node_pod
 from node_agent.domain.colocation.restoration import at_first, has_file, own_files, to_write
 from node_agent.domain.colocation.samples import Sample, Use
 from node_agent.domain.colocation.situation import Situation
@@ -55,7 +56,7 @@ class SimulatedAgent:
     @property
     def busy(self) -> bool:
         """Whether something has to be done as time passes."""
-        return self.slo.thresholds.enabled or self.slo.burst.by_quota or bool(self.told)
+        return self.slo.thresholds.enabled or bool(self.told) or any_raised(self.pods.values(), self.slo.burst)
 
     @property
     def pods(self) -> dict[str, NodePod]:
@@ -84,6 +85,8 @@ class SimulatedAgent:
         knobs = self.written if self.busy else self._decide(now, pods).knobs
         files = to_write(knobs, self.written, pods, machine)
         found = files.get(group, {}).get(name)
+        if found is None and name == CPU_SET and group.pod in pods:  # it runs where its tier does
+            found = files.get(Group(group.tier), {}).get(name)
         if found is not None:
             return found
         return at_first(group, name, "", pods, machine) if has_file(group, name, pods) else None
@@ -207,6 +210,8 @@ class NodeAgents:
         if pod is not None and name and not is_finished(pod):
             self._places[key] = (name, pod.uid)
             self._pods.setdefault(name, {})[pod.uid] = pod
+            if CPU_BURST in pod.annotations and name in self._nodes:
+                self._wake(name)
 
     def _wake(self, name: str) -> None:
         if self._nodes[name].busy:

@@ -51,11 +51,20 @@ RaisedQuotas = Mapping[tuple[str, str], Raised]
 
 def burst_rules(pod: NodePod, node: Burst) -> Burst:
     """What holds for a pod: its own word before the node's; nothing for best effort, and for pods with CPUs of their own."""
-    has_own = pod.pinned or (pod.qos in (Qos.LSE, Qos.LSR) and pod.declared)
-    if not pod.online or has_own:
+    if not pod.online or _has_own(pod):
         return NO_RULES.burst
     word = pod.word(CPU_BURST_WORD)
     return burst_of(word, node) if word else node
+
+
+def _has_own(pod: NodePod) -> bool:
+    """Whether a pod has CPUs of its own, or is to have them."""
+    return pod.pinned or (pod.qos in (Qos.LSE, Qos.LSR) and pod.declared)
+
+
+def any_raised(pods: Iterable[NodePod], node: Burst) -> bool:
+    """Whether the quota of some pod may be raised, by the node's rules or by its own word: then time matters."""
+    return node.by_quota or any(burst_rules(pod, node).by_quota for pod in pods if pod.word(CPU_BURST_WORD))
 
 
 def kernel_bursts(pods: Iterable[NodePod], node: Burst) -> dict[Group, dict[str, str]]:
@@ -75,12 +84,12 @@ def kernel_bursts(pods: Iterable[NodePod], node: Burst) -> dict[Group, dict[str,
 def raised_quotas(situation: Situation, pools: CpuPools, before: RaisedQuotas) -> RaisedQuotas:
     """The quotas of containers that may go beyond their limit, from what they were ``before``."""
     found: dict[tuple[str, str], Raised] = {}
-    used = _shared_use(situation)
+    used, milli = _shared_use(situation), _shared_milli(situation, pools)
     for pod in situation.pods.values():
         rules = burst_rules(pod, situation.slo.burst)
         if not rules.by_quota:
             continue
-        room = _room(used, pools, rules)
+        room = _room(used, milli, rules)
         for one in pod.containers:
             base = one.limits.quota_us
             if base is not None:
@@ -111,16 +120,21 @@ def _saved_us(container: ContainerNeed, rules: Burst) -> int:
 
 
 def _shared_use(situation: Situation) -> int | None:
-    """What of the node is used by others than best effort and pinned pods; None where nothing fresh was measured."""
+    """What of the node is used by others than best effort and pods with CPUs of their own; None where nothing fresh was measured."""
     sample = situation.fresh
     if sample is None:
         return None
-    others = [pod for pod in situation.pods.values() if not pod.online or pod.pinned]
+    others = [pod for pod in situation.pods.values() if not pod.online or _has_own(pod)]
     return sample.node.cpu_milli - situation.used(others)
 
 
-def _room(used: int | None, pools: CpuPools, rules: Burst) -> Room:
-    milli = len(pools.shared) * 1000
+def _shared_milli(situation: Situation, pools: CpuPools) -> int:
+    """What online pods share: all CPUs but those of pods with their own, whichever these will be."""
+    waiting = [pod for pod in situation.pods.values() if pod.online and _has_own(pod) and not pod.pinned]
+    return len(pools.shared) * 1000 - sum(pod.requests.get("cpu", 0) for pod in waiting)
+
+
+def _room(used: int | None, milli: int, rules: Burst) -> Room:
     if used is None or milli <= 0:
         return Room.UNKNOWN
     limit = milli * rules.share_pool_percent // 100
