@@ -15,6 +15,7 @@ from node_agent.domain.colocation.evictions import current
 from node_agent.domain.colocation.groups import Group, Knobs
 from node_agent.domain.colocation.interference import Disturbance
 from node_agent.domain.colocation.machine import Machine, machine_of
+from node_agent.domain.colocation.memory_protection import Watermark, watermarks
 from node_agent.domain.colocation.node_slo import NO_RULES, node_slo
 from node_agent.domain.colocation.pods import NodePod, node_pod
 from node_agent.domain.colocation.resctrl import NOTHING
@@ -27,6 +28,7 @@ from node_agent.ports import Assignment, Clock
 from node_agent.runtime.cache_groups import CacheGroups
 from node_agent.runtime.guard import GIVE_BACK_SECONDS
 from node_agent.runtime.knob_writer import KnobWriter
+from node_agent.runtime.memory_reclaim import MemoryReclaim
 from node_agent.troubles import Trouble
 from resources import format_amounts
 
@@ -38,6 +40,7 @@ PEEK_MS = 200
 JUMP_PERCENT = 5
 """Of the node: so much more than in the round before does not wait for the next one."""
 STALE_MS = 10_000
+RECLAIM_ROUNDS = 5
 LOOK_AGAIN_ROUNDS = 10
 """After so many rounds all files are read, to see whether somebody else has written there."""
 AWAITED_SECONDS = 1.0
@@ -61,7 +64,8 @@ class Colocation:
         self._hardware, self._layout, self._look, self._writer = hardware, layout, look, writer
         self._clock, self._wish = clock, wish
         self._files = KeptRules(folder, writer.raw)
-        self._caches = CacheGroups(self._tasks)
+        self._caches, self._reclaim = CacheGroups(self._tasks), MemoryReclaim(writer.files)
+        self._marks: Mapping[Group, Watermark] = {}
         self._slo, self._machine = NO_RULES, Machine({}, {}, ())
         self._pods: dict[str, NodePod] = {}
         self._fresh = True
@@ -84,7 +88,8 @@ class Colocation:
     def busy(self) -> bool:
         """Whether something has to be looked at as time passes, and not only when something changes."""
         slo = self._slo
-        return slo.thresholds.enabled or bool(slo.host_applications) or any_raised(self._pods.values(), slo.burst)
+        asked = slo.thresholds.enabled or bool(slo.host_applications) or bool(self._marks)
+        return asked or any_raised(self._pods.values(), slo.burst)
 
     def programs(self) -> list[Manifest]:
         """What programs of the node that are no pods used last, as a NodeMetric tells it."""
@@ -106,6 +111,7 @@ class Colocation:
         hardware = self._hardware
         self._machine = machine_of(assignment.node_object, hardware.processors, hardware.disks, hardware.cache)
         self._pods = {pod.uid: pod for manifest in assignment.pods if (pod := _read(manifest)) is not None}
+        self._marks = watermarks(self._slo, self._machine, self._pods.values())
         self._fresh, self._assigned = False, not self._over
         self._news.set()
 
@@ -184,6 +190,9 @@ class Colocation:
         self._rounds += 1
         self._writer.write(self._texts(self._written), look=not self.busy or self._rounds % LOOK_AGAIN_ROUNDS == 1)
         self._caches.write(done.caches)
+        if self._marks and self._rounds % RECLAIM_ROUNDS == 0:
+            found = ((self._layout.folder(group), mark) for group, mark in self._marks.items())
+            self._reclaim.start({folder: mark for folder, mark in found if folder is not None})
         self._tell(done.disturbances)
         wished = current(done.kept.asked, now)
         if wished != self._wished:

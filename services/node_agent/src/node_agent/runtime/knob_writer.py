@@ -20,7 +20,7 @@ class KnobWriter:
     """Remembers what it wrote. ``refused`` are the files that could not be written, with the reason."""
 
     def __init__(self, files: KnobFiles) -> None:
-        self._files = files
+        self.files = files
         self._written: dict[tuple[str, str], str] = {}
         self._lacking: set[tuple[str, str]] = set()
         self._last: Texts = {}
@@ -68,7 +68,7 @@ class KnobWriter:
     def tasks(self, folder: str) -> list[int]:
         """The processes of a group; none where it is gone."""
         try:
-            return self._files.tasks(folder)
+            return self.files.tasks(folder)
         except OSError:
             return []
 
@@ -80,7 +80,7 @@ class KnobWriter:
     def says(self, folder: str, name: str) -> str | None:
         """What stands in a file, as it would be written; None where that cannot be said."""
         try:
-            return self._files.read(folder, name)
+            return self.files.read(folder, name)
         except (OSError, ValueError):
             return None
 
@@ -90,12 +90,12 @@ class KnobWriter:
         for folder, files in sorted(wanted.items()):
             for name, text in files.items():
                 with suppress(OSError, NotKnown):
-                    found += self._files.raw(folder, name, text)
+                    found += self.files.raw(folder, name, text)
         return found
 
     def _stands(self, folder: str, name: str, text: str) -> bool:
         try:
-            found = None if (folder, name) in self._lacking else self._files.read(folder, name)
+            found = None if (folder, name) in self._lacking else self.files.read(folder, name)
         except (OSError, ValueError):
             return False
         return self._written.get((folder, name)) == text if found is None else found == text
@@ -104,7 +104,7 @@ class KnobWriter:
         """Write one file; why it could not be written."""
         folder, name, text = change
         try:
-            self._files.write(folder, name, text)
+            self.files.write(folder, name, text)
         except FileNotFoundError:  # the pod is gone, and its group with it
             return ""
         except NotKnown as error:
