@@ -111,6 +111,8 @@ from node_agent.inventory.hardware import find_hardware
 from node_agent.kubelet.pod_groups import find_groups
 from node_agent.layouts import KubeletLayout
 from node_agent.ports import Assignment
+from node_agent.domain.colocation.memory_protection import Watermark
+from node_agent.runtime.memory_reclaim import MemoryReclaim
 from node_agent.runtime.knob_writer import KnobWriter
 from node_agent.runtime.use_files import UseFiles
 
@@ -205,8 +207,11 @@ async def main():
     assigned(2, {})
     await asyncio.sleep(3)
     task.cancel()
+    reclaim = MemoryReclaim(groups.knobs())
+    reclaim.round({serves: Watermark(0, 4096)})
     refused = {"/".join(key): why for key, why in writer.refused.items()}
-    print("REPORT " + json.dumps({"calm": calm, "step": found, "stalls": stalls, "off": files(), "refused": refused}))
+    said = {"calm": calm, "step": found, "stalls": stalls, "off": files(), "refused": refused, "lacking": reclaim._lacking}
+    print("REPORT " + json.dumps(said))
 
 asyncio.run(main())
 """
@@ -245,4 +250,4 @@ def test_rules_are_put_in_force_on_a_kernel_with_version_2_alone(tmp_path: Path)
         "max",
         "0",
     )
-    assert report["refused"] == {}
+    assert report["refused"] == {} and report["lacking"] == "", "memory is taken back by this kernel too"
