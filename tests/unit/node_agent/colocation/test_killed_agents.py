@@ -3,6 +3,7 @@
 import asyncio
 import errno
 import json
+import os
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -204,6 +205,18 @@ def test_without_room_rules_hold_all_the_same_and_it_is_told_once(
 
 def _no_room(file: Path, content: Any) -> None:
     raise OSError(errno.ENOSPC, "No space left on device")
+
+
+def test_a_full_disk_does_not_make_a_guard_believe_that_nobody_is_there(
+    agent: Callable[..., Colocation], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    machine, file = Machine(), tmp_path / "rules.back.json"
+    one = agent(machine)
+    keep(one, {})
+    os.utime(file, ns=(1, 1))
+    monkeypatch.setattr(kept_rules, "_replace", _no_room)
+    keep(one, RULES)
+    assert guard.since_boot_ns() - file.stat().st_mtime_ns < 60e9
 
 
 async def test_nothing_is_let_loose_before_it_is_known_what_holds(agent: Callable[..., Colocation]) -> None:
