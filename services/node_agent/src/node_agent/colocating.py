@@ -79,6 +79,7 @@ class Colocation:
         self._rounds = 0
         self._undecided, self._unread = Trouble("rules_not_decided"), Trouble("use_not_read")
         self._online: tuple[int, int] | None = None
+        self._network_told = False
         self._known_milli = 0
         """What online pods used by the newest sample."""
         self._told: frozenset[tuple[str, str, str]] = frozenset()
@@ -111,9 +112,17 @@ class Colocation:
         hardware = self._hardware
         self._machine = machine_of(assignment.node_object, hardware.processors, hardware.disks, hardware.cache)
         self._pods = {pod.uid: pod for manifest in assignment.pods if (pod := _read(manifest)) is not None}
+        self._note_network()
         self._marks = watermarks(self._slo, self._machine, self._pods.values())
         self._fresh, self._assigned = False, not self._over
         self._news.set()
+
+    def _note_network(self) -> None:
+        """Say once, for as long as they are asked for, that classes of pods have no parts of the network here."""
+        asked = sorted(qos.value for qos, rules in self._slo.classes.items() if rules.network)
+        if asked and not self._network_told:
+            _log.warning("network_not_shared_out", extra={"classes": asked})
+        self._network_told = bool(asked)
 
     def put_in_force(self, uid: str) -> None:
         """A pod's groups were just made, and nothing runs in them: what is decided about them holds from the start."""

@@ -252,6 +252,17 @@ async def test_an_agent_that_nobody_tells_anything_gives_back_after_a_while(
     task.cancel()
 
 
+def test_parts_of_the_network_are_not_had_here_and_that_is_said_once(
+    agent: Callable[..., Colocation], caplog: pytest.LogCaptureFixture
+) -> None:
+    one = agent(Machine())
+    asked = {"resourceQOSStrategy": {"beClass": {"networkQOS": {"enable": True, "egressLimit": 50}}}}
+    for slo in (asked, asked, {}, asked):
+        keep(one, slo)
+    told = [record for record in caplog.records if record.message == "network_not_shared_out"]
+    assert [record.__dict__["classes"] for record in told] == [["BE"], ["BE"]]
+
+
 def test_an_agent_that_ends_in_order_leaves_nothing(agent: Callable[..., Colocation], tmp_path: Path) -> None:
     machine = Machine()
     one = agent(machine)

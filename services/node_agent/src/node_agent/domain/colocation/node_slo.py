@@ -129,6 +129,8 @@ class ClassRules:
     memory: MemoryQos = MemoryQos()
     resctrl: Resctrl | None = None
     disks: tuple[Disk, ...] = ()
+    network: bool = False
+    """Whether a part of the network is asked for (``networkQOS``)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -248,6 +250,7 @@ def _class(part: Manifest) -> ClassRules:
         memory_of(memory, MemoryQos(reclaim_percent=95, reclaim_permill=20)),
         _resctrl(cache) if cache.get("enable") else None,
         disks_of(disks) if disks.get("enable") else (),
+        bool(_part(part, "networkQOS").get("enable")),
     )
 
 
