@@ -187,6 +187,29 @@ def test_a_pod_that_waits_much_longer_than_usual_holds_best_effort_below_what_it
     assert quotas == ["560000"] * 4 + ["760000", "960000", "1160000"]
 
 
+def test_best_effort_is_let_go_when_holding_it_does_not_help() -> None:
+    """What a pod waits for though nearly nothing else runs is its own doing, and no disturbance the next time."""
+    one = Desk(machine(20), DISTURBED, *online_and_hogs())
+    one.uses(web=1000, big=100).stalls(web=Stall(cpu=40)).round()
+    quotas = []
+    for used in (6000, 4200, 2940, 2058):
+        found = one.uses(web=1000, big=used).stalls(web=Stall(cpu=300)).round()
+        quotas.append((found.knobs[BEST_EFFORT]["cpu.max"], len(found.disturbances)))
+    assert quotas == [("420000 100000", 1), ("294000 100000", 1), ("205800 100000", 1), ("405800 100000", 0)]
+    again = [one.uses(web=1000, big=6000).stalls(web=Stall(cpu=800)).round().disturbances for _ in range(2)]
+    assert again == [(), ()], "not three times what is usual now"
+    (told,) = one.uses(web=1000, big=6000).stalls(web=Stall(cpu=950)).round().disturbances
+    assert told.usual == 300
+
+
+def test_a_stall_that_falls_while_best_effort_is_held_keeps_it_held() -> None:
+    one = Desk(machine(20), DISTURBED, *online_and_hogs())
+    one.uses(web=1000, big=100).stalls(web=Stall(cpu=40)).round()
+    for used, stall in ((6000, 400), (4200, 350), (2940, 320), (2058, 290), (1440, 250)):
+        found = one.uses(web=1000, big=used).stalls(web=Stall(cpu=stall)).round()
+        assert len(found.disturbances) == 1
+
+
 @pytest.mark.parametrize(
     ("stall", "used", "throttled"),
     [
