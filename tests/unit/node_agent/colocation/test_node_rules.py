@@ -12,6 +12,7 @@ from node_agent.domain.colocation import archive
 from node_agent.domain.colocation.core import enforce
 from node_agent.domain.colocation.groups import Group, Tier, TwoOwners, joined
 from node_agent.domain.colocation.machine import CacheHardware, Processor, machine_of
+from node_agent.domain.colocation.memory_protection import watermarks
 from node_agent.domain.colocation.node_slo import NO_RULES, Qos, node_slo
 from node_agent.domain.colocation.pods import NodePod
 from node_agent.domain.colocation.resctrl import cache_mask
@@ -53,6 +54,25 @@ def test_a_pod_says_itself_how_its_memory_is_protected(word: str, low: int | Non
     slo = memory(lowLimitPercent=50) if word != "auto" else {}
     found = Desk(machine(), slo, pod("web", "LS", 9500, requests={"memory": "4Gi"}, metadata=own)).round().knobs
     assert found.get(group("web"), {}).get("memory.low") == (None if low is None else str(low))
+
+
+def test_memory_is_taken_back_before_a_container_meets_its_limit() -> None:
+    """Of its own limit or of ``memory.high``, whichever is lower; never where there is none."""
+    slo = node_slo(memory(wmarkRatio=90, wmarkScalePermill=50, throttlingPercent=0))
+    limited = pod("web", "LS", 9500, requests={"memory": "1Gi"}, limits={"memory": "2Gi"})
+    free = pod("free", "LS", 9500, requests={"memory": "1Gi"})
+    found = watermarks(slo, machine(), (limited, free, pod("hog", "BE", 5000, limits={"memory": "1Gi"})))
+    assert found == {group("web", container="main"): (2 * GIB * 90 // 100, 2 * GIB * 50 // 1000)}
+    throttled = node_slo(memory(throttlingPercent=50))
+    assert (
+        watermarks(throttled, machine(), (limited,))[group("web", container="main")].at_bytes
+        == 3 * GIB // 2 * 95 // 100
+    )
+    assert (
+        watermarks(node_slo(memory(wmarkRatio=0)), machine(), (limited,))
+        == watermarks(NO_RULES, machine(), (limited,))
+        == {}
+    )
 
 
 def test_pods_of_the_system_leave_the_node_what_it_keeps() -> None:

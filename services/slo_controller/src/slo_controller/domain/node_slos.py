@@ -10,9 +10,9 @@ from dataclasses import dataclass
 
 from kube import Decision, Key, Manifest, Mutation, Object, Verb
 from kube.merge import replacement
-from kube.node_slo import NODE_SLO, overlaid
+from kube.node_slo import EXTENSIONS, NODE_SLO, REPORT_INTERVAL, overlaid
 from slo_controller.domain.configuration.config_map import Configuration
-from slo_controller.domain.configuration.parts import COLOCATION_KEY, HOST_APPLICATIONS, PARTS
+from slo_controller.domain.configuration.parts import COLOCATION, COLOCATION_KEY, HOST_APPLICATIONS, PARTS
 from slo_controller.domain.lending.rule import rule_on
 from slo_controller.domain.names import NETWORK_BANDWIDTH
 
@@ -43,9 +43,16 @@ class NodeSLOs:
         for key, name in FIELDS.items():
             strategy = strategies[key].on(node.labels)
             spec[name] = strategy.get("applications") or [] if name == HOST_APPLICATIONS else strategy
+        if interval := self._report_interval(node):
+            spec[EXTENSIONS] = {REPORT_INTERVAL: interval}
         if bandwidth := node.annotations.get(NETWORK_BANDWIDTH):
             spec[SYSTEM] = overlaid(spec[SYSTEM], {"totalNetworkBandwidth": bandwidth})
         return spec
+
+    def _report_interval(self, node: Object) -> int | None:
+        """How often the node is to tell what it used; None leaves it to its agent, as the default does."""
+        seconds = self.configuration.strategies[COLOCATION_KEY].on(node.labels).get(REPORT_INTERVAL)
+        return int(seconds) if seconds and seconds != COLOCATION[REPORT_INTERVAL] else None
 
     def decide(self, node: Object, there: Object | None) -> Decision | None:
         """What has to become of the NodeSLO of ``node``, of which ``there`` is the present one."""
