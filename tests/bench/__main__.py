@@ -11,6 +11,7 @@ from collections.abc import Awaitable, Callable
 from pathlib import Path
 
 from tests.bench.admission import admission
+from tests.bench.agent_process import agent_process
 from tests.bench.agent_rules import agent_rules
 from tests.bench.bench_gpu_quality import gpu_quality
 from tests.bench.bench_job_quality import job_quality
@@ -43,6 +44,7 @@ BENCHMARKS: dict[str, Callable[[], Awaitable[list[Figure]]]] = {
     "lending": lending,
     "admission": admission,
     "agent-rules": agent_rules,
+    "agent-process": agent_process,
     "job-quality": job_quality,
     "colocation": colocation_experiment,
     "colocation-day": colocation_day,

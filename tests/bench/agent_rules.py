@@ -65,7 +65,7 @@ async def _measure(cgroups: Cgroups, folders: dict[str, str], kept: Path) -> lis
     )
     amounts = {"cpu": str(len(cpus)), "memory": "64Gi"}
     node = {"status": {"capacity": amounts, "allocatable": amounts}}
-    pods = tuple(_pod(uid, folder != uid) for uid, folder in folders.items())
+    pods = tuple(pod_manifest(uid, folder != uid) for uid, folder in folders.items())
     keeper.assign(Assignment("bench", 1, pods, slo=RULES, node_object=node))
     keeper.round()
     rounds = peeks = 0.0
@@ -80,7 +80,8 @@ async def _measure(cgroups: Cgroups, folders: dict[str, str], kept: Path) -> lis
     return [at_most(f"keeping the rules of a node with {PODS} pods, of a core", part, "%", 1.0, "sampled every second")]
 
 
-def _pod(uid: str, best_effort: bool) -> Manifest:
+def pod_manifest(uid: str, best_effort: bool) -> Manifest:
+    """One of the pods: half of them serve, half are batch work."""
     labels = {"koordinator.sh/qosClass": "BE" if best_effort else "LS"}
     requests = BATCH if best_effort else {"cpu": "100m", "memory": "64Mi"}
     limits = BATCH if best_effort else {"cpu": "200m", "memory": "128Mi"}

@@ -169,10 +169,9 @@ SUPPORT = (
         "PodMigrationJob.scheduling.koordinator.sh",
         ("descheduler",),
         "`mode` (ReservationFirst, EvictDirectly), `podRef`, `ttl` (30 minutes where none is given), `paused`, "
-        "`reservationOptions`, the grace period of `deleteOptions`; arbitration by node, namespace, workload, disruption budget and "
-        "gang; phases, reasons and "
+        "`reservationOptions` (with `preemptionOptions` less important pods are moved out of its way), the grace period of "
+        "`deleteOptions`; arbitration by node, namespace, workload, disruption budget and gang; phases, reasons and "
         "conditions as upstream; the label `koordinator.sh/evict-policy` of pods; an hour after it is over it is deleted",
-        "`preemptionOptions`: a reservation takes free room only",
     ),
     Support(
         "Reservation.scheduling.koordinator.sh",

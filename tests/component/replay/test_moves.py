@@ -84,6 +84,15 @@ def test_a_plan_says_who_would_move_where_and_why(world: World) -> None:
     assert (cool["heat"], cool["used"]["cpu"], cool["then"]["cpu"]) == ("low", "1 (10 %)", "2500m (25 %)")
 
 
+def test_a_plan_for_people_says_what_a_pod_uses(world: World) -> None:
+    lines = plan_lines(_plan(snapshot(world), None))
+    assert "from hot to cool (LowNodeLoad), which uses cpu 1500m" in lines[1]
+    assert plan_lines(_plan(snapshot(world), {"nodeFit": False}))[:2] == [
+        "Nobody would move: no strategy is set, nor thresholds of load",
+        "  nodeFit false spares nobody a place: a reservation comes first in any case",
+    ]
+
+
 def test_a_plan_is_only_read(world: World) -> None:
     """Neither by being asked for, nor by the rounds of a service that only plans."""
     assert plan_lines(_plan(snapshot(world), None))[0] == "1 pod would move at 2026-01-01T00:02:00Z"

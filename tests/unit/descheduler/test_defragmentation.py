@@ -10,6 +10,7 @@ from descheduler.domain.migration.arbiter import Arbiter
 from descheduler.domain.plan import Plan
 from descheduler.domain.policy.strategy_args import StrategyArgs
 from descheduler.domain.strategies.defragmentation import defragment
+from descheduler.domain.strategies.violations import remove_tainted
 from kube import Manifest, merge
 
 QUIET = settings(max_examples=120, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
@@ -214,3 +215,33 @@ def test_a_bundle_is_helped_as_one(make_cluster: Any) -> None:
         cluster.now += 6 * MINUTE
         moved = {move.pod.name: move.target for move in planned(cluster).moves}
         assert moved == ({"p0": "n2", "p1": "n3"} if case == "both" else {}), case
+
+
+def test_nobody_is_moved_to_where_it_would_be_hot(make_cluster: Any) -> None:
+    """p1 would fit best on n0; there it would be undone by load in the next round, so it goes to n2."""
+    policy = {**FREE, "lowThresholds": {"cpu": 10}, "highThresholds": {"cpu": 50}}
+    policy["strategies"] = {"Defragmentation": {"maxCostPercent": 100}}
+    cluster = make_cluster(policy)
+    for number, cpu in enumerate((5, 4, 6)):
+        cluster.node(f"n{number}", cpu)
+        cluster.pod(f"p{number}", f"n{number}", cluster.workload(f"w{number}", 2), cpu="2" if number == 1 else "3")
+    waiting(cluster, "big", 4)
+    cluster.now += 6 * MINUTE
+    cluster.usage("n0", {"p0": 2400})
+    cluster.usage("n1", {"p1": 500})
+    cluster.usage("n2", {"p2": 100})
+    cluster.now += MINUTE
+    plan = cluster.core.query("plan", {"now": cluster.now})
+    assert [(move["pod"], move["to"]) for move in plan["moves"]] == [("p1", "n2")]
+
+
+def test_room_that_was_made_is_not_given_away_in_the_same_plan(make_cluster: Any) -> None:
+    """n1 is cleared for the gang; a pod that n3 should lose for its taint has no other place, and stays."""
+    cluster = cluster_with(make_cluster, [5, 4, 5], [(0, 3), (1, 2), (2, 3)])
+    cluster.node("n3", 9, taints=[{"key": "kept", "effect": "NoSchedule"}])
+    cluster.pod("p3", "n3", cluster.workload("w3", 2), cpu="4")
+    waiting(cluster, "big", 4)
+    cluster.now += 6 * MINUTE
+    plan = planned(cluster)
+    remove_tainted(StrategyArgs(), plan)
+    assert [move.pod.name for move in plan.moves] == ["p1"]

@@ -2,6 +2,7 @@
 
 import json
 
+import numpy as np
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
@@ -80,6 +81,8 @@ def test_the_nodes_that_have_enough_cards_are_those_of_which_enough_cards_hold_a
         broken = [at for at in held if room.core[at] < 100 or room.memory[at] < room.cards[at].memory]
         assert enough[slot] == (len(held) >= need.count)
         assert spared[slot] == (len(broken) >= need.count)
+        one = np.arange(len(enough)) == slot
+        assert next(devices.filters(DeviceNeed(need), among=one))[2][slot] == enough[slot]
     assert not enough[len(nodes) :].any()
 
 

@@ -108,7 +108,7 @@ def test_a_copy_is_worth_what_the_rules_say_that_admit_it(
     kinds = len(kinds_of(asks, RULES).cpu)
     found = tuple((rule, kind, worth) for (rule, kind), worth in worths.items() if kind < kinds)
     prices = Prices(Basis(0, 1, 1, (NodeRules(),) * RULES, tuple(asks), found, 1.0))
-    numbers = prices.numbers_of(classes)
+    numbers = prices.classes_of(np.array([[bits >> rule & 1 for bits in classes] for rule in range(RULES)], np.bool_))
     assert prices.per_copy.shape[1] % TOGETHER == 0 and not prices.per_copy[:, kinds:].any()
     for bits, number in zip(classes, numbers, strict=True):
         assert numbers[classes.index(bits)] == number

@@ -21,6 +21,7 @@ MIGRATION_SPEC = closed(
     reservationOptions=closed(
         reservationRef=_REFERENCE,
         template=closed(metadata=MAPPING, spec=MAPPING),
+        preemptionOptions=MAPPING,
     ),
     deleteOptions=closed(gracePeriodSeconds=Scalar.WHOLE, **_UNUSED),
 )

@@ -52,12 +52,13 @@ def plan_lines(plan: Manifest) -> list[str]:
     """A plan for people."""
     count = len(plan["moves"])
     if not plan["nextRound"]:
-        return ["Nobody would move: no strategy is set, nor thresholds of load"]
+        return [f"Nobody would move: {plan['idle']}", *(f"  {note}" for note in plan["notes"])]
     when = rfc3339(plan["nextRound"])
     lines = [f"{counted(count, 'pod')} would move at {when}" if count else f"Nobody would move at {when}"]
     for move in plan["moves"]:
         where = f" to {move['to']}" if move["to"] else ""
-        lines.append(f"  {move['namespace']}/{move['pod']} from {move['from']}{where} ({move['strategy']})")
+        uses = f", which uses {_amounts(move['uses'])}" if move["uses"] else ""
+        lines.append(f"  {move['namespace']}/{move['pod']} from {move['from']}{where} ({move['strategy']}){uses}")
         lines.append(f"    {move['message']}")
     lines += [f"  {note}" for note in plan["notes"]]
     if plan["stays"]:

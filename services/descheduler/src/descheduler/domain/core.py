@@ -74,7 +74,7 @@ class DeschedulerCore:
             return []
         arbiter = Arbiter.of(self._policy.migration, self._book, now)
         decisions = self._migrations.decide(arbiter, now, in_flight)
-        if due and self._plans:
+        if due and self._next_round is not None:
             plan, _ = self._planning.plan(self._records, arbiter, now, rehearsal=False)
             decisions += [one for one in self._planning.decisions(plan) if one.subject not in in_flight]
         return decisions
@@ -83,8 +83,7 @@ class DeschedulerCore:
         """The next round, or when a migration's time is over; while scheduling is paused nothing is due."""
         if self._paused:
             return None
-        rounds = (self._round + 1) * self._policy.interval_ms if self._plans and self._round is not None else None
-        return min((time for time in (rounds, self._migrations.due) if time is not None), default=None)
+        return min((time for time in (self._next_round, self._migrations.due) if time is not None), default=None)
 
     def remember(self) -> bytes | None:
         """How long nodes have been hot, and which round was the last."""
@@ -109,11 +108,18 @@ class DeschedulerCore:
         before, arbiter = self._planning.pools(now), Arbiter.of(self._policy.migration, self._book, now)
         plan, after = self._planning.plan(self._records, arbiter, now, rehearsal=True)
         plan.notes[:0] = self._policy.warnings
-        return plan_manifest(plan, before, after, self.deadline() if self._plans else None)
+        idle = "scheduling is paused" if self._paused else "no strategy is set, nor thresholds of load"
+        return plan_manifest(plan, before, after, None if self._paused else self._next_round, idle)
 
     def check(self) -> list[str]:
         """The invariants that do not hold."""
         return [*self._view.check(), *self._book.check()]
+
+    @property
+    def _next_round(self) -> int | None:
+        """When the next plan is made, None where there is nothing to plan by."""
+        wanted = self._plans or bool(self._book.lacking_room())
+        return (self._round + 1) * self._policy.interval_ms if wanted and self._round is not None else None
 
     @property
     def _paused(self) -> bool:

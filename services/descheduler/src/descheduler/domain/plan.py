@@ -34,7 +34,8 @@ class Loads(Protocol):
 class Plan:
     """``skipped`` says of pods that would have gone why they stay; ``notes`` what strategies found, in sentences.
 
-    ``costs`` are costs of deletion that pods are to have.
+    ``costs`` are costs of deletion that pods are to have. ``seen_loads`` are those of the plan that this one is a trial of: they
+    are asked and not changed.
     """
 
     view: ClusterView
@@ -48,6 +49,7 @@ class Plan:
     skipped: dict[Key, str] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
     costs: dict[Key, int] = field(default_factory=dict)
+    seen_loads: Loads | None = None
     fitting: Fitting = field(init=False)
     _from_node: Counter[str] = field(default_factory=Counter)
     _from_namespace: Counter[str] = field(default_factory=Counter)
@@ -73,6 +75,7 @@ class Plan:
             self.resting,
             list(self.moves),
         )
+        made.seen_loads = self.loads or self.seen_loads
         made._from_node, made._from_namespace = self._from_node.copy(), self._from_namespace.copy()
         return made
 
@@ -89,11 +92,15 @@ class Plan:
             self.skipped[pod.key] = why
         return why
 
+    def heats(self, pod: Object, node: str) -> bool:
+        """Whether the node would be hot with the pod on it."""
+        loads = self.loads or self.seen_loads
+        return loads is not None and loads.heats(pod, node)
+
     def destinations(self, pod: Object) -> Iterator[Object]:
         """The other nodes that would take ``pod`` as things will be and not be hot by it, by name."""
         for node in self.view.nodes():
-            hot = self.loads is not None and self.loads.heats(pod, node.name)
-            if node.name != node_of(pod) and not hot and not self.fitting.obstacle(pod, node):
+            if node.name != node_of(pod) and not self.heats(pod, node.name) and not self.fitting.obstacle(pod, node):
                 yield node
 
     def add(self, move: Move) -> None:

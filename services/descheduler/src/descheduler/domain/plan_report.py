@@ -6,16 +6,20 @@ from descheduler.domain.cluster.pod_traits import node_of
 from descheduler.domain.load.pools import PoolNodes, part
 from descheduler.domain.plan import Plan
 from kube import Manifest
-from resources.amounts import format_amount
+from resources.amounts import format_amount, format_amounts
 
 
 def plan_manifest(
-    plan: Plan, before: Sequence[PoolNodes], after: Sequence[PoolNodes], next_round: int | None
+    plan: Plan, before: Sequence[PoolNodes], after: Sequence[PoolNodes], next_round: int | None, idle: str
 ) -> Manifest:
-    """The moves with their reasons, pods that would go and stay, and how hot every node is, now and then. Times are in ms."""
+    """The moves with their reasons, pods that would go and stay, and how hot every node is, now and then. Times are in ms.
+
+    ``idle`` says why nothing is done where there is no next round.
+    """
     return {
         "now": plan.now,
         "nextRound": next_round,
+        "idle": "" if next_round else idle,
         "moves": [
             {
                 "namespace": move.pod.namespace,
@@ -24,6 +28,7 @@ def plan_manifest(
                 "to": move.target,
                 "strategy": move.strategy,
                 "message": move.message,
+                "uses": format_amounts(move.uses),
             }
             for move in plan.moves
         ],

@@ -18,6 +18,7 @@ from descheduler.domain.move import Move
 from descheduler.domain.plan import Plan
 from descheduler.domain.policy.migration_args import EVICT_DIRECTLY
 from descheduler.domain.policy.policy import DeschedulerPolicy
+from descheduler.domain.strategies.preemption import make_room
 from descheduler.domain.strategies.registry import STRATEGIES
 from descheduler.domain.strategies.scale_down import NAME as SCALE_DOWN
 from kube import Decision
@@ -39,6 +40,7 @@ class Planning:
     ) -> tuple[Plan, list[PoolNodes]]:
         """What should move now, and how hot the nodes are then. ``records`` take this round, unless it is a rehearsal."""
         plan, loads = self._begun(arbiter, now)
+        make_room(plan, self.book)
         for name, args in self.policy.strategies.items():
             STRATEGIES[name](args, plan)
         if not self.policy.load.paused:

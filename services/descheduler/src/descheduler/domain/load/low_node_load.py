@@ -37,7 +37,7 @@ class LowNodeLoad:
         for nodes in self.loads.pools:
             self._balance(nodes)
         if not self.rehearsal:
-            self.records.forget_before(self.plan.now - self.args.cache_ms)
+            self.records.forget_before(self.plan.now - max(self.args.cache_ms, self.plan.policy.interval_ms))
 
     def _balance(self, nodes: PoolNodes) -> None:
         pool = nodes.pool

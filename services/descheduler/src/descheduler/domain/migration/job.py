@@ -66,6 +66,11 @@ class Migration:
         return bool(self.item.spec.get("paused"))
 
     @property
+    def dormant(self) -> bool:
+        """Whether it is paused before it has begun: perhaps it never will."""
+        return self.paused and not self.begun and not self.is_over
+
+    @property
     def pod(self) -> Key:
         told = self.item.spec.get("podRef") or {}
         return Key(POD, str(told.get("namespace") or "default"), str(told.get("name") or ""))
@@ -111,6 +116,11 @@ class Migration:
     def brings_reservation(self) -> bool:
         """Whether the reservation is somebody else's."""
         return bool((self.item.spec.get("reservationOptions") or {}).get("reservationRef"))
+
+    @property
+    def may_displace(self) -> bool:
+        """Whether others may be moved out of the way of its reservation."""
+        return (self.item.spec.get("reservationOptions") or {}).get("preemptionOptions") is not None
 
     @property
     def left_node(self) -> str:

@@ -112,7 +112,8 @@ def _taken_away(job: Migration, pod: Object, args: MigrationArgs, why: str, now:
     if evictor == "Delete":
         return Mutation(Verb.DELETE, pod.key, pod.uid, grace_seconds=grace)
     if evictor == "SoftEviction":
-        note = {"timestamp": rfc3339(now), "initiator": "descheduler", "reason": why}
+        options = {"deleteOptions": {"gracePeriodSeconds": grace}} if grace is not None else {}
+        note = {"timestamp": rfc3339(now), "initiator": "descheduler", "reason": why, **options}
         patch = {"metadata": {"annotations": {SOFT_EVICTION: json.dumps(note, sort_keys=True)}}}
         return Mutation(Verb.PATCH, pod.key, pod.uid, patch=patch)
     return Mutation(Verb.EVICT, pod.key, pod.uid, grace_seconds=grace)

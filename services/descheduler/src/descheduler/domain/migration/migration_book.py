@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from descheduler.domain.cluster.budgets import ServingPods
-from descheduler.domain.migration.job import FAILED, MIGRATION, REST_MS, SUCCEEDED, Migration
+from descheduler.domain.migration.job import FAILED, MIGRATION, REST_MS, SCHEDULED, SUCCEEDED, Migration
 from kube import Decision, Event, Key, Store, Verb, from_manifest
 
 
@@ -45,19 +45,27 @@ class MigrationBook:
         """Pods for which a job is there, or is being made; each with the node that it goes to, empty where that is open."""
         found = dict(self._proposed())
         for job in self.unfinished():
-            if job.pod not in found or job.begun:
+            if (job.pod not in found and not job.dormant) or job.begun:
                 found[job.pod] = self.destination(job)
         return found
 
     def resting(self, now: int) -> dict[str, Rest]:
-        """Pods, by uid, that plans leave alone: a move of theirs came to nothing, or they came by one."""
+        """Pods, by uid, that plans leave alone: a move of theirs came to nothing, or they came by one, or one is paused."""
         found = {}
         for job in self.all():
+            pod = self.store.get(job.pod) if job.dormant else None
+            if pod is not None:
+                found[pod.uid] = Rest(job.ends_at, f"migration {job.name} of it is paused")
             if job.strategy and job.phase == FAILED and job.pod_uid and now < job.ended_at + REST_MS:
                 found[job.pod_uid] = Rest(job.ended_at + REST_MS, "a move of it came to nothing")
             elif job.strategy and job.phase == SUCCEEDED and job.successor_uid and now < job.cleared_at:
                 found[job.successor_uid] = Rest(job.cleared_at, f"it came from {job.left_node} by a move")
         return found
+
+    def lacking_room(self) -> list[Migration]:
+        """Those whose reservation has found no room, and out of whose way others may be moved; by name."""
+        jobs = (job for job in self.unfinished() if job.begun and job.may_displace and job.evicted_at is None)
+        return [job for job in jobs if job.condition(SCHEDULED).get("status") == "False"]
 
     def destination(self, job: Migration) -> str:
         """The node on which its reservation stands, else the one that was planned; empty where that is open."""

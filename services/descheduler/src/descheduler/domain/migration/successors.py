@@ -40,11 +40,11 @@ def successors(book: MigrationBook) -> Successors:
             if come is not None:
                 made.uses[come.uid] = job.uses
             elif node and book.store.get(job.pod) is None:
-                made.awaited.append((node, _as_reserved(book.store, job), job.uses))
+                made.awaited.append((node, as_reserved(book.store, job), job.uses))
     return made
 
 
-def _as_reserved(store: Store, job: Migration) -> Object:
+def as_reserved(store: Store, job: Migration) -> Object:
     """The pod that its reservation waits for, by the name of the one that left."""
     item = store.get(job.reservation)
     template: Manifest = (item.spec.get("template") or {}) if item is not None else {}

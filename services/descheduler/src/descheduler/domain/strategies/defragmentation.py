@@ -43,10 +43,8 @@ def defragment(args: StrategyArgs, plan: Plan) -> None:
         if number >= TRIED:
             return
         name, trial = waiting.name, plan.fork()
-        if not _clear(trial, waiting, most, nodes):
-            plan.notes.append(
-                f"gang {name}: no {most} moves would make room for the {len(waiting.members)} that it lacks"
-            )
+        if not clear(trial, waiting, most, nodes):
+            plan.notes.append(f"{name}: no {most} moves would make room for the {len(waiting.members)} that it lacks")
             continue
         moves = trial.moves[len(plan.moves) :]
         if not moves:
@@ -57,17 +55,17 @@ def defragment(args: StrategyArgs, plan: Plan) -> None:
             f"{counted(len(moves), 'move')} would let it start; they disturb {100 * cost // gain if gain else 0} % of what it asks for, "
             f"and it is worth {percent} %"
         )
-        plan.notes.append(f"gang {name}: {price}")
+        plan.notes.append(f"{name}: {price}")
         if cost * 100 > gain * percent:
             continue
-        for move in moves:
-            plan.add(replace(move, message=f"{move.message}: {price}"))
+        take_over(plan, trial, waiting, [replace(move, message=f"{move.message}: {price}") for move in moves])
         return
 
 
-def _clear(trial: Plan, waiting: WaitingGang, most: int, nodes: Sequence[Object]) -> bool:
+def clear(trial: Plan, waiting: WaitingGang, most: int, nodes: Sequence[Object], strategy: str = NAME) -> bool:
     """Give every member a place in ``trial``, with at most ``most`` moves in all; whether they are enough."""
-    left = [member for member in waiting.members if not _given_free(trial, member)]
+    largest_first = sorted(waiting.members, key=lambda pod: (-requests_of(pod).get("cpu", 0), pod.key))
+    left = [member for member in largest_first if not _given_free(trial, member)]
     began = len(trial.moves)
     for member in left:
         if len(trial.moves) - began >= most:
@@ -77,10 +75,18 @@ def _clear(trial: Plan, waiting: WaitingGang, most: int, nodes: Sequence[Object]
         if best is None or len(trial.moves) - began + len(best.moves) > most:
             return False
         for pod, target in best.moves:
-            message = f"{best.node} gets room for {member.name} of gang {waiting.name}, which waits"
-            trial.add(Move(pod, NAME, message, target))
+            message = f"{best.node} gets room for {member.name} of {waiting.name}, which waits"
+            trial.add(Move(pod, strategy, message, target))
         trial.fitting.move(member, best.node)
     return True
+
+
+def take_over(plan: Plan, trial: Plan, waiting: WaitingGang, moves: Sequence[Move]) -> None:
+    """What was tried is planned: the moves, and the room that they make counts as taken."""
+    for move in moves:
+        plan.add(move)
+    for member in waiting.members:
+        plan.fitting.move(member, trial.fitting.neighbours.places[member.key])
 
 
 def _given_free(trial: Plan, member: Object) -> bool:
@@ -143,7 +149,7 @@ def _elsewhere(
         others = (
             other for other in trial.view.nodes() if other.name != node.name and not _has_room(trial, member, other)
         )
-        places = [other for other in others if not trial.fitting.obstacle(pod, other)]
+        places = [other for other in others if not (trial.heats(pod, other.name) or trial.fitting.obstacle(pod, other))]
         target = min(places, key=lambda other: (trial.fitting.free(other).get("cpu", 0), other.name), default=None)
         if target is None:
             break

@@ -59,7 +59,7 @@ def _lacking(args: StrategyArgs, plan: Plan) -> Iterator[WaitingGang]:
             bundles.setdefault(gangs.bundle(pods[0]) or (own,), {})[own] = members
     for bundle, lacking in bundles.items():
         if all(name in lacking or _has_started(plan, gangs, name) for name in bundle):
-            names = ", ".join(name.partition("/")[2] for name in lacking)
+            names = " and ".join(f"gang {name.partition('/')[2]}" for name in sorted(lacking))
             yield WaitingGang(names, tuple(pod for name in sorted(lacking) for pod in lacking[name]))
 
 

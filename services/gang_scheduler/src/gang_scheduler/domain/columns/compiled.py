@@ -8,7 +8,7 @@ import numpy.typing as npt
 
 from gang_scheduler.domain.columns.vectors import Ints
 
-Renew = Callable[..., int]
+Renew = Callable[..., tuple[int, int]]
 """``shape_kernel.renew``."""
 
 Serve = Callable[[Ints, npt.NDArray[np.float64]], npt.NDArray[np.float64]]

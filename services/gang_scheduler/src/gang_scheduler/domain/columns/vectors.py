@@ -1,6 +1,5 @@
 """Types of the vectors over nodes, and the log that says which of their places changed."""
 
-from array import array
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
@@ -33,16 +32,15 @@ class ChangeLog:
     """The position behind the newest change."""
 
     limit: int = 65_536
-    _slots: "array[int]" = field(default_factory=lambda: array("q"))
+    _slots: Ints = field(default_factory=lambda: np.empty(64, np.int64))
     _start: int = 0
 
     def add(self, slot: int) -> None:
         """``slot`` changed."""
-        if len(self._slots) >= self.limit:
-            half = self.limit // 2
-            del self._slots[:half]
-            self._start += half
-        self._slots.append(slot)
+        at = self.end - self._start
+        if at == len(self._slots):
+            at = self._make_place()
+        self._slots[at] = slot
         self.end += 1
 
     def since(self, position: int) -> list[int] | None:
@@ -51,15 +49,22 @@ class ChangeLog:
             return []
         if position < self._start:
             return None
-        return list(set(self._slots[position - self._start :]))
+        return list(set(self._slots[position - self._start : self.end - self._start].tolist()))
 
     def entries(self, position: int) -> Ints | None:
-        """All that was logged from ``position`` on, as often as it was; None when the log has forgotten some."""
+        """All that was logged from ``position`` on, as often as it was; None when the log has forgotten some. Not to be kept."""
         if position < self._start:
             return None
-        return np.frombuffer(self._slots[position - self._start :], np.int64)
+        return self._slots[position - self._start : self.end - self._start]
 
     def forget(self) -> None:
         """Everything may have changed: every reader starts from the whole vector."""
         self._start = self.end = self.end + 1
-        del self._slots[:]
+
+    def _make_place(self) -> int:
+        """Twice as much, up to the limit, from which on the older half is forgotten; returns the next place."""
+        size = len(self._slots)
+        kept = self._slots if size < self.limit else self._slots[size // 2 :]
+        self._slots = np.concatenate([kept, np.empty_like(kept)])
+        self._start += size - len(kept)
+        return len(kept)

@@ -200,13 +200,20 @@ class Devices:
         found: Mask = (broken & cards_holding(need.cards, self.free, self.have, slots)).sum(axis=0) >= need.cards.count
         return found
 
-    def filters(self, need: DeviceNeed, columns: Columns | None = None) -> Iterator[tuple[str, str, Mask]]:
-        """What keeps a pod out for lack of devices: the resource, the words for such nodes, and those that pass."""
+    def filters(
+        self, need: DeviceNeed, columns: Columns | None = None, among: Mask | None = None
+    ) -> Iterator[tuple[str, str, Mask]]:
+        """What keeps a pod out for lack of devices: the resource, the words for such nodes, and those that pass.
+
+        It matters only of the nodes ``among`` which somebody looks when a filter is asked for (None: all).
+        """
         if not self.concern(need):
             return
         columns = columns or self.free
         if need.cards:
-            fits = cards_holding(need.cards, columns, self.have, ALL).sum(axis=0) >= need.cards.count
+            fits = np.zeros(len(self._named), np.bool_)
+            slots = ALL if among is None else np.flatnonzero(among)
+            fits[slots] = cards_holding(need.cards, columns, self.have, slots).sum(axis=0) >= need.cards.count
             yield need.cards.resource, f"have too few cards free ({need.cards.words})", fits
             if need.cards.wish or (need.cards.whole and self.honouring):
                 wish = need.cards.wish.words if need.cards.wish else "that are a partition of their node"

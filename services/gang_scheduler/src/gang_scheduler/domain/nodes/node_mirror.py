@@ -28,7 +28,7 @@ class NodeMirror:
             others = table.rules.entries(rules)
             changed = None if changed is None or others is None else np.concatenate([changed, others])
         self.seen = table.room.end, table.rules.end
-        wanted = table.size, len(table.used) + 1 + PER_CARD * len(table.devices.have.memory)
-        if changed is None or self.rows.shape != wanted:
-            self.rows, changed = np.zeros(wanted, np.int64), np.arange(table.size)
+        size, width = table.size, len(table.used) + 1 + PER_CARD * len(table.devices.have.memory)
+        if changed is None or self.rows.shape != (size, width):
+            self.rows, changed = np.zeros((size, width), np.int64), np.arange(size)
         return changed

@@ -143,7 +143,7 @@ def node_report(room: Room, record: PodRecord) -> NodeReport:
         cpus = record.shape.devices.cpus
         words = f"have too little cpu for {cpus} CPUs of the pod's own, which count for more where cpu is amplified"
         sieve(counts, words, left, amplified > 0)
-    for name, phrase, mask in _while_any(left, table.devices.filters(record.shape.devices)):
+    for name, phrase, mask in _while_any(left, table.devices.filters(record.shape.devices, among=left)):
         before = len(counts)
         sieve(counts, phrase, left, mask)
         if len(counts) > before:

@@ -10,6 +10,7 @@ from gang_scheduler.domain.columns.vectors import Ids, Ints, Mask
 from gang_scheduler.domain.nodes.node_table import NodeTable
 from gang_scheduler.domain.pods.pod_shape import PodShape
 from gang_scheduler.domain.score.appraisal import Appraisal
+from gang_scheduler.domain.score.node_states import Known
 from gang_scheduler.domain.score.scoring import RoomScore
 
 
@@ -29,13 +30,8 @@ class Fixed(NamedTuple):
     """The rows of CPU and memory."""
 
 
-class View(NamedTuple):
-    """What of a view the kernel changes, and ``mask`` and ``base``, by which it does."""
-
-    mask: Mask
-    base: Ints
-    copies: Ints
-    keys: Ints
+View = tuple[Mask, Ints, Ints, Ints]
+"""Of a view its mask and base, and by these the copies and keys that the kernel changes."""
 
 
 @dataclass(slots=True)
@@ -51,7 +47,7 @@ class Renewal:
     _ask: Ints = field(default_factory=lambda: np.zeros(0, np.int64))
     """What of a pod matters at the prices of that look."""
 
-    _words: Ints | None = None
+    _known: Known | None = None
     """What these states are."""
 
     @classmethod
@@ -68,34 +64,26 @@ class Renewal:
 
     def run(
         self, kernel: Renew, slots: Ints, view: View, appraisal: Appraisal, rank_bits: int, *, everywhere: bool
-    ) -> int:
+    ) -> tuple[int, int]:
         """Renew ``view`` at ``slots``, some maybe named twice, and the keys of all copies if ``everywhere``.
 
-        Returns how many more copies there are.
+        Returns how many more copies there are, and the best node, -1 where there is none.
         """
         appraisal.catch_up()
         table, mirror, states = self.table, appraisal.mirror, appraisal.states
         before = mirror.seen
         unmirrored = mirror.stale()
         unnumbered = states.stale(unmirrored, before, mirror.seen)
-        if self._words is not states.words:
-            self._words = states.words
+        if self._known is not states.known:
+            self._known = states.known
             self._ask = appraisal.ask(self.shape)
             self._scores = states.scores(self._ask)
-        have, free, prices, measures = (
-            table.devices.have,
-            table.devices.free,
-            appraisal.prices,
-            appraisal.prices.measures,
-        )
+        have, free = table.devices.have, table.devices.free
         return kernel(
             slots, everywhere, *view, self._scores, *self.fixed, self._ask,
             unmirrored, mirror.rows, table.allocatable, table.used,
             have.memory, free.core, free.memory, free.slots, free.whole,
-            unnumbered, states.of, states.words, states.parts, states.serves, states.worth, states.places, states.count,
-            appraisal.classes,
-            prices.per_copy, measures.cpu, measures.memory, measures.cards, measures.parts,
-            prices.served, prices.beside, prices.basis.mixed, rank_bits,
+            unnumbered, *states.known, *appraisal.known, rank_bits,
         )  # fmt: skip
 
 

@@ -152,6 +152,21 @@ def unscored(chosen: Ints, copies: Ints, of: Ints, scores: Ids, new: Ints) -> in
     return count
 
 
+@jit(inline="always")
+def first_of(keys: Ints) -> int:
+    """The node with the highest key, -1 where none fits."""
+    highest = np.int64(-1)
+    for slot in range(len(keys)):
+        highest = max(highest, keys[slot])
+    best = -1
+    # All at once: to remember the place along with the key would take longer than to look for it.
+    for slot in range(len(keys) if highest >= 0 else 0):
+        if keys[slot] == highest:
+            best = slot
+            break
+    return best
+
+
 @jit()
 def renew(
     slots: Ints,
@@ -197,10 +212,11 @@ def renew(
     beside: Floats,
     mix: float,
     rank_bits: int,
-) -> int:
+) -> tuple[int, int]:
     """Renew the view at ``slots``, some maybe named twice, and the keys of all copies if ``everywhere``.
 
-    Before, the rows and states of nodes of which these are not known any more. Returns how many more copies there are.
+    Before, the rows and states of nodes of which these are not known any more. Returns how many more copies there are, and the
+    best node, -1 where there is none.
     """
     free, scrap, rest = (
         np.empty(len(core), np.int64),
@@ -229,7 +245,7 @@ def renew(
             ]
         else:
             keys[slot] = (np.int64(scores[of[slot]]) << rank_bits) + base[slot]
-    return more
+    return more, first_of(keys)
 
 
 def ready() -> Renew:

@@ -14,7 +14,7 @@ from gang_scheduler.domain.columns.vectors import ALL, Ints, Mask, Slots, parts
 from gang_scheduler.domain.nodes.filters import StaticMasks, static_mask
 from gang_scheduler.domain.nodes.node_table import NodeTable
 from gang_scheduler.domain.pods.pod_shape import PodShape
-from gang_scheduler.domain.room.renewal import Renewal, View, compilable, plain
+from gang_scheduler.domain.room.renewal import Renewal, compilable, plain
 from gang_scheduler.domain.room.standing import RANK_BITS, Standing, base_of
 from gang_scheduler.domain.score.outlook import Outlook
 from gang_scheduler.domain.score.scoring import FULL, Placement, RoomScore
@@ -54,10 +54,12 @@ class ShapeView:
 
     _best_key: int = NO_NODE
     _compilable: bool = field(init=False)
+    """Whether compiled code can do it, where it is there and something is foreseen."""
+
     _shares_base: bool = True
 
     def __post_init__(self) -> None:
-        self._compilable = compilable(self.shape)
+        self._compilable = self.placement is Placement.BINPACK and compilable(self.shape)
         self._score = RoomScore.of(self.shape, self.placement, self.table)
 
     def sync(self) -> "ShapeView":
@@ -166,8 +168,9 @@ class ShapeView:
         self.base[slots] = base_of(self.shape, self.table, slots)
 
     def _allowed(self, static: Mask, slots: Slots) -> Mask:
-        mask = static & self.table.devices.agrees(self.shape.devices, slots)
-        return np.zeros_like(mask) if self.shape.broken or self.shape.unmet else mask
+        if self.shape.broken or self.shape.unmet:
+            return np.zeros_like(static)
+        return static & self.table.devices.agrees(self.shape.devices, slots)
 
     def _spared(self, slots: Slots) -> Ints:
         """The score of nodes where a pod that asks for shares of cards breaks no whole one."""
@@ -258,7 +261,7 @@ class ShapeView:
 
     def _kernel(self) -> Renew | None:
         """Compiled code for what _renew_room does, where there is any."""
-        if self.foresight.appraisal is None or not (self._compilable and self._foresees and plain(self.table)):
+        if self.foresight.appraisal is None or not (self._compilable and plain(self.table)):
             return None
         compiled = None if self._by_load else self.kernels()
         return compiled.renew if compiled else None
@@ -267,11 +270,12 @@ class ShapeView:
         """What _renew_room does at ``slots``, which may be named twice, and the keys ``everywhere`` for copies that are right."""
         appraisal = self.foresight.appraisal
         assert appraisal is not None, "there is a kernel only where it is"
-        self._best = None
         if self._renewal is None:
             self._renewal = Renewal.of(self.shape, self._score, self.table)
-        view = View(self.mask, self.base, self.copies, self.keys)
-        self.total += self._renewal.run(kernel, slots, view, appraisal, RANK_BITS, everywhere=everywhere)
+        view = self.mask, self.base, self.copies, self.keys
+        more, best = self._renewal.run(kernel, slots, view, appraisal, RANK_BITS, everywhere=everywhere)
+        self.total += more
+        self._best, self._best_key = best, self.keys.item(best) if best >= 0 else NO_NODE
 
     def _scores(self, allocatable: Ints, used: Ints, copies: Ints, slots: Slots) -> Ints:
         """How full nodes are; but where there are cards, and room, what a pod would spoil, once the foresight knows it."""

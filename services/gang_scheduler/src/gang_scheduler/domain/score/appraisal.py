@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 import numpy as np
 
@@ -11,9 +12,23 @@ from gang_scheduler.domain.nodes.node_mirror import NodeMirror
 from gang_scheduler.domain.nodes.node_table import NodeTable
 from gang_scheduler.domain.pods.pod_shape import PodShape
 from gang_scheduler.domain.score.basis import Basis
-from gang_scheduler.domain.score.mixture import Ask, ask_of
+from gang_scheduler.domain.score.mixture import Ask, Floats, ask_of
 from gang_scheduler.domain.score.node_states import NodeStates
 from gang_scheduler.domain.score.prices import Left, Prices
+
+
+class Known(NamedTuple):
+    """The class of every node, and what is known of classes and of kinds of pods (``Prices``, ``Measures``)."""
+
+    classes: Ints
+    per_copy: Floats
+    cpu: Floats
+    memory: Floats
+    cards: Floats
+    parts: Floats
+    served: Floats
+    beside: Floats
+    mixed: float
 
 
 @dataclass(slots=True)
@@ -28,6 +43,9 @@ class Appraisal:
     mirror: NodeMirror = field(init=False)
     """The nodes and their states for compiled code."""
 
+    known: "Known" = field(init=False)
+    """What compiled code needs to know of nodes' classes and prices."""
+
     _asks: dict[int, Ints] = field(default_factory=dict)
     _rules_seen: int = -1
 
@@ -40,14 +58,18 @@ class Appraisal:
         return self.prices.basis
 
     def renewed(self, prices: Prices) -> "Appraisal":
-        """Another one at the prices of a newer look; nodes of one class stay of one class where the rules are the same."""
+        """Another one at the prices of a newer look."""
         heir = Appraisal(self.table, prices, self.static)
         heir.mirror = self.mirror
         if prices.basis.card_memory == self.basis.card_memory:
             heir._asks = self._asks
-        if prices.basis.rules == self.basis.rules and self._rules_seen >= 0:
-            heir.classes, heir._rules_seen = prices.numbers_of(self.prices.classes)[self.classes], self._rules_seen
         return heir
+
+    def know(self, classes: Ints) -> None:
+        """These are the classes of the nodes as they are."""
+        self.classes, self._rules_seen = classes, self.table.rules.end
+        prices = self.prices
+        self.known = Known(classes, prices.per_copy, *prices.measures, prices.served, prices.beside, prices.basis.mixed)
 
     def scores(self, shape: PodShape, places: Ints) -> Ints:
         """For each of ``places`` BEST less what a pod of ``shape`` would spoil there; it fits there."""
@@ -67,12 +89,13 @@ class Appraisal:
         if self._rules_seen == rules.end:
             return
         changed = rules.since(self._rules_seen) if self._rules_seen >= 0 else None
-        if changed is None or len(self.classes) != self.table.size:
-            self.classes = self._classes_of([self.static.of(rules) for rules in self.basis.rules])
+        classes = self.classes
+        if changed is None or len(classes) != self.table.size:
+            classes = self._classes_of([self.static.of(rules) for rules in self.basis.rules])
         elif changed:
             slots = np.array(changed, np.intp)
-            self.classes[slots] = self._classes_of([static_mask(item, self.table, slots) for item in self.basis.rules])
-        self._rules_seen = rules.end
+            classes[slots] = self._classes_of([static_mask(item, self.table, slots) for item in self.basis.rules])
+        self.know(classes)
 
     def _classes_of(self, masks: Sequence[Mask]) -> Ints:
         return self.prices.classes_of(np.array(masks, np.bool_))

@@ -14,7 +14,7 @@ and remembered (``Basis``); so the worth of a node follows from that and the nod
 
 from dataclasses import dataclass, field
 from math import fsum
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -66,7 +66,7 @@ class Foresight:
     appraisal: Appraisal | None = None
     """The nodes at the prices of the last look; None as long as too little is known."""
 
-    _cards: tuple[int, int] = (-1, 0)
+    _supply: "Supply" = field(default_factory=lambda: Supply(-1, np.zeros(0, np.int64), 0, 0))
 
     def renew(self) -> None:
         """Look at what runs, if that, or what there is for it, has become another: at the start of a pass.
@@ -74,7 +74,7 @@ class Foresight:
         What was found stays until then, so that all that is kept follows single nodes that change; and it is remembered, so that
         a core that was just started decides like one that has been there for long.
         """
-        cards = self._count_cards()
+        cards = self._find_supply().cards
         if self._due() or (self.basis and abs(cards - self.basis.cards) * GROWTH > self.basis.cards):
             self._look()
 
@@ -103,16 +103,19 @@ class Foresight:
         pods = self.census.with_cards
         return pods >= FIRST_LOOK if self.basis is None else abs(pods - self.basis.pods) >= self._patience
 
-    def _count_cards(self) -> int:
-        if self._cards[0] != self.table.rules.end:
-            self._cards = self.table.rules.end, int((self.table.devices.have.memory > 0).sum())
-        return self._cards[1]
+    def _find_supply(self) -> "Supply":
+        if self._supply.seen != self.table.rules.end:
+            self._supply = Supply.of(self.table)
+        return self._supply
 
     def _look(self) -> None:
-        enough = self.census.with_cards >= FIRST_LOOK and self._count_cards()
-        self._know(look(self.census, self.table, self.static, self._count_cards(), self.kernels()) if enough else None)
+        supply = self._find_supply()
+        if self.census.with_cards >= FIRST_LOOK and supply.cards:
+            self._know(*look(self.census, self.table, self.static, supply, self.kernels()))
+        else:
+            self._know(None)
 
-    def _know(self, prices: Prices | None) -> None:
+    def _know(self, prices: Prices | None, classes: Ints | None = None) -> None:
         self._written = None
         if prices is None:
             self.basis, self.appraisal, self.version = None, None, 0
@@ -124,27 +127,52 @@ class Foresight:
         self.version = self._looks
         known = self.appraisal
         self.appraisal = known.renewed(prices) if known else Appraisal(self.table, prices, self.static)
+        if classes is not None:
+            self.appraisal.know(classes)
 
 
-def look(census: Census, table: NodeTable, static: StaticMasks, cards: int, compiled: Compiled | None) -> Prices:
-    """What there is to find now. All sums are exact: the order of the nodes, which a restart changes, must not show."""
-    nodes = np.flatnonzero(table.devices.have.memory[0])
-    have = table.devices.have.memory[:, nodes]
-    card_memory = int(have.sum()) // max(1, cards)
-    rules, asks = census.asked(card_memory)
-    bare = Prices(Basis(census.with_cards, card_memory, cards, rules, asks, (), 0.0), compiled)
-    masks = np.array([static.of(item)[nodes] for item in rules], np.bool_)
-    left = left_of(table, nodes, bare.classes_of(masks))
+class Supply(NamedTuple):
+    """What cards there are, as far as the log of nodes was ``seen``."""
+
+    seen: int
+    nodes: Ints
+    """Those that have some."""
+
+    cards: int
+    card_memory: int
+    """Bytes of an average one."""
+
+    @classmethod
+    def of(cls, table: NodeTable) -> "Supply":
+        """The cards of all nodes."""
+        memory = table.devices.have.memory
+        nodes, cards = np.flatnonzero(memory[:1].any(axis=0)), int((memory > 0).sum())
+        return cls(table.rules.end, nodes, cards, int(memory[:, nodes].sum()) // max(1, cards))
+
+
+def look(
+    census: Census, table: NodeTable, static: StaticMasks, supply: Supply, compiled: Compiled | None
+) -> tuple[Prices, Ints]:
+    """What there is to find now, and the class of every node.
+
+    All sums are exact: the order of the nodes, which a restart changes, must not show.
+    """
+    nodes, cards = supply.nodes, supply.cards
+    rules, asks = census.asked(supply.card_memory)
+    bare = Prices(Basis(census.with_cards, supply.card_memory, cards, rules, asks, (), 0.0), compiled)
+    masks = np.array([static.of(item) for item in rules], np.bool_)
+    classes = bare.classes_of(masks)
+    left = left_of(table, nodes, classes[nodes])
     cpu, memory = left.cpu.astype(np.float64), left.memory.astype(np.float64)
     served = bare.served[left.classes, left.cards].sum(axis=0)
     mixture = fsum(mixed(cpu, memory, served, *bare.beside[left.classes].T).tolist())
     copies = bare.copies(cpu, memory, left.cards).T[: len(bare.kinds.cards)]
-    worths = (
-        np.rint(np.minimum(cards * PRICE * _scarcity(bare.kinds, masks, copies, mixture), _DEAREST)).astype(np.int64).T
-    )
+    scarcity = _scarcity(bare.kinds, masks[:, nodes], copies, mixture)
+    worths = np.rint(np.minimum(cards * PRICE * scarcity, _DEAREST)).astype(np.int64).T
     rule, kind = np.nonzero(worths > 0)
     found = zip(rule.tolist(), kind.tolist(), worths[rule, kind].tolist(), strict=True)
-    return bare.at(bare.basis._replace(prices=tuple(found), mixed=MIXED * cards / max(mixture, _LEAST)))
+    basis = bare.basis._replace(prices=tuple(found), mixed=MIXED * cards / max(mixture, _LEAST))
+    return bare.at(basis), classes
 
 
 def _scarcity(kinds: Kinds, masks: Mask, copies: Floats, mixture: float) -> Floats:

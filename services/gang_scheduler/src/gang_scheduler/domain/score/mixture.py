@@ -60,7 +60,10 @@ class Census:
     counts: dict[PodShape, int] = field(default_factory=dict)
     with_cards: int = 0
     _wishes: dict[PodShape, "_Wish"] = field(default_factory=dict)
-    """Of shapes with a place."""
+    """Of shapes that ask for cards and have a place."""
+
+    _card_memory: int = -1
+    """The bytes of a card for which these are."""
 
     def add(self, shape: PodShape, count: int) -> None:
         """So many came; a negative number went."""
@@ -78,35 +81,37 @@ class Census:
 
         Preferences are no rules: what a pod can use decides, not what it would like.
         """
+        if card_memory != self._card_memory:
+            self._wishes, self._card_memory = {}, card_memory
         found: dict[str, _Found] = {}
         for shape, count in self.counts.items():
-            if shape.devices.cards is not None:
-                wish = self._wish(shape, card_memory)
-                here = found.get(wish.name)
-                if here is None:
-                    here = found[wish.name] = _Found(wish.rules)
-                here.pods += count
-                here.asks[wish.ask] = here.asks.get(wish.ask, 0) + count
+            wish = self._wishes.get(shape) or self._wish(shape)
+            if wish is None:
+                continue
+            here = found.get(wish.name)
+            if here is None:
+                here = found[wish.name] = _Found(wish.rules)
+            here.pods += count
+            here.asks[wish.ask] = here.asks.get(wish.ask, 0) + count
         names = sorted(found, key=lambda name: (-found[name].pods, name))[:MOST_RULES]
         popular = [found[name] for name in names]
         asks = [(at, ask, count) for at, here in enumerate(popular) for ask, count in sorted(here.asks.items())]
         return tuple(here.rules for here in popular), tuple(asks)
 
-    def _wish(self, shape: PodShape, card_memory: int) -> "_Wish":
-        known = self._wishes.get(shape)
-        if known is None or known.card_memory != card_memory:
-            rules = replace(shape.rules, preferred=()) if shape.rules.preferred else shape.rules
-            known = self._wishes[shape] = _Wish(card_memory, rules, repr(rules), ask_of(shape, card_memory))
-        return known
+    def _wish(self, shape: PodShape) -> "_Wish | None":
+        if shape.devices.cards is None:
+            return None
+        rules = replace(shape.rules, preferred=()) if shape.rules.preferred else shape.rules
+        wish = self._wishes[shape] = _Wish(rules, repr(rules), ask_of(shape, self._card_memory))
+        return wish
 
 
 class _Wish(NamedTuple):
-    """What a shape asks for where a card has ``card_memory`` bytes, under its rules without preferences.
+    """What a shape asks for, under its rules without preferences.
 
     The name says what these are: text knows its own hash, rules would work theirs out at every look.
     """
 
-    card_memory: int
     rules: NodeRules
     name: str
     ask: Ask

@@ -1,6 +1,7 @@
 """States of nodes: what of a node decides how good it is for any pod. Many nodes are in the same state, and come back to it."""
 
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 import numpy as np
 
@@ -18,30 +19,44 @@ SPARE = 1024
 """So many states more than nodes have room, before those are forgotten in which no node is any more."""
 
 
+class Known(NamedTuple):
+    """States, numbered from 1 in the order in which they came up. Compiled code fills them in."""
+
+    of: Ints
+    """The state of each node, by slot; 0 for those without cards."""
+
+    words: Ints
+    """State by word."""
+
+    parts: Floats
+    """How many parts of each kind the cards hold (state by kind)."""
+
+    serves: Floats
+    """The cards' worth that the cards serve."""
+
+    worth: Floats
+    places: Ints
+    """The states by their hash, 0 where there is none."""
+
+    last: Ints
+    """The number of the newest one, alone."""
+
+    @classmethod
+    def none(cls, nodes: int, most: int, width: int, kinds: int) -> "Known":
+        """Place for so many states."""
+        words, parts = np.zeros((most, width), np.int64), np.zeros((most, kinds))
+        places, count = np.zeros(2 << most.bit_length(), np.int64), np.zeros(1, np.int64)
+        return cls(np.zeros(nodes, np.int64), words, parts, np.zeros(most), np.zeros(most), places, count)
+
+
 @dataclass(slots=True)
 class NodeStates:
-    """States at the prices of one look, numbered from 1 in the order in which they came up. Compiled code fills it in."""
+    """The states of nodes at the prices of one look."""
 
     table: NodeTable
     kinds: int
-    of: Ints = field(default_factory=lambda: np.zeros(0, np.int64))
-    """The state of each node, by slot; 0 for those without cards."""
-
-    words: Ints = field(default_factory=lambda: np.zeros((0, 0), np.int64))
-    """State by word; another matrix when states were numbered anew."""
-
-    parts: Floats = field(init=False)
-    """How many parts of each kind the cards hold (state by kind)."""
-
-    serves: Floats = field(init=False)
-    """The cards' worth that the cards serve."""
-
-    worth: Floats = field(init=False)
-    places: Ints = field(init=False)
-    """The states by their hash, 0 where there is none."""
-
-    count: Ints = field(init=False)
-    """One number."""
+    known: Known = field(default_factory=lambda: Known.none(0, 0, 0, 0))
+    """Another one when states were numbered anew."""
 
     _scores: dict[bytes, Ids] = field(default_factory=dict)
     """By what pods ask for."""
@@ -54,24 +69,16 @@ class NodeStates:
         key = ask.tobytes()
         found = self._scores.get(key)
         if found is None:
-            found = self._scores[key] = np.empty(len(self.worth), np.int32)
-            found.fill(-1)
+            found = self._scores[key] = np.full(len(self.known.worth), -1, np.int32)
         return found
 
     def stale(self, changed: Ints, before: tuple[int, int], now: tuple[int, int]) -> Ints:
         """The nodes whose states are to be found, maybe among new ones: those that ``changed``, if all was known ``before``."""
-        known, self._seen = self._seen == before, now
+        continued, self._seen = self._seen == before, now
+        known, size = self.known, self.table.size
         width = CARDS + -(-len(self.table.devices.have.memory) // PER_WORD)
-        fits = len(self.of) == self.table.size and self.words.shape[1] == width
-        if known and fits and self.count.item() + len(changed) < len(self.worth) - 1:
+        fits = len(known.of) == size and known.words.shape[1] == width
+        if continued and fits and known.last.item() + len(changed) < len(known.worth) - 1:
             return changed
-        self._begin(width)
-        return np.arange(self.table.size)
-
-    def _begin(self, width: int) -> None:
-        most = self.table.size + SPARE
-        self.of = np.zeros(self.table.size, np.int64)
-        self.words, self.parts = np.zeros((most, width), np.int64), np.zeros((most, self.kinds))
-        self.serves, self.worth = np.zeros(most), np.zeros(most)
-        self.places, self.count = np.zeros(2 << most.bit_length(), np.int64), np.zeros(1, np.int64)
-        self._scores = {}
+        self.known, self._scores = Known.none(size, size + SPARE, width, self.kinds), {}
+        return np.arange(size)

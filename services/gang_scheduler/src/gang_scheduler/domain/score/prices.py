@@ -4,7 +4,7 @@ Copies are whole numbers and so are their prices, cards serve multiples of a sma
 """
 
 import copy
-from collections.abc import Collection, Iterable
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -137,19 +137,15 @@ class Prices:
 
     def classes_of(self, masks: Mask) -> Ints:
         """The number of the class of each node (``masks`` is rule by node)."""
-        bits, place = np.unique((1 << np.arange(len(masks))) @ masks, return_inverse=True)
-        return self.numbers_of(bits.tolist())[place]
-
-    def numbers_of(self, classes: Collection[int]) -> Ints:
-        """The numbers of the classes of nodes that the rules of these bits admit."""
-        new = [bits for bits in classes if bits not in self.classes]
-        if new:
-            fillings = [self._filling_of(bits) for bits in new]
+        bits = (1 << np.arange(len(masks))) @ masks
+        classes = sorted(set(bits.tolist()))
+        if new := [one for one in classes if one not in self.classes]:
+            fillings = [self._filling_of(one) for one in new]
             self.classes.update(zip(new, range(len(self.classes), len(self.classes) + len(new)), strict=True))
             self.per_copy = np.vstack([self.per_copy, self._prices_of(new)])
             self.served = np.vstack([self.served, *(filling.served for filling in fillings)])
             self.beside = np.vstack([self.beside, *((filling.cpu, filling.memory) for filling in fillings)])
-        return np.array([self.classes[bits] for bits in classes], np.int64)
+        return np.array([self.classes[one] for one in classes], np.int64)[np.searchsorted(classes, bits)]
 
     def copies(self, cpu: Floats, memory: Floats, cards: Ints) -> Floats:
         """How many copies of each kind fit (node by kind). ``cards`` are free percents (card by node)."""
@@ -185,5 +181,5 @@ class Prices:
         for rule, kind, worth in self.basis.prices:
             by_rule[rule, kind] += worth
         admits = np.array([[bits >> rule & 1 for rule in range(len(by_rule))] for bits in classes], np.float64)
-        prices: Floats = (admits.reshape(-1, len(by_rule), 1) * by_rule).sum(axis=1)
+        prices: Floats = admits.reshape(-1, len(by_rule)) @ by_rule
         return prices

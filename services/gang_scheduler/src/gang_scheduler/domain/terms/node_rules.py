@@ -1,7 +1,7 @@
 """What a pod asks of its node, whatever runs there: selector, node affinity, tolerations; parsed."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from gang_scheduler.domain.terms.selectors import Conjunction, describe, equalities, requirements
@@ -74,6 +74,15 @@ class NodeRules:
     required: tuple[NodeTerm, ...] | None = None
     preferred: tuple[tuple[int, NodeTerm], ...] = ()
     tolerations: tuple[Toleration, ...] = ()
+    _hash: int = field(init=False, repr=False, compare=False)
+    """Worked out once: masks are kept by rules."""
+
+    def __post_init__(self) -> None:
+        content = hash((self.selector, self.required, self.preferred, self.tolerations))
+        object.__setattr__(self, "_hash", content)
+
+    def __hash__(self) -> int:
+        return self._hash
 
     def untolerated(self, taints: tuple[Taint, ...]) -> list[Taint]:
         """The taints that the pod does not tolerate."""
