@@ -43,7 +43,7 @@ WRITES: dict[str, tuple[str, ...]] = {
     "Reservation.scheduling.koordinator.sh": ("create", "get", "delete"),
     "NodeMetric.slo.koordinator.sh": ("create", "patch"),
     "Device.scheduling.koordinator.sh": ("create", "patch"),
-    "NodeSLO.slo.koordinator.sh": ("create", "get", "patch", "delete"),
+    "NodeSLO.slo.koordinator.sh": ("create", "get", "patch"),
     "Node": ("get", "patch"),
     "NodeResourceTopology.topology.node.k8s.io": ("get", "patch"),
     **dict.fromkeys(TRAINING, ("get", "delete")),

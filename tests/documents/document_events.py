@@ -448,7 +448,6 @@ SECTIONS = (
                 "What the containers of a workload should ask for, by what they used.",
                 "STATUS Recommendation",
             ),
-            _slo("NodeSLOWithdrawn", "No strategy is configured any more.", "DELETE NodeSLO"),
         ),
     ),
     Section(

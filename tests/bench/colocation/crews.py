@@ -112,7 +112,6 @@ def node_slo(node: str) -> dict[str, Any]:
         "metadata": {"name": node},
         "spec": {
             "resourceUsedThresholdWithBE": threshold,
-            "resourceQOSStrategy": {"beClass": {"cpuQOS": {"enable": True, "groupIdentity": -1}}},
         },
     }
 

@@ -32,7 +32,7 @@ def _use(before: "Day", after: "Day", file: Path) -> Path:
             _hours(day),
             [100 * use / day.total for use in day.used],
             color=color,
-            label=f"{label}: {mean:.0f} % on average",
+            label=f"{label}: {mean:.1f} % on average",
         )
         axes.axhline(mean, color=color, linestyle=":", linewidth=1)
     axes.set(ylabel="CPU in use (% of the cluster)", ylim=(0, 100), title=f"CPU in use, {after.nodes} nodes")

@@ -59,6 +59,9 @@ class Kubelet:
     def read(self, controller: str, path: str, name: str) -> str:
         return (MOUNT / controller / ROOT / path / name).read_text().strip()
 
+    def write(self, controller: str, path: str, name: str, text: str) -> None:
+        (MOUNT / controller / ROOT / path / name).write_text(text)
+
     def end(self) -> None:
         for process in self.processes:
             process.kill()

@@ -245,3 +245,17 @@ def test_room_that_was_made_is_not_given_away_in_the_same_plan(make_cluster: Any
     plan = planned(cluster)
     remove_tainted(StrategyArgs(), plan)
     assert [move.pod.name for move in plan.moves] == ["p1"]
+
+
+def test_nobody_moves_for_a_gang_that_can_start_soon_by_itself(make_cluster: Any) -> None:
+    """p2 says that it runs for ten minutes, of which seven are over; who says longer, or is late, frees no room in time."""
+    for length, moved in (("10m", []), ("13m", ["p1"]), ("5m", ["p1"])):
+        cluster = cluster_with(make_cluster, [5, 4, 5], [(0, 3), (1, 2), (2, 3)])
+        pod = cluster.get("Pod", "p2")
+        notes = {"annotations": {"tidegate.dev/running-estimate": length}}
+        cluster._store(pod.changed(metadata=merge(pod.metadata, notes)))
+        waiting(cluster, "big", 4)
+        cluster.now += 7 * MINUTE
+        plan = planned(cluster)
+        assert [move.pod.name for move in plan.moves] == moved, length
+        assert ("it can start at 2026-01-01T00:10:00Z, when p2 ends" in plan.notes[0]) == (not moved)

@@ -166,8 +166,8 @@ def test_two_strategies_do_not_move_one_pod_twice(make_cluster: Any) -> None:
 
 def test_who_only_plans_plans_the_same_in_each_round(make_cluster: Any) -> None:
     """Nobody was relieved, so the node does not have to be hot anew."""
-    for mode in ("planOnly", "dryRun"):
-        cluster = hot_and_cool(make_cluster, {"anomalyCondition": {"consecutiveAbnormalities": 2}, mode: True})
+    for mode in ({"planOnly": True}, {"dryRun": True}, {"migration": {"dryRun": True}}):
+        cluster = hot_and_cool(make_cluster, {"anomalyCondition": {"consecutiveAbnormalities": 2}, **mode})
         for planned in (0, 0, 1, 1):
             assert len(cluster.core.query("plan", {"now": cluster.now})["moves"]) == planned
             cluster.step(INTERVAL)
@@ -212,6 +212,17 @@ def test_limits_of_workloads_leave_somebody(replicas: int) -> None:
     for most in (most_migrating(args, replicas), most_unavailable(args, replicas)):
         assert 1 <= most <= max(1, replicas - 1, replicas if replicas == 1 else 1)
         assert most == (replicas // 10 if replicas > 10 else 2 if replicas >= 4 else 1)
+
+
+EVERY: Manifest = {name: {} for name in KNOWN} | {
+    "PodLifeTime": {"maxPodLifeTimeSeconds": 60},
+    "LowNodeUtilization": {"thresholds": {"cpu": 10}, "targetThresholds": {"cpu": 15}},
+    "HighNodeUtilization": {"thresholds": {"cpu": 15}},
+    "CustomPriority": {"evictionOrder": [{"nodeSelector": {"matchLabels": {"disk": "ssd"}}}, {"name": "rest"}]},
+    "FragmentationAware": {"imbalanceThreshold": 0.05, "minImprovementThreshold": 0.01},
+    "ScaleDownBinPack": {"strategy": "EvictDirectly"},
+}
+"""Strategies that disagree: what one spreads another gathers."""
 
 
 # --- random clusters -----------------------------------------------------------------------------------------------
@@ -319,11 +330,27 @@ def counts(cluster: Any) -> dict[str, int]:
     return found
 
 
+@settings(max_examples=30, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(made=clusters())
+def test_strategies_that_disagree_move_nobody_twice(made: dict[str, Any], make_cluster: Any) -> None:
+    """Within an hour, and no node is asked for more than it has; budgets and workloads keep what they need."""
+    policy = {**made["policy"], "strategies": EVERY}
+    cluster = built(make_cluster, {**made, "policy": policy})
+    total: list[str] = []
+    for _ in range(10):
+        report(made, cluster)
+        serving, evicted = counts(cluster), len(cluster.evicted)
+        total += [name for name, _ in moves(cluster.step(INTERVAL))]
+        gone = [name.split("-")[0] for name in cluster.evicted[evicted:]]
+        for app in set(gone):
+            assert serving[app] - gone.count(app) >= max(1, made["budgets"].get(int(app[1:]), 0))
+    assert not [name for name in total if name.endswith("x")] and len(total) == len(set(total))
+
+
 @settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(made=clusters(), seed=st.integers(0, 999))
 def test_a_plan_does_not_depend_on_the_order_of_facts(made: dict[str, Any], seed: int, make_cluster: Any) -> None:
-    every = {name: {} for name in KNOWN} | {"PodLifeTime": {"maxPodLifeTimeSeconds": 60}}
-    cluster = built(make_cluster, {**made, "policy": {**made["policy"], "strategies": every}})
+    cluster = built(make_cluster, {**made, "policy": {**made["policy"], "strategies": EVERY}})
     report(made, cluster)
     objects = list(cluster.store.objects.values())
     random.Random(seed).shuffle(objects)

@@ -407,3 +407,17 @@ def test_a_young_pod_goes_once_it_is_old_enough(make_cluster: Any) -> None:
     assert cluster.core.deadline() == cluster.now + 120_000 and not cluster.evicted
     made = cluster.step(120_000)
     assert [mutation.grace_seconds for one in made for mutation in one.mutations if mutation.verb is Verb.EVICT] == [7]
+
+
+def test_a_place_stays_for_who_has_left_though_his_job_is_out_of_time(make_cluster: Any) -> None:
+    """The pod goes later than its job lasts: whoever comes in its stead finds the place, which the reservation's own time ends."""
+    cluster = cluster_of(make_cluster)
+    web(cluster, 3, metadata={"labels": {"koordinator.sh/evict-policy": "SoftEviction"}})
+    cluster.job("web-1", mode="ReservationFirst", ttl="2m")
+    cluster.step()
+    stands = cluster.get(RESERVATION, "move")
+    cluster._store(stands.changed(status={"phase": "Available", "nodeName": "b"}))
+    cluster.step()
+    cluster.step(2 * MINUTE)
+    assert status(cluster)["phase"] == "Failed" and status(cluster)["reason"] == "Timeout"
+    assert cluster.get(RESERVATION, "move").spec["ttl"] == "750s"

@@ -2,6 +2,7 @@
 
 from collections import Counter
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -9,14 +10,30 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from gang_scheduler.domain.nodes.filters import StaticMasks, static_filters, static_mask
+from gang_scheduler.domain.pods.pod_shape import PodShape, ResourceRows, ShapeCatalog
 from gang_scheduler.domain.score import look_kernel
 from gang_scheduler.domain.score.basis import Basis
-from gang_scheduler.domain.score.mixture import PATIENCE, Ask, Asked, Filling, demands_of, filling_of, kinds_of
+from gang_scheduler.domain.score.mixture import (
+    PATIENCE,
+    Ask,
+    Asked,
+    Census,
+    Filling,
+    ask_of,
+    demands_of,
+    filling_of,
+    kinds_of,
+)
 from gang_scheduler.domain.score.prices import ALMOST, TOGETHER, Measures, Prices
 from gang_scheduler.domain.terms.node_rules import NodeRules, Toleration
 from gang_scheduler.domain.terms.selectors import Requirement
 
 RULES = 4
+CARDS: list[dict[str, str]] = [
+    {},
+    {"nvidia.com/gpu": "2"},
+    {"koordinator.sh/gpu-core": "50", "koordinator.sh/gpu-memory": "8Gi"},
+]
 GRAIN = 2.0**40
 ASKED = st.lists(
     st.tuples(
@@ -26,6 +43,8 @@ ASKED = st.lists(
     ),
     max_size=30,
 )
+LIKES: dict[str, Any] = {"matchExpressions": [{"key": "model", "operator": "In", "values": ["b"]}]}
+PREFERRED = {"nodeAffinity": {"preferredDuringSchedulingIgnoredDuringExecution": [{"weight": 1, "preference": LIKES}]}}
 
 
 def plain_filling(asks: Sequence[Asked], admitted: set[int]) -> Filling:
@@ -48,6 +67,35 @@ def plain_filling(asks: Sequence[Asked], admitted: set[int]) -> Filling:
     cpu = sum(ask.cpu * count for ask, count in known)
     memory = sum(ask.memory * count for ask, count in known)
     return Filling(served, max(100 * cpu / given, 1.0), max(100 * memory / given, 1.0))
+
+
+SPOTS = st.lists(st.tuples(st.integers(0, 8), st.integers(-2, 4)), max_size=12)
+
+
+@given(rounds=st.lists(st.tuples(SPOTS, st.sampled_from([16 << 30, 32 << 30])), max_size=5))
+def test_what_is_asked_for_is_the_sum_over_all_pods_whoever_came_and_went_before(rounds: list[Any]) -> None:
+    catalog, census, pods = ShapeCatalog(ResourceRows(), (100, 100)), Census(), Counter[PodShape]()
+    specs = [
+        {"containers": [{"resources": {"requests": {"cpu": str(1 + at % 2), **CARDS[at % 3]}}}], **where}
+        for at in range(3)
+        for where in ({}, {"affinity": PREFERRED}, {"nodeSelector": {"model": "a"}})
+    ]
+    shapes = [catalog.form_of(spec, "default", {}).shape for spec in specs]
+    for moves, card_memory in rounds:
+        for at, count in moves:
+            count = max(count, -pods[shapes[at]])
+            pods[shapes[at]] += count
+            census.add(shapes[at], count)
+        with_cards = {shape: count for shape, count in pods.items() if count and shape.devices.cards}
+        by_rules, by_ask = Counter[NodeRules](), Counter[tuple[NodeRules, Ask]]()
+        for shape, count in with_cards.items():
+            rules = replace(shape.rules, preferred=())
+            by_rules[rules] += count
+            by_ask[rules, ask_of(shape, card_memory)] += count
+        order = sorted(by_rules, key=lambda rules: (-by_rules[rules], repr(rules)))
+        plain = sorted((order.index(rules), ask, count) for (rules, ask), count in by_ask.items())
+        assert census.asked(card_memory) == (tuple(order), tuple(plain))
+        assert census.with_cards == sum(with_cards.values())
 
 
 @given(asks=ASKED, admitted=st.sets(st.integers(0, RULES - 1)))

@@ -3,6 +3,7 @@
 import asyncio
 import errno
 from collections.abc import Iterator
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -15,7 +16,7 @@ from node_agent.inventory.parts import Gpu
 from node_agent.kubelet.agent import KubeletAgent
 from node_agent.kubelet.kept_look import KeptLook
 from node_agent.kubelet.pod_groups import find_groups
-from node_agent.ports import Report
+from node_agent.ports import Assignment, Report
 from node_agent.settings import AgentSettings
 
 A, B = (f"{digit * 8}-0fda-4b1a-9f6e-{digit * 12}" for digit in "12")
@@ -66,8 +67,8 @@ class Machine:
         kept = KeptLook(self.folder / "data/usage.json", self.folder / "boot_id")
         settings = AgentSettings("n1", self.folder, usage_interval_ms=INTERVAL_MS)
         groups = find_groups(self.folder / "cgroup")
-        agent = KubeletAgent(settings, groups, DEVICES, kept, self, self.clock.now)
-        self.task = self.loop.create_task(agent.run())
+        self.agent = KubeletAgent(settings, groups, DEVICES, kept, self, self.clock.now)
+        self.task = self.loop.create_task(self.agent.run())
         self.loop.settle()
 
     def stop(self) -> None:
@@ -111,6 +112,16 @@ def test_pods_and_the_node_are_reported_at_every_interval(machine: Machine) -> N
     assert machine.last(NODE).memory_bytes > 0
     assert all(report.inventory == DEVICES for report in machine.reports)
     assert all(not report.pods and not report.gone for report in machine.reports)
+
+
+@pytest.mark.parametrize(("said", "seconds"), [(10, 10), ("x", 60), (0, 60), (None, 60)])
+def test_how_often_use_is_told_is_a_rule_of_the_node(machine: Machine, said: object, seconds: int) -> None:
+    machine.use(A, 1000)
+    machine.start()
+    machine.agent.assign(Assignment("n1", 1, (), slo={"extensions": {"metricReportIntervalSeconds": said}}))
+    machine.wait(241)
+    times = [one.at for report in machine.reports for one in report.usage if one.uid == A]
+    assert {later - earlier for earlier, later in pairwise(times)} == {seconds * 1000}
 
 
 def test_a_pod_that_came_since_has_used_all_of_its_time_since(machine: Machine) -> None:

@@ -13,9 +13,11 @@ from node_agent.domain.limits import Limits
 from node_agent.domain.volumes import VolumeFile
 from node_agent.inventory import nvml
 from node_agent.inventory.declared import InventoryError, read
+from node_agent.inventory.gpu_use import GpuUse
 from node_agent.inventory.machine import Reserve, find_inventory, links
 from node_agent.inventory.parts import MigInstance
 from node_agent.inventory.processors import find_cpus, find_memory_bytes, find_numa
+from node_agent.node_watch import more_usage
 from node_agent.runtime.cgroups import find_cgroups
 from node_agent.runtime.log_pieces import MOST_BYTES, LogReader, Piece
 from node_agent.runtime.logs import previous_of, prune, rotate, set_aside
@@ -217,7 +219,12 @@ class Nvml:
         return 10 * handle + place
 
     def nvmlDeviceGetMemoryInfo(self, handle: int) -> Any:
-        return type("Memory", (), {"total": 80 << 30})
+        return type("Memory", (), {"total": 80 << 30, "used": 20 << 30})
+
+    def nvmlDeviceGetUtilizationRates(self, handle: int) -> Any:
+        if self.split and handle == 1:
+            raise self.NVMLError
+        return type("Utilization", (), {"gpu": 37 + handle, "memory": 9})
 
     def nvmlDeviceGetPciInfo(self, handle: int) -> Any:
         return type("Pci", (), {"busId": self._BUS[handle]})
@@ -240,6 +247,19 @@ def test_gpus_are_found_with_their_node_and_their_links(machine: Path) -> None:
     ]
     assert links(gpus) == [(0, 1)] and library.open == 0
     assert nvml.find_gpus(machine, Nvml(broken=True)) == ()
+
+
+def test_what_gpus_do_is_told_as_far_as_they_tell_it() -> None:
+    """By the library's own interface; a GPU that is split says nothing of its cores, and without a driver there is nothing."""
+    memory = {"koordinator.sh/gpu-memory": str(20 << 30), "koordinator.sh/gpu-memory-ratio": "25"}
+    whole, split = GpuUse(Nvml(split=True)).devices()
+    assert whole == {
+        "type": "gpu", "minor": 0, "id": "GPU-0", "resources": {"koordinator.sh/gpu-core": "37", **memory},
+    }  # fmt: skip
+    assert split["resources"] == memory
+    assert GpuUse(Nvml(broken=True)).devices() == [] and GpuUse().devices() == GpuUse().devices()
+    told = more_usage({"aggregatedNodeUsages": []}, [], [whole])
+    assert told["nodeMetric"] == {"aggregatedNodeUsages": [], "nodeUsage": {"devices": [whole]}}
 
 
 def test_gpus_in_mig_mode_are_found_with_their_instances(machine: Path) -> None:

@@ -1,6 +1,8 @@
 """Means and percentiles of what a node used, over windows that are known well enough."""
 
 import math
+import os
+import time
 from typing import Any
 
 from hypothesis import given
@@ -10,6 +12,7 @@ from node_agent.domain.colocation.samples import Use
 from node_agent.domain.usage import Consumption
 from node_agent.domain.windows import UseHistory, percentile
 from node_agent.node_watch import NodeWatch
+from node_agent.runtime.machine_use import machine_use
 
 
 def told(history: UseHistory, now: int) -> dict[str, Any]:
@@ -58,3 +61,12 @@ def test_what_belongs_to_no_pod_is_the_systems() -> None:
     five = {name: one["usage"] for name in found for one in found[name] if one["duration"] == "5m"}
     assert five["aggregatedNodeUsages"]["avg"]["resources"] == {"cpu": "500m", "memory": "100"}
     assert five["aggregatedSystemUsages"]["p50"]["resources"] == {"cpu": "300m", "memory": "60"}
+
+
+def test_the_machine_uses_at_least_what_one_process_does() -> None:
+    """Measured finer than by the ticks of its clock."""
+    before, own = machine_use().cpu_ns, time.process_time_ns()
+    while time.process_time_ns() - own < 300_000_000:
+        pass
+    used, processors = machine_use().cpu_ns - before, os.cpu_count() or 1
+    assert used >= 300_000_000 - processors * 20_000_000

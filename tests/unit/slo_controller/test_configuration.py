@@ -6,7 +6,7 @@ import pytest
 
 from kube import Store
 from slo_controller.domain import SloPolicy
-from slo_controller.domain.configuration.parts import PARTS
+from slo_controller.domain.configuration.parts import NODE_SLO, PARTS
 from slo_controller.domain.configuration.strategy import read_strategy
 
 THRESHOLDS = PARTS["resource-threshold-config"]
@@ -177,5 +177,6 @@ def test_without_the_config_map_nothing_of_it_holds(make_toy) -> None:
     toy.settle()
     config_map = next(iter(toy.store.of_kind("ConfigMap")))
     toy.remove(config_map)
-    assert [decision.name for decision in toy.settle()] == ["NodeSLOWithdrawn"] and toy.slo() is None
+    assert [decision.name for decision in toy.settle()] == ["NodeSLOComputed"]
+    assert toy.slo().spec == {**NODE_SLO, "hostApplications": []}
     assert isinstance(toy.store, Store)

@@ -109,7 +109,7 @@ def test_co_location_that_is_turned_off_takes_back_what_was_written_here_alone(m
     toy.use()
     toy.settle()
     toy.configure(colocation_config='{"enable": false}')
-    assert names(toy.settle()) == ["NodeSLOWithdrawn", "LendingStopped"] and toy.lent(CPU) is None
+    assert names(toy.settle()) == ["LendingStopped"] and toy.lent(CPU) is None
     amounts = {"cpu": "10", "kubernetes.io/batch-cpu": "7000"}
     toy.put({"apiVersion": "v1", "kind": "Node", "metadata": {"name": "o"}, "status": {"allocatable": amounts}})
     assert toy.settle() == [] and toy.lent(CPU, "o") == 7_000

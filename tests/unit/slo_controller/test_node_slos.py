@@ -49,6 +49,16 @@ def test_the_labels_of_a_node_choose_its_strategy_as_they_change(toy) -> None:
     assert decision.mutations[0].patch["spec"] == {"resourceUsedThresholdWithBE": {"cpuSuppressThresholdPercent": 80}}
 
 
+def test_how_often_a_node_tells_its_use_is_a_rule_of_it(toy) -> None:
+    """The default leaves it to the agents."""
+    nodes = '[{"nodeSelector": {"matchLabels": {"a": "b"}}, "metricReportIntervalSeconds": 5}]'
+    toy.configure(colocation_config=f'{{"enable": true, "nodeConfigs": {nodes}}}')
+    toy.node(labels={"a": "b"})
+    toy.node("m")
+    toy.settle()
+    assert toy.slo().spec["extensions"] == {"metricReportIntervalSeconds": 5} and "extensions" not in toy.slo("m").spec
+
+
 def test_the_bandwidth_of_a_node_is_its_own(toy) -> None:
     toy.configure(system_config='{"clusterStrategy": {"totalNetworkBandwidth": "10G"}}')
     toy.node(annotations={"node.koordinator.sh/network-bandwidth": "25G"})

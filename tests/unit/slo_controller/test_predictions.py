@@ -3,7 +3,8 @@
 from kube import Key
 from slo_controller.domain.lending.measured import measured
 from slo_controller.domain.prediction.histogram import CPU, MEMORY
-from slo_controller.domain.prediction.past_use import by_container
+from slo_controller.domain.prediction.kills import Kill
+from slo_controller.domain.prediction.past_use import PastUse, by_container
 from slo_controller.domain.prediction.workloads import Workload, workload_of
 
 MINUTE, HOUR = 60_000, 3_600_000
@@ -82,6 +83,35 @@ def test_what_is_gone_for_long_is_forgotten(toy) -> None:
     toy.use("m")
     toy.advance(MINUTE)
     assert set(past.nodes) == {"m"} == set(toy.core._memory.lows.by_node)
+
+
+def test_what_was_seen_only_for_a_while_is_remembered_for_as_long(toy) -> None:
+    """Or for an hour, if it was less: batch pods come and go."""
+    toy.node()
+    toy.pod("short"), toy.pod("long")
+    toy.use(short=("1", "1G"), long=("1", "1G"))
+    toy.advance(MINUTE)
+    live(toy, 3, pod="long")
+    known = {Workload("default", "Pod", name) for name in ("short", "long")}
+    past = toy.core._memory.past
+    assert set(past.containers) == known - {Workload("default", "Pod", "short")}
+    for name in ("short", "long"):
+        toy.remove(Key("Pod", "default", name))
+    for hours, left in ((2, 1), (1, 0)):
+        toy.now += hours * HOUR
+        toy.use()
+        toy.advance(MINUTE)
+        assert len(past.containers) == left
+
+
+def test_what_was_learnt_of_a_kill_is_remembered_for_days() -> None:
+    past = PastUse()
+    workload = Workload("default", "Deployment.apps", "web")
+    past.learn_kill(workload, Kill(Key("Pod", "default", "web"), "main", HOUR, 1 << 30))
+    past.forget(8 * 24 * HOUR, [])
+    assert past.containers[workload]["main"].killed_at == HOUR
+    past.forget(9 * 24 * HOUR, [])
+    assert past.containers == {}
 
 
 def test_the_use_of_a_pod_is_shared_by_what_its_containers_ask_for_unless_they_are_measured(toy) -> None:

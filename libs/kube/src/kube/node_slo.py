@@ -8,6 +8,8 @@ from typing import Any
 from kube.keys import Manifest
 
 NODE_SLO = "NodeSLO.slo.koordinator.sh"
+EXTENSIONS, REPORT_INTERVAL = "extensions", "metricReportIntervalSeconds"
+"""Where a NodeSLO says how often a node is to tell what it used; Koordinator says it in the spec of the NodeMetric."""
 
 
 def _qos(identity: int, cache_end: int, watermark: int, adjusted: int) -> Manifest:

@@ -9,7 +9,7 @@ from typing import Any
 from kube.keys import Manifest
 from kube.kinds import KINDS
 from kube.objects import Object
-from kube.pods import is_finished, sound_pod_request
+from kube.pods import is_finished, pod_request, sound_pod_request
 from kube.volumes import CLAIM
 from resources import Amounts, QuantityError, parse_amounts
 
@@ -52,8 +52,16 @@ def pod_counts(spec: Manifest) -> Amounts:
         found[f"requests.{name}"] = amount
         if name in _PLAIN:
             found[name] = amount
-    limits = sound_pod_request(_with_limits_for_requests(spec))
-    return found | {f"limits.{name}": amount for name, amount in limits.items()}
+    return found | _limits(sound_pod_request(_with_limits_for_requests(spec)), _sound(spec.get("overhead")))
+
+
+def minimum_counts(spec: Manifest) -> Amounts:
+    """What a pod of ``spec`` adds to the minResources of its group: its requests, and its limits by the names that a quota has.
+
+    Raises QuantityError.
+    """
+    limits = pod_request(_with_limits_for_requests(spec))
+    return pod_request(spec) | _limits(limits, parse_amounts(spec.get("overhead")))
 
 
 def tracks(quota: Manifest, pod: Manifest) -> bool:
@@ -125,7 +133,7 @@ def _with_limits_for_requests(spec: Manifest) -> Manifest:
             for item in containers or ()
         ]
 
-    found = {**spec, "containers": limited(spec.get("containers"))}
+    found = {**spec, "containers": limited(spec.get("containers")), "overhead": None}
     if "initContainers" in spec:
         found["initContainers"] = limited(spec["initContainers"])
     if "resources" in spec:
@@ -147,6 +155,11 @@ def _service_counts(spec: Manifest) -> Amounts:
     balanced, ports = spec.get("type") == "LoadBalancer", len(spec.get("ports") or ())
     opened = ports if balanced or spec.get("type") == "NodePort" else 0
     return {"services.loadbalancers": int(balanced), "services.nodeports": opened}
+
+
+def _limits(amounts: Amounts, overhead: Amounts) -> Amounts:
+    """Limits by the names that a quota has; the overhead is on top of those that there are."""
+    return {f"limits.{name}": amount + overhead.get(name, 0) for name, amount in amounts.items() if amount}
 
 
 def _sound(amounts: Any) -> Amounts:

@@ -16,7 +16,8 @@ from node_agent.colocating import Colocation
 from node_agent.domain import archive
 from node_agent.domain.identity import free_user_id
 from node_agent.domain.records import PodRecord, Stage
-from node_agent.domain.usage import UsageSample
+from node_agent.domain.usage import UsageSample, report_interval_ms
+from node_agent.inventory.gpu_use import GpuUse
 from node_agent.inventory.hardware import find_hardware
 from node_agent.inventory.machine import Inventory, Reserve, find_inventory
 from node_agent.inventory.processors import find_cpus
@@ -60,6 +61,7 @@ class Agent:
         self._node: Node | None = None
         self.colocation: Colocation | None = None
         self._usage: tuple[UsageSample, ...] = ()
+        self._interval_ms = settings.usage_interval_ms
         self._calm, self._found = asyncio.Event(), asyncio.Event()
         self._draining = False
 
@@ -95,6 +97,7 @@ class Agent:
         if old is not None and assignment.revision < old.revision:
             return  # from a gateway that hung while its successor went on
         self._assignment = assignment
+        self._interval_ms = report_interval_ms(assignment.slo, self.settings.usage_interval_ms)
         node = self._node
         if node is None:  # run() takes it up once it knows what is left from before
             return
@@ -228,6 +231,7 @@ class Agent:
 
     async def _keep_house(self, meter: UsageMeter, whole: NodeWatch) -> None:
         """Now and then: measure, and cut logs that have grown too long."""
+        gpus = GpuUse()
         uncut, unread = Trouble("logs_not_cut"), Trouble("use_not_measured")
         with unread.contained():
             meter.measure((), self._clock())
@@ -241,11 +245,11 @@ class Agent:
                         rotate(worker.preparation.log_file(container), self.settings.log_bytes, self.settings.log_files)
             with unread.contained():
                 whole.look(now)
-                if not 0 <= now - measured_at < self.settings.usage_interval_ms:
+                if not 0 <= now - measured_at < self._interval_ms:
                     measured_at = now
                     self._usage = meter.measure(running, now)
                     programs = self.colocation.programs() if self.colocation else []
-                    self._reporter.measured(self._usage, more_usage(whole.told(now), programs))
+                    self._reporter.measured(self._usage, more_usage(whole.told(now), programs, gpus.devices()))
 
     def _pod_changed(self, uid: str) -> None:
         self._reporter.pod_changed(uid)

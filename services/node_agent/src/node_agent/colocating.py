@@ -15,6 +15,7 @@ from node_agent.domain.colocation.evictions import current
 from node_agent.domain.colocation.groups import Group, Knobs
 from node_agent.domain.colocation.interference import Disturbance
 from node_agent.domain.colocation.machine import Machine, machine_of
+from node_agent.domain.colocation.memory_protection import Watermark, watermarks
 from node_agent.domain.colocation.node_slo import NO_RULES, node_slo
 from node_agent.domain.colocation.pods import NodePod, node_pod
 from node_agent.domain.colocation.resctrl import NOTHING
@@ -27,6 +28,7 @@ from node_agent.ports import Assignment, Clock
 from node_agent.runtime.cache_groups import CacheGroups
 from node_agent.runtime.guard import GIVE_BACK_SECONDS
 from node_agent.runtime.knob_writer import KnobWriter
+from node_agent.runtime.memory_reclaim import MemoryReclaim
 from node_agent.troubles import Trouble
 from resources import format_amounts
 
@@ -38,6 +40,7 @@ PEEK_MS = 200
 JUMP_PERCENT = 5
 """Of the node: so much more than in the round before does not wait for the next one."""
 STALE_MS = 10_000
+RECLAIM_ROUNDS = 5
 LOOK_AGAIN_ROUNDS = 10
 """After so many rounds all files are read, to see whether somebody else has written there."""
 AWAITED_SECONDS = 1.0
@@ -61,7 +64,8 @@ class Colocation:
         self._hardware, self._layout, self._look, self._writer = hardware, layout, look, writer
         self._clock, self._wish = clock, wish
         self._files = KeptRules(folder, writer.raw)
-        self._caches = CacheGroups(self._tasks)
+        self._caches, self._reclaim = CacheGroups(self._tasks), MemoryReclaim(writer.files)
+        self._marks: Mapping[Group, Watermark] = {}
         self._slo, self._machine = NO_RULES, Machine({}, {}, ())
         self._pods: dict[str, NodePod] = {}
         self._fresh = True
@@ -75,6 +79,9 @@ class Colocation:
         self._rounds = 0
         self._undecided, self._unread = Trouble("rules_not_decided"), Trouble("use_not_read")
         self._online: tuple[int, int] | None = None
+        self._network_told = False
+        self._known_milli = 0
+        """What online pods used by the newest sample."""
         self._told: frozenset[tuple[str, str, str]] = frozenset()
         self.newest: Enforcement | None = None
 
@@ -82,7 +89,8 @@ class Colocation:
     def busy(self) -> bool:
         """Whether something has to be looked at as time passes, and not only when something changes."""
         slo = self._slo
-        return slo.thresholds.enabled or bool(slo.host_applications) or any_raised(self._pods.values(), slo.burst)
+        asked = slo.thresholds.enabled or bool(slo.host_applications) or bool(self._marks)
+        return asked or any_raised(self._pods.values(), slo.burst)
 
     def programs(self) -> list[Manifest]:
         """What programs of the node that are no pods used last, as a NodeMetric tells it."""
@@ -104,8 +112,17 @@ class Colocation:
         hardware = self._hardware
         self._machine = machine_of(assignment.node_object, hardware.processors, hardware.disks, hardware.cache)
         self._pods = {pod.uid: pod for manifest in assignment.pods if (pod := _read(manifest)) is not None}
+        self._note_network()
+        self._marks = watermarks(self._slo, self._machine, self._pods.values())
         self._fresh, self._assigned = False, not self._over
         self._news.set()
+
+    def _note_network(self) -> None:
+        """Say once, for as long as they are asked for, that classes of pods have no parts of the network here."""
+        asked = sorted(qos.value for qos, rules in self._slo.classes.items() if rules.network)
+        if asked and not self._network_told:
+            _log.warning("network_not_shared_out", extra={"classes": asked})
+        self._network_told = bool(asked)
 
     def put_in_force(self, uid: str) -> None:
         """A pod's groups were just made, and nothing runs in them: what is decided about them holds from the start."""
@@ -175,10 +192,16 @@ class Colocation:
         if self.busy:
             with self._unread.contained():  # the last sample stays, and soon is too old to tell anything
                 self._look.look(self._pods, self._slo, now)
+                sample = self._look.sample
+                online = [uid for uid, pod in self._pods.items() if pod.online]
+                self._known_milli = sum(sample.of(uid).cpu_milli for uid in online) if sample is not None else 0
         done = self._decide()
         self._rounds += 1
         self._writer.write(self._texts(self._written), look=not self.busy or self._rounds % LOOK_AGAIN_ROUNDS == 1)
         self._caches.write(done.caches)
+        if self._marks and self._rounds % RECLAIM_ROUNDS == 0:
+            found = ((self._layout.folder(group), mark) for group, mark in self._marks.items())
+            self._reclaim.start({folder: mark for folder, mark in found if folder is not None})
         self._tell(done.disturbances)
         wished = current(done.kept.asked, now)
         if wished != self._wished:
@@ -229,9 +252,7 @@ class Colocation:
         before, self._online = self._online, None if used is None else (now, used)
         if before is None or used is None or now <= before[0] or self._look.sample is None:
             return False
-        online = [pod for pod in self._pods.values() if pod.online]
-        known = sum(self._look.sample.of(pod.uid).cpu_milli for pod in online)
-        more = (used - before[1]) // ((now - before[0]) * 1000) - known
+        more = (used - before[1]) // ((now - before[0]) * 1000) - self._known_milli
         if more * 100 < self._machine.cpu_milli * JUMP_PERCENT:
             return False
         self._look.begin(self._pods, self._slo, now)

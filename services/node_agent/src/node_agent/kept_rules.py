@@ -74,13 +74,22 @@ class KeptRules:
         self._guard.dismiss()
 
     def _keep_back(self, first: Mapping[str, Mapping[str, str]]) -> None:
-        if first != self._first or not self._back.exists():
+        is_there = self._show_life()  # also where there is no room for more
+        if first != self._first or not is_there:
             _replace(self._back, self._raw(first))
             self._first = first
-        now = since_boot_ns()
-        os.utime(self._back, ns=(now, now))
+            self._show_life()
         if first:
             self._guard.stand()
+
+    def _show_life(self) -> bool:
+        """Tell the guard that somebody keeps the rules; whether its file is there."""
+        now = since_boot_ns()
+        try:
+            os.utime(self._back, ns=(now, now))
+        except FileNotFoundError:
+            return False
+        return True
 
 
 def _replace(file: Path, content: Any) -> None:

@@ -12,9 +12,10 @@ WATCH_MS = 2_000
 NO_USE = Consumption(0, 0)
 
 
-def more_usage(node: Manifest, programs: list[Manifest]) -> Manifest:
+def more_usage(node: Manifest, programs: list[Manifest], devices: list[Manifest]) -> Manifest:
     """The parts of a NodeMetric's status beside the newest samples."""
-    return {"nodeMetric": node, "hostApplicationMetric": programs}
+    used = {"nodeUsage": {"devices": devices}} if devices else {}
+    return {"nodeMetric": {**node, **used}, "hostApplicationMetric": programs}
 
 
 class NodeWatch:

@@ -3,6 +3,7 @@
 import asyncio
 import errno
 import json
+import os
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -206,6 +207,18 @@ def _no_room(file: Path, content: Any) -> None:
     raise OSError(errno.ENOSPC, "No space left on device")
 
 
+def test_a_full_disk_does_not_make_a_guard_believe_that_nobody_is_there(
+    agent: Callable[..., Colocation], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    machine, file = Machine(), tmp_path / "rules.back.json"
+    one = agent(machine)
+    keep(one, {})
+    os.utime(file, ns=(1, 1))
+    monkeypatch.setattr(kept_rules, "_replace", _no_room)
+    keep(one, RULES)
+    assert guard.since_boot_ns() - file.stat().st_mtime_ns < 60e9
+
+
 async def test_nothing_is_let_loose_before_it_is_known_what_holds(agent: Callable[..., Colocation]) -> None:
     """The successor of a killed agent waits for what is assigned, and forgets nothing until then."""
     machine = Machine()
@@ -237,6 +250,17 @@ async def test_an_agent_that_nobody_tells_anything_gives_back_after_a_while(
         while file.read_text() == "held":
             await asyncio.sleep(0.01)
     task.cancel()
+
+
+def test_parts_of_the_network_are_not_had_here_and_that_is_said_once(
+    agent: Callable[..., Colocation], caplog: pytest.LogCaptureFixture
+) -> None:
+    one = agent(Machine())
+    asked = {"resourceQOSStrategy": {"beClass": {"networkQOS": {"enable": True, "egressLimit": 50}}}}
+    for slo in (asked, asked, {}, asked):
+        keep(one, slo)
+    told = [record for record in caplog.records if record.message == "network_not_shared_out"]
+    assert [record.__dict__["classes"] for record in told] == [["BE"], ["BE"]]
 
 
 def test_an_agent_that_ends_in_order_leaves_nothing(agent: Callable[..., Colocation], tmp_path: Path) -> None:

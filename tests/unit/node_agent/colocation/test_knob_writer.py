@@ -10,10 +10,12 @@ from typing import Any
 
 import pytest
 
+from node_agent.domain.colocation.memory_protection import Watermark
 from node_agent.domain.colocation.resctrl import Schemata
 from node_agent.runtime.cache_groups import CacheGroups
 from node_agent.runtime.knob_files import KnobFilesV1, KnobFilesV2, NotKnown
 from node_agent.runtime.knob_writer import KnobWriter
+from node_agent.runtime.memory_reclaim import MemoryReclaim
 from node_agent.runtime.task_waits import TaskWaits
 from node_agent.runtime.use_files import UseFiles, UsePaths
 
@@ -81,7 +83,7 @@ def test_a_group_that_is_gone_is_no_trouble_and_is_written_when_it_is_back() -> 
     writer.write({"a": {"cpu.max": "1"}})
     assert writer.refused == {}
     kernel.refuses = lambda *_: None
-    writer.write({"a": {"cpu.max": "1"}})
+    writer.write({"a": {"cpu.max": "1"}}, look=True)
     assert kernel.texts == {("a", "cpu.max"): "1"}
 
 
@@ -119,7 +121,8 @@ def test_a_refused_file_is_told_once_with_its_name_and_tried_again_and_keeps_no_
         "error"
     ]
     kernel.refuses = lambda *_: None
-    assert writer.write(wanted) == 1 and kernel.texts["a", "cpu.max"] == "1 100000"
+    assert writer.write(wanted) == 0
+    assert writer.write(wanted, look=True) == 1 and kernel.texts["a", "cpu.max"] == "1 100000"
 
 
 def test_what_a_kernel_lacks_is_not_told_again_when_files_are_looked_at(
@@ -212,6 +215,32 @@ def test_open_files_are_read_again_and_closed_when_their_group_is_gone(tmp_path:
     files.forget_others()
     assert len(list(Path("/proc/self/fd").iterdir())) == before
     files.close()
+
+
+def test_memory_above_its_mark_is_taken_back_in_the_background(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    for name, used in (("full", 95), ("calm", 80)):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "memory.current").write_text(f"{used}\n")
+        (tmp_path / name / "memory.reclaim").write_text("")
+    marks = {name: Watermark(90, 2) for name in ("gone", "full", "calm")}
+    reclaim = MemoryReclaim(KnobFilesV2(tmp_path))
+    reclaim.start(marks)
+    until = time.monotonic() + 10
+    while not (tmp_path / "full/memory.reclaim").read_text():
+        assert time.monotonic() < until
+        time.sleep(0.01)
+    assert (tmp_path / "full/memory.reclaim").read_text() == "7"
+    assert (tmp_path / "calm/memory.reclaim").read_text() == "" and caplog.records == []
+    (tmp_path / "full/memory.reclaim").unlink()
+    for _ in range(3):
+        reclaim.round(marks)
+        reclaim.start({})
+    assert [record.message for record in caplog.records].count("memory_not_reclaimed") == 3
+    before = len(caplog.records)
+    reclaim.start(marks)
+    assert len(caplog.records) == before, "a kernel that cannot do it is not asked again"
 
 
 def test_parts_of_the_cache_are_written_once_and_taken_back(tmp_path: Path) -> None:

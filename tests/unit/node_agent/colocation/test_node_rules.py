@@ -12,6 +12,7 @@ from node_agent.domain.colocation import archive
 from node_agent.domain.colocation.core import enforce
 from node_agent.domain.colocation.groups import Group, Tier, TwoOwners, joined
 from node_agent.domain.colocation.machine import CacheHardware, Processor, machine_of
+from node_agent.domain.colocation.memory_protection import watermarks
 from node_agent.domain.colocation.node_slo import NO_RULES, Qos, node_slo
 from node_agent.domain.colocation.pods import NodePod
 from node_agent.domain.colocation.resctrl import cache_mask
@@ -53,6 +54,25 @@ def test_a_pod_says_itself_how_its_memory_is_protected(word: str, low: int | Non
     slo = memory(lowLimitPercent=50) if word != "auto" else {}
     found = Desk(machine(), slo, pod("web", "LS", 9500, requests={"memory": "4Gi"}, metadata=own)).round().knobs
     assert found.get(group("web"), {}).get("memory.low") == (None if low is None else str(low))
+
+
+def test_memory_is_taken_back_before_a_container_meets_its_limit() -> None:
+    """Of its own limit or of ``memory.high``, whichever is lower; never where there is none."""
+    slo = node_slo(memory(wmarkRatio=90, wmarkScalePermill=50, throttlingPercent=0))
+    limited = pod("web", "LS", 9500, requests={"memory": "1Gi"}, limits={"memory": "2Gi"})
+    free = pod("free", "LS", 9500, requests={"memory": "1Gi"})
+    found = watermarks(slo, machine(), (limited, free, pod("hog", "BE", 5000, limits={"memory": "1Gi"})))
+    assert found == {group("web", container="main"): (2 * GIB * 90 // 100, 2 * GIB * 50 // 1000)}
+    throttled = node_slo(memory(throttlingPercent=50))
+    assert (
+        watermarks(throttled, machine(), (limited,))[group("web", container="main")].at_bytes
+        == 3 * GIB // 2 * 95 // 100
+    )
+    assert (
+        watermarks(node_slo(memory(wmarkRatio=0)), machine(), (limited,))
+        == watermarks(NO_RULES, machine(), (limited,))
+        == {}
+    )
 
 
 def test_pods_of_the_system_leave_the_node_what_it_keeps() -> None:
@@ -165,6 +185,29 @@ def test_a_pod_that_waits_much_longer_than_usual_holds_best_effort_below_what_it
     one.uses(web=1000, big=4000, small=1600).stalls(web=Stall(cpu=20))
     quotas = [one.round().knobs[BEST_EFFORT]["cpu.max"].split()[0] for _ in range(7)]
     assert quotas == ["560000"] * 4 + ["760000", "960000", "1160000"]
+
+
+def test_best_effort_is_let_go_when_holding_it_does_not_help() -> None:
+    """What a pod waits for though nearly nothing else runs is its own doing, and no disturbance the next time."""
+    one = Desk(machine(20), DISTURBED, *online_and_hogs())
+    one.uses(web=1000, big=100).stalls(web=Stall(cpu=40)).round()
+    quotas = []
+    for used in (6000, 4200, 2940, 2058):
+        found = one.uses(web=1000, big=used).stalls(web=Stall(cpu=300)).round()
+        quotas.append((found.knobs[BEST_EFFORT]["cpu.max"], len(found.disturbances)))
+    assert quotas == [("420000 100000", 1), ("294000 100000", 1), ("205800 100000", 1), ("405800 100000", 0)]
+    again = [one.uses(web=1000, big=6000).stalls(web=Stall(cpu=800)).round().disturbances for _ in range(2)]
+    assert again == [(), ()], "not three times what is usual now"
+    (told,) = one.uses(web=1000, big=6000).stalls(web=Stall(cpu=950)).round().disturbances
+    assert told.usual == 300
+
+
+def test_a_stall_that_falls_while_best_effort_is_held_keeps_it_held() -> None:
+    one = Desk(machine(20), DISTURBED, *online_and_hogs())
+    one.uses(web=1000, big=100).stalls(web=Stall(cpu=40)).round()
+    for used, stall in ((6000, 400), (4200, 350), (2940, 320), (2058, 290), (1440, 250)):
+        found = one.uses(web=1000, big=used).stalls(web=Stall(cpu=stall)).round()
+        assert len(found.disturbances) == 1
 
 
 @pytest.mark.parametrize(

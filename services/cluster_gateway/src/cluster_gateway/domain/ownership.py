@@ -65,7 +65,6 @@ _MAY: dict[str, dict[Verb, tuple[str, ...]]] = {
         Verb.CREATE: (_SLO,),
         Verb.PATCH: (_SLO, _NODE, _TOPOLOGY, _CONFIG),
         Verb.STATUS: (_NODE, _RECOMMENDATION),
-        Verb.DELETE: (_SLO,),
     },
     "inference_autoscaler": {
         Verb.CREATE: (_AUTOSCALER, _DEPLOYMENT, _SERVICE),

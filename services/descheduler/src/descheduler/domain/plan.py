@@ -1,7 +1,7 @@
 """A plan: which pods should move, why, and where to. It is made as if each move had happened before the next is thought of."""
 
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Protocol
 
@@ -97,9 +97,9 @@ class Plan:
         loads = self.loads or self.seen_loads
         return loads is not None and loads.heats(pod, node)
 
-    def destinations(self, pod: Object) -> Iterator[Object]:
-        """The other nodes that would take ``pod`` as things will be and not be hot by it, by name."""
-        for node in self.view.nodes():
+    def destinations(self, pod: Object, among: Iterable[Object] | None = None) -> Iterator[Object]:
+        """The other nodes, of all or of those ``among``, that would take ``pod`` as things will be and not be hot by it."""
+        for node in self.view.nodes() if among is None else among:
             if node.name != node_of(pod) and not self.heats(pod, node.name) and not self.fitting.obstacle(pod, node):
                 yield node
 

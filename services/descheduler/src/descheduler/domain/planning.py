@@ -60,7 +60,7 @@ class Planning:
     def decisions(self, plan: Plan) -> Iterator[Decision]:
         """A job for each move; none for those of a strategy that only plans."""
         args, rehearsed = self.policy.migration, self._rehearsed()
-        if self.policy.plan_only or args.dry_run:
+        if self.policy.only_plans:
             return
         for move in plan.moves:
             if move.strategy in rehearsed:

@@ -3,6 +3,9 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
+from kube import Manifest
+from kube.node_slo import EXTENSIONS, REPORT_INTERVAL
+
 NODE = ""
 """Stands for the node itself among the uids of its pods."""
 
@@ -63,3 +66,10 @@ def samples(
             spent = max(0, one.cpu_ns - known.get(uid, 0))
             found.append(UsageSample(uid, at, spent // ((at - since) * 1000), one.memory_bytes))
     return tuple(found)
+
+
+def report_interval_ms(slo: Manifest, otherwise: int) -> int:
+    """How often use is to be told, as the spec of a NodeSLO says; ``otherwise`` where it says nothing that makes sense."""
+    extensions = slo.get(EXTENSIONS)
+    seconds = extensions.get(REPORT_INTERVAL) if isinstance(extensions, dict) else None
+    return seconds * 1000 if isinstance(seconds, int) and seconds > 0 else otherwise

@@ -6,7 +6,8 @@ from collections.abc import Mapping
 
 from node_agent.close_look import CloseLook
 from node_agent.colocating import Colocation
-from node_agent.domain.usage import NODE, Look, look, of_container, samples, with_only_containers
+from node_agent.domain.usage import NODE, Look, look, of_container, report_interval_ms, samples, with_only_containers
+from node_agent.inventory.gpu_use import GpuUse
 from node_agent.inventory.hardware import find_hardware
 from node_agent.inventory.machine import Devices
 from node_agent.inventory.processors import online_cpus
@@ -46,7 +47,8 @@ class KubeletAgent:
         self._settings, self._groups, self._devices, self._kept, self._clock = settings, groups, devices, kept, clock
         self._reporter = Reporter(settings, upstream, lambda _: (None, False), lambda _: None)
         self._layout = KubeletLayout(groups)
-        self._watch = NodeWatch(groups.whole)
+        self._watch, self._gpus = NodeWatch(groups.whole), GpuUse()
+        self._interval_ms = settings.usage_interval_ms
         self.colocation = self._find_colocation() if settings.enforce else None
 
     @property
@@ -55,6 +57,7 @@ class KubeletAgent:
 
     def assign(self, assignment: Assignment) -> None:
         """The pods of the node and its rules."""
+        self._interval_ms = report_interval_ms(assignment.slo, self._settings.usage_interval_ms)
         self._layout.assign(assignment.pods)
         if self.colocation is not None:
             self.colocation.assign(assignment)
@@ -71,7 +74,7 @@ class KubeletAgent:
             if before is not None:
                 looked_at = before.at
             while True:
-                due = min(looked_at, self._clock()) + self._settings.usage_interval_ms
+                due = min(looked_at, self._clock()) + self._interval_ms
                 await asyncio.sleep(max(0, due - self._clock()) / 1000)
                 looked_at = self._clock()
                 with self._unread.contained():
@@ -110,7 +113,7 @@ class KubeletAgent:
     def _left(self) -> Look | None:
         """The last look of a predecessor, if it was not long ago."""
         left = self._kept.load()
-        oldest = self._clock() - LONGEST_GAP * self._settings.usage_interval_ms
+        oldest = self._clock() - LONGEST_GAP * self._interval_ms
         return left if left is not None and left.at >= oldest else None
 
     def _look(self, before: Look | None) -> Look:
@@ -134,6 +137,6 @@ class KubeletAgent:
             programs = self.colocation.programs() if self.colocation else []
             alone = {uid: next(iter(own)) for uid, own in named.items() if len(own) == 1}
             usage = with_only_containers(usage, alone)
-            self._reporter.measured(usage, more_usage(self._watch.told(now), programs))
+            self._reporter.measured(usage, more_usage(self._watch.told(now), programs, self._gpus.devices()))
         _log.debug("looked", extra={"pods": len(self.pods), "at": now})
         return seen

@@ -20,24 +20,28 @@ class KnobWriter:
     """Remembers what it wrote. ``refused`` are the files that could not be written, with the reason."""
 
     def __init__(self, files: KnobFiles) -> None:
-        self._files = files
+        self.files = files
         self._written: dict[tuple[str, str], str] = {}
         self._lacking: set[tuple[str, str]] = set()
+        self._last: Texts = {}
         self.refused: dict[tuple[str, str], str] = {}
 
     def write(self, wanted: Texts, look: bool = False) -> int:
         """Bring all files of ``wanted`` to what they are to say; returns how many were written.
 
-        With ``look`` each is read first: a kubelet, say, may have written there since.
+        With ``look`` each is read first: a kubelet, say, may have written there since. What was refused is tried again then, and
+        whenever something else is wanted.
         """
+        changed = [folder for folder, files in wanted.items() if files != self._last.get(folder)]
+        if not (look or changed or wanted.keys() != self._last.keys()):
+            return 0
         pending = [
             (folder, name, text)
-            for folder, files in wanted.items()
-            for name, text in files.items()
+            for folder in (wanted if look or self.refused else changed)
+            for name, text in wanted[folder].items()
             if not (self._stands(folder, name, text) if look else self._written.get((folder, name)) == text)
         ]
-        self._written = {key: text for key, text in self._written.items() if key[1] in wanted.get(key[0], ())}
-        self._lacking &= self._written.keys()
+        self._forget_others(wanted)
         count, refused = 0, {}
         while pending:
             # A group may hold no less than those below it, and these no more than it: what is refused at first may be
@@ -52,10 +56,19 @@ class KnobWriter:
         self._note(refused)
         return count
 
+    def _forget_others(self, wanted: Texts) -> None:
+        """What is not wanted any more is written again when it is."""
+        before, self._last = self._last, wanted
+        for folder, files in before.items():
+            if files is not wanted.get(folder):
+                for name in files.keys() - wanted.get(folder, {}).keys():
+                    self._written.pop((folder, name), None)
+                    self._lacking.discard((folder, name))
+
     def tasks(self, folder: str) -> list[int]:
         """The processes of a group; none where it is gone."""
         try:
-            return self._files.tasks(folder)
+            return self.files.tasks(folder)
         except OSError:
             return []
 
@@ -67,7 +80,7 @@ class KnobWriter:
     def says(self, folder: str, name: str) -> str | None:
         """What stands in a file, as it would be written; None where that cannot be said."""
         try:
-            return self._files.read(folder, name)
+            return self.files.read(folder, name)
         except (OSError, ValueError):
             return None
 
@@ -77,12 +90,12 @@ class KnobWriter:
         for folder, files in sorted(wanted.items()):
             for name, text in files.items():
                 with suppress(OSError, NotKnown):
-                    found += self._files.raw(folder, name, text)
+                    found += self.files.raw(folder, name, text)
         return found
 
     def _stands(self, folder: str, name: str, text: str) -> bool:
         try:
-            found = None if (folder, name) in self._lacking else self._files.read(folder, name)
+            found = None if (folder, name) in self._lacking else self.files.read(folder, name)
         except (OSError, ValueError):
             return False
         return self._written.get((folder, name)) == text if found is None else found == text
@@ -91,7 +104,7 @@ class KnobWriter:
         """Write one file; why it could not be written."""
         folder, name, text = change
         try:
-            self._files.write(folder, name, text)
+            self.files.write(folder, name, text)
         except FileNotFoundError:  # the pod is gone, and its group with it
             return ""
         except NotKnown as error:

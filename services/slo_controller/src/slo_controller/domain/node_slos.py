@@ -10,13 +10,13 @@ from dataclasses import dataclass
 
 from kube import Decision, Key, Manifest, Mutation, Object, Verb
 from kube.merge import replacement
-from kube.node_slo import NODE_SLO, overlaid
+from kube.node_slo import EXTENSIONS, NODE_SLO, REPORT_INTERVAL, overlaid
 from slo_controller.domain.configuration.config_map import Configuration
-from slo_controller.domain.configuration.parts import COLOCATION_KEY, HOST_APPLICATIONS, PARTS
+from slo_controller.domain.configuration.parts import COLOCATION, COLOCATION_KEY, HOST_APPLICATIONS, PARTS
 from slo_controller.domain.lending.rule import rule_on
 from slo_controller.domain.names import NETWORK_BANDWIDTH
 
-COMPUTED, WITHDRAWN = "NodeSLOComputed", "NodeSLOWithdrawn"
+COMPUTED = "NodeSLOComputed"
 MARK = "tidegate.dev/computed"
 """The annotation of a NodeSLO that is made here: a digest of its spec."""
 FIELDS = {key: part.field for key, part in PARTS.items() if part.field}
@@ -25,16 +25,20 @@ SYSTEM = "systemStrategy"
 
 @dataclass(frozen=True, slots=True)
 class NodeSLOs:
-    """Makes the NodeSLOs of what is configured. A node of which nothing is lent has none where no strategy is configured."""
+    """Makes the NodeSLOs of what is configured. A node of which nothing is lent gets none where nobody has configured anything.
+
+    One that was made stays with its node: without a word of anybody any more it has the defaults, all of it switched off.
+    """
 
     configuration: Configuration
     base: Manifest
     """The spec that an operator chose at the start, where the ConfigMap says nothing else."""
 
     def is_wanted(self, node: Object) -> bool:
-        """Whether anybody has said anything about the rules of ``node``, or lends of it: pods of others come to it then."""
-        configured = bool(self.base) or not FIELDS.keys().isdisjoint(self.configuration.accepted)
-        return configured or rule_on(node, self.configuration.strategies[COLOCATION_KEY]).enabled
+        """Whether anybody has said anything about rules, sense or not, or lends of ``node``: pods of others come to it then."""
+        configuration = self.configuration
+        configured = bool(self.base) or not FIELDS.keys().isdisjoint({*configuration.accepted, *configuration.refused})
+        return configured or rule_on(node, configuration.strategies[COLOCATION_KEY]).enabled
 
     def spec(self, node: Object) -> Manifest:
         """What holds on ``node``."""
@@ -43,16 +47,23 @@ class NodeSLOs:
         for key, name in FIELDS.items():
             strategy = strategies[key].on(node.labels)
             spec[name] = strategy.get("applications") or [] if name == HOST_APPLICATIONS else strategy
+        if interval := self._report_interval(node):
+            spec[EXTENSIONS] = {REPORT_INTERVAL: interval}
         if bandwidth := node.annotations.get(NETWORK_BANDWIDTH):
             spec[SYSTEM] = overlaid(spec[SYSTEM], {"totalNetworkBandwidth": bandwidth})
         return spec
+
+    def _report_interval(self, node: Object) -> int | None:
+        """How often the node is to tell what it used; None leaves it to its agent, as the default does."""
+        seconds = self.configuration.strategies[COLOCATION_KEY].on(node.labels).get(REPORT_INTERVAL)
+        return int(seconds) if seconds and seconds != COLOCATION[REPORT_INTERVAL] else None
 
     def decide(self, node: Object, there: Object | None) -> Decision | None:
         """What has to become of the NodeSLO of ``node``, of which ``there`` is the present one."""
         if there is not None and (there.deleting or not is_computed(there)):
             return None
-        if not self.is_wanted(node):
-            return _withdrawn(there) if there is not None else None
+        if there is None and not self.is_wanted(node):
+            return None
         spec = self.spec(node)
         if there is not None and there.spec == spec:
             return None
@@ -98,15 +109,4 @@ def _changed(there: Object, spec: Manifest) -> Decision:
         "StrategyChanged",
         f"the rules of node {there.name} follow the strategies: {', '.join(sorted(spec_patch))}",
         (Mutation(Verb.PATCH, there.key, there.uid, patch=patch),),
-    )
-
-
-def _withdrawn(there: Object) -> Decision:
-    return Decision(
-        WITHDRAWN,
-        there.key,
-        there.uid,
-        "NothingConfigured",
-        f"no strategy is configured any more, so node {there.name} has no rules of its own",
-        (Mutation(Verb.DELETE, there.key, there.uid),),
     )

@@ -62,7 +62,7 @@ class LowNodeLoad:
         return records.mark(f"{pool.name}/{name}", hot, pool.anomaly, self.plan.now)
 
     def _relieved(self, pool: NodePool, name: str) -> None:
-        plans_only = self.rehearsal or self.args.dry_run or self.plan.policy.plan_only
+        plans_only = self.rehearsal or self.args.dry_run or self.plan.policy.only_plans
         if not plans_only:
             self.records.reset(f"{pool.name}/{name}")
 

@@ -82,8 +82,6 @@ class Arbiter:
         """Why the pod may not be moved now, though later perhaps; empty when it may."""
         if pod.key in self._pods:
             return "it is on the move already"
-        if self.args.dry_run:
-            return "nothing is moved by a migration controller with dryRun"
         if self._is_young(pod):
             return f"it is younger than {self.args.min_age_ms // 1000} s"
         return self._by_numbers(pod) or ("" if is_finished(pod) else self.hold_eviction(pod)) or self._by_time(pod)

@@ -6,6 +6,7 @@ ready. Without a reservation: the pod is evicted, and gone.
 
 from dataclasses import dataclass
 
+from descheduler.domain.cluster.fitting import takes_pods
 from descheduler.domain.cluster.pod_traits import is_active, node_of
 from descheduler.domain.cluster.workloads import serves
 from descheduler.domain.migration import job_changes
@@ -13,7 +14,8 @@ from descheduler.domain.migration.arbiter import Arbiter
 from descheduler.domain.migration.job import BOUND, EVICTION, READY, SCHEDULED, Migration
 from descheduler.domain.migration.successors import successor
 from descheduler.domain.policy.migration_args import MigrationArgs
-from kube import Decision, Manifest, Object, Store
+from kube import Decision, Key, Manifest, Object, Store
+from kube.node_choice import may_run
 from kube.pods import is_finished
 
 
@@ -89,7 +91,11 @@ class Course:
 
     def _evict(self, job: Migration, pod: Object | None) -> Decision | None:
         assert pod is not None
-        why = "" if is_finished(pod) else self.arbiter.hold_eviction(pod)
+        refusal = self.arbiter.refusal(pod)
+        if refusal:
+            message = f"pod {pod.namespace}/{pod.name} is not moved any more: {refusal}"
+            return job_changes.failed(job, "ForbiddenMigratePod", message, self.now)
+        why = "" if is_finished(pod) else self._closed(job) or self.arbiter.hold_eviction(pod)
         if why:
             told = job_changes.condition(EVICTION, "False", "Waiting", why, self.now)
             return job_changes.observed(job, told, self.now)
@@ -100,6 +106,18 @@ class Course:
         asked = f"{job.strategy}: " if job.strategy else ""
         message = f"{asked}pod {pod.namespace}/{pod.name} leaves {node_of(pod)}{towards}"
         return job_changes.evicted(job, pod, self.args, message, self.now)
+
+    def _closed(self, job: Migration) -> str:
+        """Why the node that has room for the pod would not take it any more; empty where it would, and where none is reserved."""
+        item = self.store.get(job.reservation) if not job.direct else None
+        if item is None:
+            return ""
+        name = str(item.status.get("nodeName") or "")
+        node = self.store.get(Key("Node", "", name))
+        if node is None or not takes_pods(node):
+            return f"{name} takes no pods any more"
+        template: Manifest = item.spec.get("template") or {}
+        return "" if may_run(template.get("spec") or {}, node) else f"{name} does not suit the pod any more"
 
     def _followed(self, job: Migration, item: Object, pod: Object | None, came: Object | None) -> Decision | None:
         """After the eviction: the pod goes, another one takes the room, and becomes ready."""

@@ -129,7 +129,7 @@ def succeeded(job: Migration, told: Iterable[Manifest], message: str, successor:
 
 
 def failed(job: Migration, reason: str, message: str, now: int, *, aborted: bool = False) -> Decision:
-    """It is given up; what was reserved for it goes."""
+    """It is given up; what was reserved for it goes, unless its pod has left already: then the next one still finds its place."""
     told = condition("Failed", "True", reason, message, now)
     patch: Manifest = {
         "phase": ABORTED if aborted else FAILED,
@@ -139,7 +139,7 @@ def failed(job: Migration, reason: str, message: str, now: int, *, aborted: bool
         "conditions": [told],
     }
     changes = [_status(job, patch)]
-    if job.begun and not job.direct and not job.brings_reservation:
+    if job.begun and not job.direct and not job.brings_reservation and job.evicted_at is None:
         changes.append(Mutation(Verb.DELETE, job.reservation))
     return Decision("MigrationFailed", job.key, job.item.uid, reason, message, tuple(changes))
 

@@ -65,7 +65,7 @@ class Migrations:
         if refusal:
             message = f"pod {pod.namespace}/{pod.name} is not moved: {refusal}"
             return job_changes.failed(job, "ForbiddenMigratePod", message, now)
-        why = arbiter.hold(pod)
+        why = "nothing is moved by a migration controller with dryRun" if self.args.dry_run else arbiter.hold(pod)
         if why:
             return job_changes.held(job, why)
         reservation = None if job.direct or job.brings_reservation else reservation_manifest(job, pod, now)

@@ -6,6 +6,9 @@ from kube import Manifest, Object
 from kube.owners import owner_reference
 
 ORDER = "scheduling.koordinator.sh/reservation-order"
+LATER_SECONDS = 600
+"""So much longer than its job, and than its pod may take to end, a reservation stands: whoever comes late finds his place."""
+
 _NODE_NAME = "metadata.name"
 _REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
 _DROPPED = ("nodeName", "hostname", "subdomain", "ephemeralContainers")
@@ -27,12 +30,17 @@ def reservation_manifest(job: Migration, pod: Object, now: int) -> Manifest:
         "spec": {
             "allocateOnce": True,
             "allocatePolicy": "Aligned",
-            "ttl": f"{job.ttl_ms // 1000}s",
+            "ttl": f"{job.ttl_ms // 1000 + _grace_seconds(pod) + LATER_SECONDS}s",
             "owners": [_owner(pod)],
             **spec,
             "template": _elsewhere(spec.get("template") or _template(pod), node_of(pod), job.target),
         },
     }
+
+
+def _grace_seconds(pod: Object) -> int:
+    given = pod.spec.get("terminationGracePeriodSeconds")
+    return given if isinstance(given, int) else 30
 
 
 def _owner(pod: Object) -> Manifest:

@@ -30,6 +30,11 @@ class DeschedulerPolicy:
     """What it was made from."""
 
     @property
+    def only_plans(self) -> bool:
+        """Whether nothing becomes of any plan."""
+        return self.plan_only or self.migration.dry_run
+
+    @property
     def warnings(self) -> tuple[str, ...]:
         """What was given and has no effect, in sentences."""
         return (*self.load.warnings, *self.migration.warnings)

@@ -74,8 +74,8 @@ def _can_be_drained(
 
 
 def _move(plan: Plan, pod: Object, group: NodeGroup, cheaper: Sequence[tuple[NodeGroup, list[Object]]]) -> None:
-    target = _target(plan, pod, cheaper)
-    if target is None or plan.stays(pod):
+    target = None if not cheaper or plan.stays(pod) else _target(plan, pod, cheaper)
+    if target is None:
         return
     plan.add(Move(pod, NAME, f"{target.name} is cheaper than the nodes of {group.name or 'its group'}", target.name))
 
@@ -83,7 +83,7 @@ def _move(plan: Plan, pod: Object, group: NodeGroup, cheaper: Sequence[tuple[Nod
 def _target(plan: Plan, pod: Object, cheaper: Sequence[tuple[NodeGroup, list[Object]]]) -> Object | None:
     """The fullest node of the cheapest group that would take the pod."""
     for group, nodes in cheaper:
-        fits = [node for node in plan.destinations(pod) if node in nodes and _accepts(plan, group, node)]
+        fits = [node for node in plan.destinations(pod, nodes) if _accepts(plan, group, node)]
         found = min(fits, key=lambda node: (plan.room(node), node.name), default=None)
         if found is not None:
             return found

@@ -15,8 +15,9 @@ from descheduler.domain.cluster.pod_traits import importance, requests_of
 from descheduler.domain.move import Move
 from descheduler.domain.plan import Plan
 from descheduler.domain.policy.strategy_args import StrategyArgs
-from descheduler.domain.strategies.waiting_gangs import WaitingGang, waiting_gangs, whole_of
-from kube import Object
+from descheduler.domain.strategies.expected_ends import expected_ends
+from descheduler.domain.strategies.waiting_gangs import WAIT_SECONDS, WaitingGang, waiting_gangs, whole_of
+from kube import Object, rfc3339
 from kube.node_choice import may_run
 from kube.words import counted
 from resources import Amounts, add, fits, subtract
@@ -47,7 +48,7 @@ def defragment(args: StrategyArgs, plan: Plan) -> None:
             plan.notes.append(f"{name}: no {most} moves would make room for the {len(waiting.members)} that it lacks")
             continue
         moves = trial.moves[len(plan.moves) :]
-        if not moves:
+        if not moves or _starts_by_itself(args, plan, waiting):
             continue
         whole = whole_of(plan)
         cost, gain = _size([move.pod for move in moves], whole), _size(waiting.members, whole)
@@ -60,6 +61,21 @@ def defragment(args: StrategyArgs, plan: Plan) -> None:
             continue
         take_over(plan, trial, waiting, [replace(move, message=f"{move.message}: {price}") for move in moves])
         return
+
+
+def _starts_by_itself(args: StrategyArgs, plan: Plan, waiting: WaitingGang) -> bool:
+    """Whether it need not wait for moves longer than it had to wait to be thought of, as others end by then."""
+    ends = expected_ends(plan, plan.now + 1000 * args.whole("minWaitSeconds", WAIT_SECONDS))
+    for number, (end, pod) in enumerate(ends, 1):
+        rest = plan.fork()
+        for _, gone in ends[:number]:
+            rest.fitting.move(gone, "")
+        if all(_given_free(rest, member) for member in waiting.members):
+            plan.notes.append(
+                f"{waiting.name}: nobody is moved for it; it can start at {rfc3339(end)}, when {pod.name} ends"
+            )
+            return True
+    return False
 
 
 def clear(trial: Plan, waiting: WaitingGang, most: int, nodes: Sequence[Object], strategy: str = NAME) -> bool:

@@ -32,7 +32,7 @@ def spread_requests(args: StrategyArgs, plan: Plan) -> None:
             if not above or not left:
                 break
             if any(requests_of(pod).get(name) for name in above) and not plan.stays(pod):
-                fits = [node for node in plan.destinations(pod) if node in idle and not nodes.above(node, high, pod)]
+                fits = [node for node in plan.destinations(pod, idle) if not nodes.above(node, high, pod)]
                 target = min(fits, key=lambda node: (nodes.load(node, high), node.name), default=None)
                 why = f"{_told(nodes, source, above[0])} are asked for, and {high[above[0]] / 1000:g} % may be"
                 left -= _moved(plan, pod, LOW, why, target)
@@ -45,12 +45,14 @@ def gather_requests(args: StrategyArgs, plan: Plan) -> None:
     idle = [node for node in nodes.all if not nodes.above(node, most)] if most else []
     if len(idle) <= args.whole("numberOfNodes", 0) or len(idle) == len(nodes.all):
         return
-    busy = [node for node in nodes.all if node not in idle]
+    names = {node.name for node in idle}
+    busy = [node for node in nodes.all if node.name not in names]
     for source in sorted(idle, key=lambda node: (nodes.load(node, most), node.name)):
         for pod in _movable(args, plan, source):
             if not plan.stays(pod):
-                fits = [node for node in plan.destinations(pod) if node in busy]
-                target = min(fits, key=lambda node: (-nodes.load(node, most), node.name), default=None)
+                target = min(
+                    plan.destinations(pod, busy), key=lambda node: (-nodes.load(node, most), node.name), default=None
+                )
                 why = f"only {_told(nodes, source, min(most))} are asked for, and others have room"
                 _moved(plan, pod, HIGH, why, target)
 

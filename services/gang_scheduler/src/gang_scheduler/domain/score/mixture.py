@@ -4,6 +4,7 @@ A kind is all pods that ask for the same number of cards, about the same part of
 ones; they are counted apart by the rules that choose their nodes. Nodes that all the rules see alike are of one class.
 """
 
+from bisect import insort
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import NamedTuple
@@ -59,8 +60,8 @@ class Census:
 
     counts: dict[PodShape, int] = field(default_factory=dict)
     with_cards: int = 0
-    _wishes: dict[PodShape, "_Wish"] = field(default_factory=dict)
-    """Of shapes that ask for cards and have a place."""
+    _wishes: list["_Wish"] = field(default_factory=list)
+    """Of shapes that ask for cards, in order; those that had a place when somebody asked last."""
 
     _card_memory: int = -1
     """The bytes of a card for which these are."""
@@ -72,7 +73,6 @@ class Census:
             self.counts[shape] = left
         else:
             self.counts.pop(shape, None)
-            self._wishes.pop(shape, None)
         if shape.devices.cards is not None:
             self.with_cards += count
 
@@ -81,46 +81,48 @@ class Census:
 
         Preferences are no rules: what a pod can use decides, not what it would like.
         """
-        if card_memory != self._card_memory:
-            self._wishes, self._card_memory = {}, card_memory
-        found: dict[str, _Found] = {}
-        for shape, count in self.counts.items():
-            wish = self._wishes.get(shape) or self._wish(shape)
-            if wish is None:
-                continue
-            here = found.get(wish.name)
-            if here is None:
-                here = found[wish.name] = _Found(wish.rules)
-            here.pods += count
-            here.asks[wish.ask] = here.asks.get(wish.ask, 0) + count
-        names = sorted(found, key=lambda name: (-found[name].pods, name))[:MOST_RULES]
-        popular = [found[name] for name in names]
-        asks = [(at, ask, count) for at, here in enumerate(popular) for ask, count in sorted(here.asks.items())]
+        self._renew_wishes(card_memory)
+        found: list[_Found] = []
+        here, counts = _Found("", NodeRules()), self.counts
+        for name, ask, _, rules, shape in self._wishes:
+            if name != here.name:
+                here = _Found(name, rules)
+                found.append(here)
+            here.pods += counts[shape]
+            here.asks[ask] = here.asks.get(ask, 0) + counts[shape]
+        popular = sorted(found, key=lambda here: (-here.pods, here.name))[:MOST_RULES]
+        asks = [(at, ask, count) for at, here in enumerate(popular) for ask, count in here.asks.items()]
         return tuple(here.rules for here in popular), tuple(asks)
 
-    def _wish(self, shape: PodShape) -> "_Wish | None":
-        if shape.devices.cards is None:
-            return None
-        rules = replace(shape.rules, preferred=()) if shape.rules.preferred else shape.rules
-        wish = self._wishes[shape] = _Wish(rules, repr(rules), ask_of(shape, self._card_memory))
-        return wish
+    def _renew_wishes(self, card_memory: int) -> None:
+        """Leave out who has no place any more and insert who has one now: few, compared with those that stay."""
+        if card_memory != self._card_memory:
+            self._wishes, self._card_memory = [], card_memory
+        self._wishes = [wish for wish in self._wishes if wish.shape in self.counts]
+        known = {wish.shape for wish in self._wishes}
+        for shape in self.counts:
+            if shape not in known and shape.devices.cards is not None:
+                rules = replace(shape.rules, preferred=()) if shape.rules.preferred else shape.rules
+                insort(self._wishes, _Wish(repr(rules), ask_of(shape, card_memory), shape.index, rules, shape))
 
 
 class _Wish(NamedTuple):
-    """What a shape asks for, under its rules without preferences.
+    """What a shape asks for, under its rules without preferences, whose ``name`` says what these are; ordered by the first three."""
 
-    The name says what these are: text knows its own hash, rules would work theirs out at every look.
-    """
-
-    rules: NodeRules
     name: str
     ask: Ask
+    number: int
+    """The index of the shape: no two are equal."""
+
+    rules: NodeRules
+    shape: PodShape
 
 
 @dataclass(slots=True)
 class _Found:
-    """By how many pods something is asked for under one set of rules, and what by how many."""
+    """By how many pods something is asked for under one set of rules, and what by how many, in order."""
 
+    name: str
     rules: NodeRules
     pods: int = 0
     asks: dict[Ask, int] = field(default_factory=dict)

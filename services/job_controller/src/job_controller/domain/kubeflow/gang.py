@@ -8,7 +8,7 @@ from job_controller.domain.kubeflow.run_policy import SchedulingPolicy
 from job_controller.domain.reconcile import View
 from kube import Key, Manifest, Object
 from kube.last_applied import without_last_applied
-from kube.pods import pod_request
+from kube.resource_quotas import minimum_counts
 from kube.runtime_classes import completed
 from kube.words import counted
 from resources import Amounts, QuantityError, add, format_amounts, times
@@ -115,7 +115,7 @@ def _smallest_demand(roles: Sequence[Role], smallest: int, view: View) -> Manife
     try:
         for role in sorted(roles, key=lambda role: -_priority(role.pod_spec, view)):
             taken = min(role.count, smallest)
-            total = add(total, times(pod_request(completed(role.pod_spec, view.get)), taken))
+            total = add(total, times(minimum_counts(completed(role.pod_spec, view.get)), taken))
             smallest -= taken
     except QuantityError:
         return {}  # admission refuses such templates; a group without minResources is judged by its pods

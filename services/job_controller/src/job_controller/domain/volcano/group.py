@@ -6,7 +6,7 @@ from job_controller.domain.volcano.ownership import owned
 from job_controller.domain.volcano.spec import JobSpec, Task
 from kube import Key, Manifest, Object
 from kube.last_applied import without_last_applied
-from kube.pods import pod_request
+from kube.resource_quotas import minimum_counts
 from kube.running_estimates import ESTIMATE
 from kube.runtime_classes import completed
 from resources import Amounts, QuantityError, add, format_amounts, parse_amounts, times
@@ -81,7 +81,7 @@ def min_resources(spec: JobSpec, view: View) -> Amounts | None:
     total: Amounts = {}
     try:
         for task in tasks:
-            total = add(total, times(pod_request(completed(task.pod_spec, view.get)), minima[task.name]))
+            total = add(total, times(minimum_counts(completed(task.pod_spec, view.get)), minima[task.name]))
     except QuantityError:
         return None
     return total

@@ -164,14 +164,17 @@ def _next(pod: NodePod, name: str, base: int, known: Raised, rules: Burst, room:
         quota = quota * up // of_up
     if quota < known.quota_us and now - known.met_at >= CALM_MS:
         known = replace(known, met_at=now)  # one step down for each calm while
-    return replace(known, quota_us=max(base, min(quota, base * max(rules.quota_percent, 100) // 100)))
+    quota = max(base, min(quota, base * max(rules.quota_percent, 100) // 100))
+    return known if quota == known.quota_us else replace(known, quota_us=quota)
 
 
 def _refilled(known: Raised, pod: NodePod, rules: Burst, situation: Situation) -> Raised:
     """With the tokens that were used or saved since the last round."""
     sample, limit = situation.fresh, pod.limits.cpu_milli
+    if rules.period_seconds <= 0:
+        return known
     passed = max(0, situation.now - known.at)
-    if rules.period_seconds <= 0 or sample is None or not limit:
+    if sample is None or not limit:
         return replace(known, at=situation.now)
     percent = sample.of(pod.uid).cpu_milli * 100 // limit
     change = 100 - percent if percent >= 100 or percent < REFILL_BELOW_PERCENT else 0

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 from node_agent.domain.colocation.bursts import (
     RaisedQuotas,
-    burst_rules,
+    any_raised,
     kernel_bursts,
     quotas_by_group,
     raised_quotas,
@@ -39,7 +39,7 @@ class Standing:
     grounds: Grounds
     pools: CpuPools
     bursting: bool
-    """Whether there are pods whose quotas may be raised."""
+    """Whether some quota may be raised."""
     limits: Knobs
     """As long as none is."""
     files: Knobs
@@ -104,10 +104,8 @@ def _standing(grounds: Grounds) -> Standing:
             disk_limits(slo, machine, pods),
         )
     )
-    bursting = any(burst_rules(pod, slo.burst).by_quota for pod in pods)
-    return Standing(
-        grounds, pools, bursting, limits_of(slo, machine, pods, {}), files, cache_groups(slo, machine, pods)
-    )
+    limits, caches = limits_of(slo, machine, pods, {}), cache_groups(slo, machine, pods)
+    return Standing(grounds, pools, any_raised(pods, slo.burst), limits, files, caches)
 
 
 def _least(situation: Situation) -> int:

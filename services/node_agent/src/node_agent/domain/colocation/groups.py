@@ -12,6 +12,7 @@ CPU_SHARES = "cpu.shares"
 """Version 1's own word for the weight: it has more steps, and the one of version 2 cannot be turned back into it."""
 CPU_MAX, CPU_WEIGHT, CPU_BURST, CPU_IDLE, CPU_SET = "cpu.max", "cpu.weight", "cpu.max.burst", "cpu.idle", "cpuset.cpus"
 MEMORY_MAX, MEMORY_MIN, MEMORY_LOW, MEMORY_HIGH = "memory.max", "memory.min", "memory.low", "memory.high"
+MEMORY_CURRENT, MEMORY_RECLAIM = "memory.current", "memory.reclaim"
 IO_MAX, IO_WEIGHT = "io.max", "io.weight"
 
 UNLIMITED = "max"

@@ -3,6 +3,9 @@
 What a pod waits for anyway is learned while best effort does nothing much. When it waits much longer than that, best effort is
 held below what it uses now, and gets it back step by step once nobody was disturbed for a while. To meet its own quota is no
 disturbance, unless it happens much more often than usual: what shares a cache with others needs more time for the same work.
+
+To hold best effort is also how it is found out whether it was its doing. Where a pod waits as long as before after some rounds,
+it waits for something else: that is what is usual for it from then on, and best effort has its part again at once.
 """
 
 from collections.abc import Mapping
@@ -26,6 +29,10 @@ HOLD_PERCENT = 70
 """Of what best effort uses: what it is held to when it disturbs."""
 CALM_ROUNDS = 5
 STEP_PERCENT = 10
+PROOF_ROUNDS = 3
+"""So many rounds best effort is held before it is asked whether that helps."""
+HELPED_PERCENT = 75
+"""Of what a pod waited when it was found disturbed: at more than that, holding best effort has not helped."""
 
 KINDS = Stall._fields
 
@@ -58,6 +65,8 @@ class Calm:
     calm_rounds: int = 0
     seen_at: int = 0
     """When the sample that was judged last was taken: no sample is judged twice."""
+    suspected: Mapping[tuple[str, str], tuple[int, int]] = field(default_factory=dict)
+    """By pod and kind of those disturbed in every round so far: the stall at first, and the rounds since."""
 
 
 UNDISTURBED = Calm()
@@ -72,10 +81,27 @@ def judged(situation: Situation, before: Calm) -> tuple[Calm, tuple[Disturbance,
         return before, ()
     used = situation.used(situation.best_effort)
     active = used * 100 >= situation.machine.cpu_milli * IDLE_PERCENT
-    found = tuple(_disturbances(situation, sample, before)) if active else ()
-    usual = _learned(situation, sample, before, keep={one.victim for one in found}, active=active)
-    held, calm = _held(situation, before, used, bool(found))
-    return Calm(usual, held, calm, sample.at), found
+    seen = _disturbances(situation, sample, before) if active else []
+    innocent = [one for one in seen if _does_not_help(one, before)]
+    found = tuple(one for one in seen if one not in innocent)
+    usual = _learned(situation, sample, before, keep={one.victim for one in seen}, active=active)
+    for one in innocent:
+        usual[one.victim] = usual.get(one.victim, Stall())._replace(**{one.kind: one.stall})
+    held, calm = (None, 0) if innocent and not found else _held(situation, before, used, bool(found))
+    return Calm(usual, held, calm, sample.at, _suspected(found, before)), found
+
+
+def _does_not_help(one: Disturbance, before: Calm) -> bool:
+    first, rounds = before.suspected.get((one.victim, one.kind), (one.stall, 0))
+    return rounds >= PROOF_ROUNDS and one.stall * 100 > first * HELPED_PERCENT
+
+
+def _suspected(found: tuple[Disturbance, ...], before: Calm) -> dict[tuple[str, str], tuple[int, int]]:
+    suspected = {}
+    for one in found:
+        first, rounds = before.suspected.get((one.victim, one.kind), (one.stall, 0))
+        suspected[one.victim, one.kind] = first, rounds + 1
+    return suspected
 
 
 def _disturbances(situation: Situation, sample: Sample, before: Calm) -> list[Disturbance]:

@@ -3,14 +3,26 @@
 min  = request × minLimitPercent
 low  = max(request × lowLimitPercent, min)
 high = request + (limit, or what the node can give, - request) × throttlingPercent, in whole pages
+
+and from ``limit × wmarkRatio`` on it is taken back in the background, ``limit × wmarkScalePermill`` below that; the limit is the
+lower of the container's own and ``high``.
 """
 
 from collections.abc import Iterable
+from typing import NamedTuple
 
 from node_agent.domain.colocation.groups import MEMORY_HIGH, MEMORY_LOW, MEMORY_MIN, UNLIMITED, Group, Tier
 from node_agent.domain.colocation.machine import PAGE_BYTES, Machine
 from node_agent.domain.colocation.node_slo import MemoryQos, NodeSlo, Qos, memory_of
 from node_agent.domain.colocation.pods import MEMORY_QOS, ContainerNeed, NodePod
+
+
+class Watermark(NamedTuple):
+    """From how much memory on a group has to give some back, and by how much below that."""
+
+    at_bytes: int
+    down_by_bytes: int
+
 
 Amount = tuple[int, int, int | None]
 """min, low, and high, which is None without a limit."""
@@ -38,6 +50,22 @@ def protections(slo: NodeSlo, machine: Machine, pods: Iterable[NodePod]) -> dict
     return found
 
 
+def watermarks(slo: NodeSlo, machine: Machine, pods: Iterable[NodePod]) -> dict[Group, Watermark]:
+    """Of containers that have a limit, where their rules say so."""
+    found: dict[Group, Watermark] = {}
+    for pod in pods:
+        rules = _rules(slo, pod)
+        if not rules.enabled or not 0 < rules.reclaim_percent < 100:
+            continue
+        for one in pod.containers:
+            _, _, high = _amount(one, rules, machine)
+            limits = [amount for amount in (one.limits.memory_bytes, high) if amount]
+            if limits:
+                part = min(limits) * max(0, rules.reclaim_permill) // 1000
+                found[pod.group.of(one.name)] = Watermark(min(limits) * rules.reclaim_percent // 100, part)
+    return found
+
+
 def _rules(slo: NodeSlo, pod: NodePod) -> MemoryQos:
     """The rules of the pod's class, or its own: policy ``none`` is none, ``auto`` protects all that it asks for."""
     rules, word = slo.of(pod.qos).memory, pod.word(MEMORY_QOS)
@@ -46,8 +74,8 @@ def _rules(slo: NodeSlo, pod: NodePod) -> MemoryQos:
     policy = word.get("policy", "default")
     if policy == "none":
         return MemoryQos()
-    if policy == "auto":
-        rules = MemoryQos(True, low_percent=100, throttling_percent=80) if not rules.enabled else rules
+    if policy == "auto" and not rules.enabled:
+        rules = MemoryQos(True, low_percent=100, throttling_percent=80, reclaim_percent=95, reclaim_permill=20)
     return memory_of(word, rules)
 
 

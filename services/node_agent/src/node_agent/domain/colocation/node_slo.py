@@ -94,6 +94,10 @@ class MemoryQos:
     min_percent: int = 0
     low_percent: int = 0
     throttling_percent: int = 0
+    reclaim_percent: int = 0
+    """Of a container's limit: from so much on its memory is taken back in the background; 0 is never."""
+    reclaim_permill: int = 0
+    """Of a container's limit: so far below that it is taken back."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,6 +129,8 @@ class ClassRules:
     memory: MemoryQos = MemoryQos()
     resctrl: Resctrl | None = None
     disks: tuple[Disk, ...] = ()
+    network: bool = False
+    """Whether a part of the network is asked for (``networkQOS``)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -198,6 +204,8 @@ def memory_of(part: Manifest, otherwise: MemoryQos) -> MemoryQos:
         _number(part, "minLimitPercent", otherwise.min_percent),
         _number(part, "lowLimitPercent", otherwise.low_percent),
         _number(part, "throttlingPercent", otherwise.throttling_percent),
+        _number(part, "wmarkRatio", otherwise.reclaim_percent),
+        _number(part, "wmarkScalePermill", otherwise.reclaim_permill),
     )
 
 
@@ -239,9 +247,10 @@ def _class(part: Manifest) -> ClassRules:
     idle = bool(cpu.get("enable")) and (_number(cpu, "groupIdentity", 0) < 0 or _number(cpu, "schedIdle", 0) > 0)
     return ClassRules(
         idle,
-        memory_of(memory, MemoryQos()),
+        memory_of(memory, MemoryQos(reclaim_percent=95, reclaim_permill=20)),
         _resctrl(cache) if cache.get("enable") else None,
         disks_of(disks) if disks.get("enable") else (),
+        bool(_part(part, "networkQOS").get("enable")),
     )
 
 

@@ -47,7 +47,7 @@ def to_write(
     whole = dict(decided)
     for group, files in written.items():
         there = whole.get(group, {})
-        if files.keys() <= there.keys() or (group.pod and group.pod not in pods):
+        if files is there or files.keys() <= there.keys() or (group.pod and group.pod not in pods):
             continue
         missing = [name for name in files if name not in there]
         whole[group] = {**there, **{name: at_first(group, name, files[name], pods, machine) for name in missing}}

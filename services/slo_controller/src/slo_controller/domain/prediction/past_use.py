@@ -10,6 +10,7 @@ from slo_controller.domain.lending.measured import Measured
 from slo_controller.domain.lending.tenants import PROD, Tenant
 from slo_controller.domain.lending.terms import COUNTED, NOTHING, Use
 from slo_controller.domain.prediction.container_use import DAY_MS, ContainerUse
+from slo_controller.domain.prediction.histogram import HOUR_MS
 from slo_controller.domain.prediction.kills import Kill
 from slo_controller.domain.prediction.node_use import NodeUse
 from slo_controller.domain.prediction.workloads import Workload
@@ -18,8 +19,10 @@ SKEW_MS = 15 * 60_000
 """How far ahead the clock of a node may be."""
 COLD_MS = DAY_MS
 """Nothing is expected of what was not seen for so long."""
-FORGOTTEN_MS = 8 * DAY_MS
-"""A workload without samples for so long is forgotten."""
+KEPT_MS, FORGOTTEN_MS = HOUR_MS, 8 * DAY_MS
+"""A workload without samples is remembered for as long as it was seen, but so long at least, and so long at most: batch pods that
+nobody made are a workload each, and come by the thousand.
+"""
 
 
 @dataclass(slots=True)
@@ -114,7 +117,12 @@ class PastUse:
 
 
 def _is_old(parts: Mapping[str, ContainerUse], now: int) -> bool:
-    return all(now - part.last > FORGOTTEN_MS for part in parts.values())
+    return all(now - part.last > _kept_ms(part) for part in parts.values())
+
+
+def _kept_ms(part: ContainerUse) -> int:
+    """What was learnt of a kill is kept as long as that is worth learning."""
+    return FORGOTTEN_MS if part.killed_at else min(max(part.age_ms, KEPT_MS), FORGOTTEN_MS)
 
 
 def by_container(pod: Object, seen: Measured, key: Key) -> dict[str, Use]:
