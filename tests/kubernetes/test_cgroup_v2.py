@@ -15,7 +15,7 @@ from lab_programs import NoLab
 from virtual_machine import run
 
 pytestmark = pytest.mark.timeout(400)
-CODE = [Path(__file__).parents[2] / "services" / "node_agent" / "src"]
+TOP = Path(__file__).parents[2]
 BURSTABLE, GUARANTEED, BEST_EFFORT = (f"{digit * 8}-0fda-4b1a-9f6e-{digit * 12}" for digit in "123")
 MAIN, OTHER = "a" * 64, "b" * 64
 PODS = {
@@ -76,6 +76,18 @@ print("REPORT " + json.dumps(report))
 """
 
 
+def code(folder: Path) -> list[Path]:
+    """The agent and what it imports, without compiled parts: the virtual machine has a Python of its own."""
+    pure = folder / "pure"
+    shutil.copytree(Path(yaml.__file__).parent, pure / "yaml", ignore=shutil.ignore_patterns("*.so", "__pycache__"))
+    (pure / "pynvml.py").write_text("")  # that machine has no cards
+    return [
+        TOP / "services" / "node_agent" / "src",
+        *(TOP / "libs" / name / "src" for name in ("kube", "resources")),
+        pure,
+    ]
+
+
 def test_pods_are_found_and_measured_on_a_kernel_with_version_2_alone(tmp_path: Path) -> None:
     if os.environ.get("TIDEGATE_LAB") not in ("all", "build"):
         pytest.skip("a virtual machine with cgroup version 2 takes a minute; TIDEGATE_LAB=all starts it")
@@ -85,7 +97,7 @@ def test_pods_are_found_and_measured_on_a_kernel_with_version_2_alone(tmp_path: 
     }
     program = PROGRAM.replace("PATHS", repr(list(paths.values()))).replace("HELD", str(HELD_BYTES))
     try:
-        said = run(program, CODE, tmp_path)
+        said = run(program, code(tmp_path), tmp_path)
     except NoLab as error:
         pytest.skip(str(error))
 
@@ -222,13 +234,9 @@ def test_rules_are_put_in_force_on_a_kernel_with_version_2_alone(tmp_path: Path)
     else wants to; and when the rules are off all is as it was."""
     if os.environ.get("TIDEGATE_LAB") not in ("all", "build"):
         pytest.skip("a virtual machine with cgroup version 2 takes a minute; TIDEGATE_LAB=all starts it")
-    pure = tmp_path / "pure"
-    shutil.copytree(Path(yaml.__file__).parent, pure / "yaml", ignore=shutil.ignore_patterns("*.so", "__pycache__"))
-    (pure / "pynvml.py").write_text("")  # this machine has no cards
-    libraries = [Path(__file__).parents[2] / "libs" / name / "src" for name in ("kube", "resources")]
     program = RULES.replace("UIDS", repr((BURSTABLE, BEST_EFFORT)))
     try:
-        said = run(program, [*CODE, *libraries, pure], tmp_path)
+        said = run(program, code(tmp_path), tmp_path)
     except NoLab as error:
         pytest.skip(str(error))
 
