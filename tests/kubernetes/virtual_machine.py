@@ -7,11 +7,12 @@ It has the Python of this machine and nothing on disk: kernel, one file system i
 
 import io
 import os
+import re
 import shutil
 import stat
 import subprocess
 import tarfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 from lab_image import python_layer
@@ -19,6 +20,7 @@ from lab_programs import NoLab
 
 QEMU = "qemu-system-x86_64"
 MEMORY_MIB = 1024
+_LIBRARY = re.compile(r"(/\S+) \(0x")
 BEGIN = """#!/usr/local/bin/python3 -S
 import ctypes, os, sys
 sys.path[:0] = ["/code"]
@@ -48,16 +50,27 @@ def _kernel() -> Path:
     return Path(os.environ.get("TIDEGATE_KERNEL") or cache / "tidegate" / "kubernetes-lab" / "kernel" / "vmlinuz")
 
 
-def run(program: str, code: Sequence[Path], folder: Path, seconds: float = 300.0) -> str:
+def run(
+    program: str,
+    code: Sequence[Path],
+    folder: Path,
+    seconds: float = 300.0,
+    programs: Sequence[str] = (),
+    modules: Sequence[str] = (),
+) -> str:
     """What ``program`` prints as the first process of a machine where the packages of the folders ``code`` can be imported.
+
+    It has ``programs`` of this machine at their paths, and ``modules`` of the kernel (its package has them, they are looked for in
+    the folder ``modules`` beside it) as ``/modules/<name>.ko``.
 
     Raises NoLab where there is no machine to be had.
     """
     if shutil.which(QEMU) is None or not _kernel().exists():
         raise NoLab(f"a virtual machine needs {QEMU} and a kernel at {_kernel()}")
+    files = {**_programs(programs), **_modules(modules)}
     body = "".join(f"    {line}\n" for line in program.splitlines())
     image = folder / "initramfs"
-    image.write_bytes(b"".join(_archive(BEGIN + body + END, code)))
+    image.write_bytes(b"".join(_archive(BEGIN + body + END, code, files)))
     command = [QEMU, "-accel", "tcg", "-m", str(MEMORY_MIB), "-nographic", "-no-reboot", "-kernel", str(_kernel())]
     # A kernel that has just begun has no random numbers yet. What it does not know it gives on as variables.
     command += ["-initrd", str(image), "-append", "console=ttyS0 quiet panic=-1 PYTHONHASHSEED=0"]
@@ -65,7 +78,27 @@ def run(program: str, code: Sequence[Path], folder: Path, seconds: float = 300.0
     return done.stdout
 
 
-def _archive(init: str, code: Sequence[Path]) -> Iterator[bytes]:
+def _programs(names: Sequence[str]) -> dict[str, Path]:
+    """Programs with the libraries that they are linked with, by path."""
+    found: dict[str, Path] = {}
+    for name in names:
+        program = shutil.which(name, path=f"{os.environ.get('PATH', '')}:/usr/sbin:/sbin")
+        if program is None:
+            raise NoLab(f"the virtual machine needs {name}")
+        linked = subprocess.run(["ldd", program], capture_output=True, text=True, check=True).stdout
+        for path in (program, *_LIBRARY.findall(linked)):
+            found[path.lstrip("/")] = Path(path)
+    return found
+
+
+def _modules(names: Sequence[str]) -> dict[str, Path]:
+    found = {f"modules/{name}.ko": _kernel().parent / "modules" / f"{name}.ko" for name in names}
+    if absent := [str(file) for file in found.values() if not file.exists()]:
+        raise NoLab(f"the kernel of the virtual machine has no {', '.join(absent)}")
+    return found
+
+
+def _archive(init: str, code: Sequence[Path], files: Mapping[str, Path]) -> Iterator[bytes]:
     """The file system as the kernel unpacks it (cpio, format newc)."""
     yield _entry("init", stat.S_IFREG | 0o755, init.encode())
     folders: set[str] = set()
@@ -83,6 +116,9 @@ def _archive(init: str, code: Sequence[Path]) -> Iterator[bytes]:
             name = f"code/{file.relative_to(source)}"
             yield from _above(name, folders)
             yield _entry(name, stat.S_IFREG | 0o644, file.read_bytes())
+    for name, source in files.items():
+        yield from _above(name, folders)
+        yield _entry(name, stat.S_IFREG | 0o755, source.read_bytes())
     yield _entry("TRAILER!!!", 0, b"")
 
 

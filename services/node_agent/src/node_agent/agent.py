@@ -21,6 +21,7 @@ from node_agent.inventory.gpu_use import GpuUse
 from node_agent.inventory.hardware import find_hardware
 from node_agent.inventory.machine import Inventory, Reserve, find_inventory
 from node_agent.inventory.processors import find_cpus
+from node_agent.inventory.uplink import own_uplink
 from node_agent.layouts import LocalLayout
 from node_agent.measuring import UsageMeter
 from node_agent.node import Node
@@ -193,7 +194,7 @@ class Agent:
             return None
         layout = LocalLayout(lambda: {worker.uid: worker.preparation.group for worker in self.alive()})
         return Colocation(
-            find_hardware(find_cpus()),
+            find_hardware(find_cpus(), uplink=own_uplink(hierarchy.version, self.settings.cgroup_parent)),
             layout,
             CloseLook(layout, UseFiles(paths)),
             KnobWriter(hierarchy.knobs()),

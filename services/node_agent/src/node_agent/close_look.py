@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
+from kube import Manifest
 from node_agent.domain.colocation.bursts import any_raised
 from node_agent.domain.colocation.groups import Group, Tier
 from node_agent.domain.colocation.node_slo import NodeSlo
@@ -13,6 +14,7 @@ from node_agent.layouts import Layout
 from node_agent.runtime.machine_use import machine_use
 from node_agent.runtime.task_waits import TaskWaits
 from node_agent.runtime.use_files import UseFiles
+from resources import format_amounts
 
 MEMORY_EVERY = 5
 """In looks: memory of pods changes slowly, and costs more to read than all else."""
@@ -116,6 +118,20 @@ class CloseLook:
             folder = self._layout.folder(pod.group.of(one.name))
             if folder is not None:
                 yield from self._files.processes(folder)
+
+
+def programs_used(slo: NodeSlo, sample: Sample | None) -> list[Manifest]:
+    """What programs of the node that are no pods used by ``sample``, as a NodeMetric tells it."""
+    return [
+        {
+            "name": one.name,
+            "qos": one.qos.value,
+            "priority": one.priority,
+            "usage": {"resources": format_amounts({"cpu": use.cpu_milli, "memory": use.memory_bytes})},
+        }
+        for one in slo.host_applications
+        if sample is not None and (use := sample.host_applications.get(one.name)) is not None
+    ]
 
 
 def _sample(before: _Before, after: _Before, seen: Consumption, memory: Mapping[str, int], pods: set[str]) -> Sample:

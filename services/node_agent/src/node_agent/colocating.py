@@ -7,7 +7,7 @@ from pathlib import Path
 
 from kube import Manifest
 from kube.node_evictions import Wish
-from node_agent.close_look import CloseLook
+from node_agent.close_look import CloseLook, programs_used
 from node_agent.domain.colocation.adoption import left_behind
 from node_agent.domain.colocation.bursts import any_raised
 from node_agent.domain.colocation.core import Enforcement, enforce
@@ -16,8 +16,9 @@ from node_agent.domain.colocation.groups import Group, Knobs
 from node_agent.domain.colocation.interference import Disturbance
 from node_agent.domain.colocation.machine import Machine, machine_of
 from node_agent.domain.colocation.memory_protection import Watermark, watermarks
+from node_agent.domain.colocation.network import not_kept
 from node_agent.domain.colocation.node_slo import NO_RULES, node_slo
-from node_agent.domain.colocation.pods import NodePod, node_pod
+from node_agent.domain.colocation.pods import NodePod, sound_pod
 from node_agent.domain.colocation.resctrl import NOTHING
 from node_agent.domain.colocation.restoration import to_write
 from node_agent.domain.colocation.situation import Situation
@@ -29,8 +30,8 @@ from node_agent.runtime.cache_groups import CacheGroups
 from node_agent.runtime.guard import GIVE_BACK_SECONDS
 from node_agent.runtime.knob_writer import KnobWriter
 from node_agent.runtime.memory_reclaim import MemoryReclaim
+from node_agent.runtime.network_classes import NetworkClasses
 from node_agent.troubles import Trouble
-from resources import format_amounts
 
 _log = logging.getLogger(__name__)
 
@@ -65,6 +66,7 @@ class Colocation:
         self._clock, self._wish = clock, wish
         self._files = KeptRules(folder, writer.raw)
         self._caches, self._reclaim = CacheGroups(self._tasks), MemoryReclaim(writer.files)
+        self._network = NetworkClasses(layout.folder, hardware.uplink)
         self._marks: Mapping[Group, Watermark] = {}
         self._slo, self._machine = NO_RULES, Machine({}, {}, ())
         self._pods: dict[str, NodePod] = {}
@@ -79,7 +81,7 @@ class Colocation:
         self._rounds = 0
         self._undecided, self._unread = Trouble("rules_not_decided"), Trouble("use_not_read")
         self._online: tuple[int, int] | None = None
-        self._network_told = False
+        self._network_told = ""
         self._known_milli = 0
         """What online pods used by the newest sample."""
         self._told: frozenset[tuple[str, str, str]] = frozenset()
@@ -94,35 +96,27 @@ class Colocation:
 
     def programs(self) -> list[Manifest]:
         """What programs of the node that are no pods used last, as a NodeMetric tells it."""
-        sample = self._look.sample
-        return [
-            {
-                "name": one.name,
-                "qos": one.qos.value,
-                "priority": one.priority,
-                "usage": {"resources": format_amounts({"cpu": use.cpu_milli, "memory": use.memory_bytes})},
-            }
-            for one in self._slo.host_applications
-            if sample is not None and (use := sample.host_applications.get(one.name)) is not None
-        ]
+        return programs_used(self._slo, self._look.sample)
 
     def assign(self, assignment: Assignment) -> None:
         """Take the pods and the rules."""
         self._slo = node_slo(assignment.slo)
         hardware = self._hardware
-        self._machine = machine_of(assignment.node_object, hardware.processors, hardware.disks, hardware.cache)
-        self._pods = {pod.uid: pod for manifest in assignment.pods if (pod := _read(manifest)) is not None}
+        self._machine = machine_of(
+            assignment.node_object, hardware.processors, hardware.disks, hardware.cache, hardware.uplink
+        )
+        self._pods = {pod.uid: pod for manifest in assignment.pods if (pod := sound_pod(manifest)) is not None}
         self._note_network()
         self._marks = watermarks(self._slo, self._machine, self._pods.values())
         self._fresh, self._assigned = False, not self._over
         self._news.set()
 
     def _note_network(self) -> None:
-        """Say once, for as long as they are asked for, that classes of pods have no parts of the network here."""
-        asked = sorted(qos.value for qos, rules in self._slo.classes.items() if rules.network)
-        if asked and not self._network_told:
-            _log.warning("network_not_shared_out", extra={"classes": asked})
-        self._network_told = bool(asked)
+        """Say once, for as long as they are asked for, why classes of pods have no parts of the network here."""
+        missing = not_kept(self._slo, self._machine)
+        if missing and missing != self._network_told:
+            _log.warning("network_not_shared_out", extra={"missing": missing})
+        self._network_told = missing
 
     def put_in_force(self, uid: str) -> None:
         """A pod's groups were just made, and nothing runs in them: what is decided about them holds from the start."""
@@ -165,26 +159,33 @@ class Colocation:
             if now - decided >= GIVE_BACK_SECONDS:  # nobody says what is to hold, or it cannot be found out
                 decided, self._rounds = now, 0
                 self._files.give_back()
+                self._network.forget()
 
     def give_back(self) -> None:
         """End in order: everything is as it was before there were rules."""
         self._assigned, self._over = False, True
         self._writer.write(self._first())
         self._caches.write(NOTHING)
+        self._network.write(None)
         self._files.forget()
 
     async def _wait(self, seconds: float) -> None:
         """Until there is news, or the next look is due. What nobody but us decides is looked at now and then only."""
         if self.busy:
             seconds = min(seconds, PEEK_MS / 1000)
-        elif self._written:
+        elif self._holds:
             seconds += LOOK_AGAIN_ROUNDS * ROUND_MS / 1000
         try:
-            async with asyncio.timeout(max(0.0, seconds) if self.busy or self._written else None):
+            async with asyncio.timeout(max(0.0, seconds) if self.busy or self._holds else None):
                 await self._news.wait()
         except TimeoutError:
             pass
         self._news.clear()
+
+    @property
+    def _holds(self) -> bool:
+        """Whether something is in force that nobody else may have changed."""
+        return bool(self._written) or (self.newest is not None and self.newest.network is not None)
 
     def round(self) -> None:
         """Look, decide and write, once."""
@@ -197,8 +198,10 @@ class Colocation:
                 self._known_milli = sum(sample.of(uid).cpu_milli for uid in online) if sample is not None else 0
         done = self._decide()
         self._rounds += 1
-        self._writer.write(self._texts(self._written), look=not self.busy or self._rounds % LOOK_AGAIN_ROUNDS == 1)
+        look = not self.busy or self._rounds % LOOK_AGAIN_ROUNDS == 1
+        self._writer.write(self._texts(self._written), look)
         self._caches.write(done.caches)
+        self._network.start(done.network, look)
         if self._marks and self._rounds % RECLAIM_ROUNDS == 0:
             found = ((self._layout.folder(group), mark) for group, mark in self._marks.items())
             self._reclaim.start({folder: mark for folder, mark in found if folder is not None})
@@ -217,7 +220,7 @@ class Colocation:
         done = enforce(situation, self._kept)
         self._kept, self.newest = done.kept, done
         self._written = to_write(done.knobs, self._written, self._pods, self._machine)
-        self._files.save(self._kept, self._written, self._first, situation.now)
+        self._files.save(self._kept, self._written, self._first, self._network.undo(done.network), situation.now)
         return done
 
     def _look_back(self) -> None:
@@ -272,6 +275,12 @@ class Colocation:
         return self._kept.held.limit_milli(self._machine.cpu_milli)
 
     @property
+    def network_classes(self) -> int:
+        """How many classes of pods have their part of the uplink."""
+        plan = self.newest.network if self.newest is not None else None
+        return 0 if plan is None or self._network.missing else len(plan.classes) - 1
+
+    @property
     def disturbed(self) -> int:
         """How many online pods best effort disturbed in the newest round."""
         return len({victim for victim, _, _ in self._told})
@@ -280,11 +289,3 @@ class Colocation:
     def asked_to_leave(self) -> int:
         """How many pods have to leave the node."""
         return len(self._wished)
-
-
-def _read(manifest: Mapping[str, object]) -> NodePod | None:
-    """The pod of a manifest; one that cannot be read never runs here."""
-    try:
-        return node_pod(dict(manifest))
-    except (AttributeError, KeyError, TypeError, ValueError):
-        return None

@@ -12,12 +12,12 @@ from node_agent.domain.colocation.core import Kept
 from node_agent.domain.colocation.evictions import Asked
 from node_agent.domain.colocation.groups import Group, Knobs
 from node_agent.runtime.folders import read_json
-from node_agent.runtime.guard import Guard, Raw, give_back, read, since_boot_ns
+from node_agent.runtime.guard import Guard, Raw, Run, Step, give_back, read, since_boot_ns
 
 _log = logging.getLogger(__name__)
 
 SAVE_EVERY_MS = 10_000
-Marks = tuple[Mapping[Group, set[str]], Asked]
+Marks = tuple[Mapping[Group, set[str]], Asked, tuple[Run, ...]]
 First = Callable[[], Mapping[str, Mapping[str, str]]]
 """What stands in files, by folder, that nobody decides about."""
 
@@ -34,7 +34,7 @@ class KeptRules:
         self._raw, self._guard = raw, Guard(self._back)
         self._saved: Marks | None = None
         self._saved_at = 0
-        self._first: Mapping[str, Mapping[str, str]] | None = None
+        self._back_steps: list[Step] | None = None
         self._trouble = ""
 
     def load(self) -> tuple[Kept, Knobs]:
@@ -46,13 +46,16 @@ class KeptRules:
             _log.warning("kept_rules_unreadable", extra={"file": str(self._file), "error": repr(error)})
             return Kept(), {}
 
-    def save(self, kept: Kept, written: Knobs, first: First, now: int) -> None:
-        """Keep it: at once, before anything is written, where other files are to be written; the rest now and then."""
-        marks = ({group: set(files) for group, files in written.items()}, kept.asked)
+    def save(self, kept: Kept, written: Knobs, first: First, runs: tuple[Run, ...], now: int) -> None:
+        """Keep it: at once, before anything is written, where other files are to be written; the rest now and then.
+
+        ``runs`` are the commands that take back what stands in no file.
+        """
+        marks = ({group: set(files) for group, files in written.items()}, kept.asked, runs)
         if marks == self._saved and 0 <= now - self._saved_at < SAVE_EVERY_MS:
             return
         try:
-            self._keep_back(first())
+            self._keep_back(first(), runs)
             _replace(self._file, archive.encode(kept, written))
         except OSError as error:
             self._saved = None
@@ -68,18 +71,19 @@ class KeptRules:
 
     def forget(self) -> None:
         """All was given back: nobody has to know or do anything any more."""
-        self._saved = self._first = None
+        self._saved = self._back_steps = None
         for file in (self._back, self._file):
             file.unlink(missing_ok=True)
         self._guard.dismiss()
 
-    def _keep_back(self, first: Mapping[str, Mapping[str, str]]) -> None:
+    def _keep_back(self, first: Mapping[str, Mapping[str, str]], runs: tuple[Run, ...]) -> None:
         is_there = self._show_life()  # also where there is no room for more
-        if first != self._first or not is_there:
-            _replace(self._back, self._raw(first))
-            self._first = first
+        steps: list[Step] = [*self._raw(first), *runs]
+        if steps != self._back_steps or not is_there:
+            _replace(self._back, steps)
+            self._back_steps = steps
             self._show_life()
-        if first:
+        if first or runs:
             self._guard.stand()
 
     def _show_life(self) -> bool:

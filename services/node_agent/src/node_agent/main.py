@@ -114,6 +114,9 @@ def _watch(context: Context, keeper: Callable[[], Colocation | None]) -> None:
     watch(
         "disturbed_pods", "Online pods that best effort disturbed in the last second.", read(lambda one: one.disturbed)
     )
+    watch(
+        "network_classes", "Classes of pods that have their part of the uplink.", read(lambda one: one.network_classes)
+    )
     watch("leaving_pods", "Pods that the node asks to be evicted.", read(lambda one: one.asked_to_leave))
 
 

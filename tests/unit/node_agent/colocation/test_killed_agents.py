@@ -260,7 +260,7 @@ def test_parts_of_the_network_are_not_had_here_and_that_is_said_once(
     for slo in (asked, asked, {}, asked):
         keep(one, slo)
     told = [record for record in caplog.records if record.message == "network_not_shared_out"]
-    assert [record.__dict__["classes"] for record in told] == [["BE"], ["BE"]]
+    assert [record.__dict__["missing"] for record in told] == ["the uplink was not looked for"] * 2
 
 
 def test_an_agent_that_ends_in_order_leaves_nothing(agent: Callable[..., Colocation], tmp_path: Path) -> None:
@@ -310,7 +310,7 @@ def test_a_guard_gives_back_what_nobody_keeps_and_ends(tmp_path: Path) -> None:
     first = {"tier": {"cpuset.cpus": "0-3", "cpu.max": "max 100000"}, "gone": {"cpu.max": "max 100000"}}
 
     def save() -> None:
-        kept.save(kept_rules.Kept(), {Group(Tier.BEST_EFFORT): first["tier"]}, lambda: first, time.monotonic_ns())
+        kept.save(kept_rules.Kept(), {Group(Tier.BEST_EFFORT): first["tier"]}, lambda: first, (), time.monotonic_ns())
 
     save()
     until = time.monotonic() + 3.5

@@ -6,6 +6,7 @@ from pathlib import Path
 
 from kube.cpu_lists import parse_cpus
 from node_agent.domain.colocation.machine import CacheHardware, Processor
+from node_agent.domain.colocation.network_rules import Uplink
 
 
 @dataclass(frozen=True, slots=True)
@@ -16,11 +17,13 @@ class Hardware:
     disks: dict[str, str] = field(default_factory=dict)
     """Numbers (``8:0``) by name (``sda``)."""
     cache: CacheHardware | None = None
+    uplink: Uplink | None = None
+    """None where nobody looked for it."""
 
 
-def find_hardware(cpus: Collection[int], root: Path = Path("/")) -> Hardware:
+def find_hardware(cpus: Collection[int], root: Path = Path("/"), uplink: Uplink | None = None) -> Hardware:
     """The hardware of this machine, with the CPUs that pods may have."""
-    return Hardware(_processors(cpus, root), _disks(root), _cache(root))
+    return Hardware(_processors(cpus, root), _disks(root), _cache(root), uplink)
 
 
 def _processors(cpus: Collection[int], root: Path) -> tuple[Processor, ...]:

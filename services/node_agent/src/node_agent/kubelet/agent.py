@@ -11,6 +11,7 @@ from node_agent.inventory.gpu_use import GpuUse
 from node_agent.inventory.hardware import find_hardware
 from node_agent.inventory.machine import Devices
 from node_agent.inventory.processors import online_cpus
+from node_agent.inventory.uplink import find_uplink
 from node_agent.kubelet.kept_look import KeptLook
 from node_agent.kubelet.pod_groups import PodGroup, PodGroups, consumptions
 from node_agent.layouts import KubeletLayout
@@ -101,7 +102,7 @@ class KubeletAgent:
     def _find_colocation(self) -> Colocation:
         self._settings.data_dir.mkdir(parents=True, exist_ok=True)
         return Colocation(
-            find_hardware(online_cpus()),
+            find_hardware(online_cpus(), uplink=find_uplink(self._groups.sorting)),
             self._layout,
             CloseLook(self._layout, UseFiles(self._groups.use_paths())),
             KnobWriter(self._groups.knobs()),

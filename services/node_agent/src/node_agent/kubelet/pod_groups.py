@@ -4,6 +4,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from node_agent.domain.colocation.network_rules import Sorting
 from node_agent.domain.pod_cgroups import Driver, class_folders, container_of, pod_of
 from node_agent.domain.usage import Consumption
 from node_agent.runtime.group_use import v1_cpu_ns, v1_memory_bytes, v2_cpu_ns, v2_memory_bytes
@@ -44,12 +45,19 @@ class PodGroups:
         """The files by which rules are put in force."""
         if self.version == 2:
             return KnobFilesV2(self.mount)
-        controllers = ("cpu", "cpuset", "memory", "blkio")
+        controllers = ("cpu", "cpuset", "memory", "blkio", "net_cls")
         return KnobFilesV1({name: self.mount / name for name in controllers if (self.mount / name).is_dir()})
 
     def use_paths(self) -> UsePaths:
         """Where the use of groups is told."""
         return UsePaths(self.version, self.cpu, self.cpu if self.version == 2 else self.mount / "cpu", self.memory)
+
+    @property
+    def sorting(self) -> Sorting:
+        """By what the kernel knows the group that a packet comes from."""
+        if self.version == 2:
+            return Sorting.PATH
+        return Sorting.CLASS_ID if (self.mount / "net_cls").is_dir() else Sorting.ADDRESS
 
     def find(self) -> dict[str, PodGroup]:
         """The pods that have a control group, by uid."""

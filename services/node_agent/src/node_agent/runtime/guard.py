@@ -15,7 +15,7 @@ import time
 from collections.abc import Iterable
 from contextlib import suppress
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 GIVE_BACK_SECONDS = 300
 """After so long without anybody who keeps the rules."""
@@ -30,25 +30,44 @@ class Raw(NamedTuple):
     below: bool = False
 
 
+class Run(NamedTuple):
+    """One command to run, its program by its whole path."""
+
+    words: tuple[str, ...]
+
+
+Step = Raw | Run
+
+
 def since_boot_ns() -> int:
     """The time since the machine was started, sleep included."""
     return time.clock_gettime_ns(time.CLOCK_BOOTTIME)
 
 
-def give_back(writes: Iterable[Raw]) -> None:
-    """Write all; what is gone, or refused, is passed over."""
-    for one in writes:
+def give_back(steps: Iterable[Step]) -> None:
+    """Do all; what is gone, or refused, is passed over."""
+    for one in steps:
+        if isinstance(one, Run):
+            _run(one.words)
+            continue
         folder, _, name = one.path.rpartition("/")
         for group in [above for above, _, _ in os.walk(folder)] if one.below else [folder]:
             _write(f"{group}/{name}", one.text)
 
 
-def read(file: Path) -> list[Raw]:
+def read(file: Path) -> list[Step]:
     """What the file says; nothing where it is not there, or says nothing that can be read."""
     try:
-        return [Raw(str(path), str(text), bool(below)) for path, text, below in json.loads(file.read_text())]
+        return [_step(one) for one in json.loads(file.read_text())]
     except (OSError, TypeError, ValueError):
         return []
+
+
+def _step(one: list[Any]) -> Step:
+    if len(one) == 1:
+        return Run(tuple(str(word) for word in one[0]))
+    path, text, below = one
+    return Raw(str(path), str(text), bool(below))
 
 
 def is_guarded(file: Path) -> bool:
@@ -118,6 +137,12 @@ def _kept_at(file: Path) -> int | None:
 
 def _lock_of(file: Path) -> Path:
     return file.with_name(f"{file.name}.lock")
+
+
+def _run(words: tuple[str, ...]) -> None:
+    null = [(os.POSIX_SPAWN_OPEN, number, os.devnull, os.O_RDWR, 0) for number in range(3)]
+    with suppress(OSError):
+        os.waitpid(os.posix_spawn(words[0], words, {}, file_actions=null), 0)
 
 
 def _write(file: str, text: str) -> None:

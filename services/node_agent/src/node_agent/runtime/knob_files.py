@@ -16,6 +16,7 @@ from node_agent.domain.colocation.groups import (
     IO_MAX,
     IO_WEIGHT,
     MEMORY_MAX,
+    NET_CLASS,
     UNLIMITED,
 )
 from node_agent.runtime.guard import Raw
@@ -57,7 +58,7 @@ class KnobFilesV2:
 
     def raw(self, folder: str, name: str, text: str) -> list[Raw]:
         """See ``KnobFiles``."""
-        if name == CPU_SHARES:
+        if name in (CPU_SHARES, NET_CLASS):
             return []
         file = self._root / folder / name
         _exists(file)
@@ -66,7 +67,7 @@ class KnobFilesV2:
 
     def read(self, folder: str, name: str) -> str | None:
         """See ``KnobFiles``. Of disks the kernel says more than was written."""
-        if name in (CPU_SHARES, IO_MAX, IO_WEIGHT):
+        if name in (CPU_SHARES, IO_MAX, IO_WEIGHT, NET_CLASS):
             return None
         return _text(f"{self._root}/{folder}/{name}")
 
@@ -85,6 +86,7 @@ class KnobFilesV1:
         CPU_IDLE: ("cpu", "cpu.idle"),
         CPU_SET: ("cpuset", "cpuset.cpus"),
         MEMORY_MAX: ("memory", "memory.limit_in_bytes"),
+        NET_CLASS: ("net_cls", "net_cls.classid"),
     }
 
     def __init__(self, roots: Mapping[str, Path]) -> None:

@@ -21,6 +21,7 @@ from node_agent.domain.colocation.history import History, grown
 from node_agent.domain.colocation.interference import UNDISTURBED, Calm, Disturbance, judged
 from node_agent.domain.colocation.machine import Machine
 from node_agent.domain.colocation.memory_protection import protections
+from node_agent.domain.colocation.network import NetworkPlan, class_ids, network_plan
 from node_agent.domain.colocation.node_slo import NodeSlo
 from node_agent.domain.colocation.pods import NodePod
 from node_agent.domain.colocation.priorities import disk_limits, idle_groups
@@ -44,6 +45,7 @@ class Standing:
     """As long as none is."""
     files: Knobs
     caches: Schemata
+    network: NetworkPlan | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,6 +69,7 @@ class Enforcement:
     allowance: Allowance
     kept: Kept
     disturbances: tuple[Disturbance, ...] = ()
+    network: NetworkPlan | None = None
 
 
 def enforce(situation: Situation, kept: Kept) -> Enforcement:
@@ -89,7 +92,8 @@ def enforce(situation: Situation, kept: Kept) -> Enforcement:
     limits = limits_of(slo, machine, pods.values(), quotas_by_group(pods, raised)) if raised else standing.limits
     knobs = joined((tier_files(held, standing.pools, machine), limits, standing.files))
     asked = wishes(situation, history, kept.asked)
-    return Enforcement(knobs, standing.caches, left, Kept(held, raised, asked, history, calm, standing), disturbances)
+    after = Kept(held, raised, asked, history, calm, standing)
+    return Enforcement(knobs, standing.caches, left, after, disturbances, standing.network)
 
 
 def _standing(grounds: Grounds) -> Standing:
@@ -102,10 +106,12 @@ def _standing(grounds: Grounds) -> Standing:
             protections(slo, machine, pods),
             idle_groups(slo, pods),
             disk_limits(slo, machine, pods),
+            class_ids(slo, machine, pods),
         )
     )
     limits, caches = limits_of(slo, machine, pods, {}), cache_groups(slo, machine, pods)
-    return Standing(grounds, pools, any_raised(pods, slo.burst), limits, files, caches)
+    network = network_plan(slo, machine, pods)
+    return Standing(grounds, pools, any_raised(pods, slo.burst), limits, files, caches, network)
 
 
 def _least(situation: Situation) -> int:

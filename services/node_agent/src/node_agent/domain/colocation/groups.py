@@ -15,6 +15,9 @@ MEMORY_MAX, MEMORY_MIN, MEMORY_LOW, MEMORY_HIGH = "memory.max", "memory.min", "m
 MEMORY_CURRENT, MEMORY_RECLAIM = "memory.current", "memory.reclaim"
 IO_MAX, IO_WEIGHT = "io.max", "io.weight"
 
+NET_CLASS = "net_cls.classid"
+"""Version 1's own: what class of traffic the packets of a group are in. Version 2 knows groups by their paths."""
+
 UNLIMITED = "max"
 
 

@@ -9,6 +9,7 @@ from kube.cpu_lists import parse_cpus
 from kube.json_text import read_json
 from kube.lent_resources import current
 from kube.normalization import PLAIN_MILLI, core_milli
+from node_agent.domain.colocation.network_rules import Uplink
 from resources import Amounts, QuantityError, parse_amounts
 
 INVENTORY = "tidegate.dev/inventory"
@@ -52,6 +53,7 @@ class Machine:
     cache: CacheHardware | None = None
     core_milli: int = PLAIN_MILLI
     """How much a core does, in thousandths of the one that all are measured by."""
+    uplink: Uplink | None = None
 
     @property
     def cpu_milli(self) -> int:
@@ -76,6 +78,7 @@ def machine_of(
     processors: tuple[Processor, ...] = (),
     disks: Mapping[str, str] | None = None,
     cache: CacheHardware | None = None,
+    uplink: Uplink | None = None,
 ) -> Machine:
     """The machine that a Node manifest describes; the rest where it was found on the machine itself."""
     status, metadata = node.get("status") or {}, node.get("metadata") or {}
@@ -101,6 +104,7 @@ def machine_of(
         disks or {},
         cache,
         core_milli({name: str(text) for name, text in annotations.items()}),
+        uplink,
     )
 
 

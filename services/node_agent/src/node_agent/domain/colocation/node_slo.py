@@ -11,6 +11,7 @@ from typing import Any, TypeVar
 from kube import Manifest
 from kube.colocation import BANDS
 from kube.node_slo import DEFAULTS, completed
+from node_agent.domain.colocation.network_rules import NetworkRule, bandwidth, network_rule
 
 Word = TypeVar("Word", bound=StrEnum)
 
@@ -129,8 +130,7 @@ class ClassRules:
     memory: MemoryQos = MemoryQos()
     resctrl: Resctrl | None = None
     disks: tuple[Disk, ...] = ()
-    network: bool = False
-    """Whether a part of the network is asked for (``networkQOS``)."""
+    network: NetworkRule | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,6 +152,8 @@ class NodeSlo:
     burst: Burst
     classes: Mapping[Qos, ClassRules]
     host_applications: tuple[HostApplication, ...] = ()
+    bandwidth: int = 0
+    """What the uplink carries, in bits per second; 0 is what the hardware says."""
 
     def of(self, qos: Qos) -> ClassRules:
         """The rules of a class; LSE has those of LSR."""
@@ -183,6 +185,7 @@ def node_slo(spec: Manifest) -> NodeSlo:
         burst_of(_part(spec, _BURST), burst_of(DEFAULTS[_BURST], _NO_BURST)),
         {name: _class(_part(qos, key)) for name, key in _CLASSES.items()},
         tuple(_host_application(one) for one in _parts(spec, "hostApplications")),
+        bandwidth(_part(spec, "systemStrategy").get("totalNetworkBandwidth", 0)),
     )
 
 
@@ -242,7 +245,8 @@ def _thresholds(part: Manifest) -> Thresholds:
 
 
 def _class(part: Manifest) -> ClassRules:
-    cpu, memory, cache, disks = (_part(part, name) for name in ("cpuQOS", "memoryQOS", "resctrlQOS", "blkioQOS"))
+    names = ("cpuQOS", "memoryQOS", "resctrlQOS", "blkioQOS", "networkQOS")
+    cpu, memory, cache, disks, network = (_part(part, name) for name in names)
     # Kernels as they are have no group identity; below everybody else is what an idle group is.
     idle = bool(cpu.get("enable")) and (_number(cpu, "groupIdentity", 0) < 0 or _number(cpu, "schedIdle", 0) > 0)
     return ClassRules(
@@ -250,7 +254,7 @@ def _class(part: Manifest) -> ClassRules:
         memory_of(memory, MemoryQos(reclaim_percent=95, reclaim_permill=20)),
         _resctrl(cache) if cache.get("enable") else None,
         disks_of(disks) if disks.get("enable") else (),
-        bool(_part(part, "networkQOS").get("enable")),
+        network_rule(network) if network.get("enable") else None,
     )
 
 

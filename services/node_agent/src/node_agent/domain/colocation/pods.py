@@ -3,6 +3,7 @@
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from ipaddress import ip_address
 
 from kube import Manifest
 from kube.colocation import BEST_EFFORT, BURSTABLE, GUARANTEED, QOS_LABEL, kubernetes_qos, qos_of
@@ -65,6 +66,8 @@ class NodePod:
     created: str = ""
     words: Mapping[str, Manifest] | None = None
     """What it says of burst, memory and disks itself, by annotation."""
+    addresses: tuple[str, ...] = ()
+    """Those that are its own; none where it shares the network of the machine."""
 
     @property
     def group(self) -> Group:
@@ -134,7 +137,16 @@ def node_pod(manifest: Manifest) -> NodePod:
         deleting="deletionTimestamp" in metadata,
         created=str(metadata.get("creationTimestamp") or ""),
         words={name: found for name in (CPU_BURST, MEMORY_QOS, BLKIO_QOS) if (found := _object(annotations.get(name)))},
+        addresses=_addresses(spec, manifest.get("status") or {}),
     )
+
+
+def sound_pod(manifest: Manifest) -> NodePod | None:
+    """The pod of a manifest; one that cannot be read never runs here."""
+    try:
+        return node_pod(manifest)
+    except (AttributeError, KeyError, TypeError, ValueError):
+        return None
 
 
 def _need(pod: Manifest, container: Manifest) -> ContainerNeed:
@@ -166,6 +178,16 @@ def _cpus(status: Manifest) -> tuple[int, ...]:
         return parse_cpus(str(status.get("cpuset") or ""))
     except ValueError:
         return ()
+
+
+def _addresses(spec: Manifest, status: Manifest) -> tuple[str, ...]:
+    """A pod of our own nodes has one of the loopback device, by which nothing leaves the machine."""
+    listed = status.get("podIPs") or [{"ip": status.get("podIP")}]
+    try:
+        found = [] if spec.get("hostNetwork") else [ip_address(str(one["ip"])) for one in listed if one.get("ip")]
+    except (AttributeError, KeyError, TypeError, ValueError):
+        return ()
+    return tuple(str(one) for one in found if not one.is_loopback)
 
 
 def _numa_nodes(status: Manifest) -> tuple[int, ...]:

@@ -15,6 +15,7 @@ from node_agent.domain.colocation.groups import (
     MEMORY_HIGH,
     MEMORY_LOW,
     MEMORY_MIN,
+    NET_CLASS,
     UNLIMITED,
     Group,
     Knobs,
@@ -34,6 +35,7 @@ _DEFAULTS = {
     MEMORY_HIGH: UNLIMITED,
     MEMORY_LOW: "0",
     MEMORY_MIN: "0",
+    NET_CLASS: "0",
 }
 
 
