@@ -10,7 +10,9 @@ from node_agent.domain.colocation.node_slo import NodeSlo
 from node_agent.domain.colocation.pods import NodePod
 from node_agent.domain.colocation.samples import Sample, Stall, Use
 from node_agent.domain.usage import Consumption
+from node_agent.inventory.processors import online_cpus
 from node_agent.layouts import Layout
+from node_agent.runtime.cycle_counters import CycleCounters
 from node_agent.runtime.machine_use import machine_use
 from node_agent.runtime.task_waits import TaskWaits
 from node_agent.runtime.use_files import UseFiles
@@ -18,6 +20,8 @@ from resources import format_amounts
 
 MEMORY_EVERY = 5
 """In looks: memory of pods changes slowly, and costs more to read than all else."""
+LEAST_INSTRUCTIONS = 10_000_000
+"""Of a pod between two looks: what does less is awake for moments, and spends most of them on filling its caches."""
 SHORTEST_MS, LONGEST_MS = 50, 10_000
 """Two looks that are closer say nothing of what was used between them; two that are farther apart nothing of now."""
 
@@ -31,6 +35,7 @@ class _Before:
     cpu_ns: dict[str, int] = field(default_factory=dict)
     throttled: dict[tuple[str, str], tuple[int, int]] = field(default_factory=dict)
     stalls: dict[str, tuple[int, int, int]] = field(default_factory=dict)
+    cycles: dict[str, tuple[int, int]] = field(default_factory=dict)
 
 
 class CloseLook:
@@ -38,6 +43,7 @@ class CloseLook:
 
     def __init__(self, layout: Layout, files: UseFiles) -> None:
         self._layout, self._files, self._waits = layout, files, TaskWaits()
+        self._counters = CycleCounters(files.perf, online_cpus())
         self._before = _Before()
         self._memory: dict[str, int] = {}
         self._looks = 0
@@ -71,6 +77,7 @@ class CloseLook:
         memory = self._read_memory({key: path for key, path in folders.items() if key in after.cpu_ns})
         after.throttled = self._throttled(pods, slo)
         after.stalls = self._stalls(pods, folders)
+        after.cycles = self._cycles(pods, slo, folders)
         return after, memory
 
     def online_ns(self) -> int | None:
@@ -113,6 +120,16 @@ class CloseLook:
             if pod.online and uid in folders
         }
 
+    def _cycles(
+        self, pods: Mapping[str, NodePod], slo: NodeSlo, folders: Mapping[str, str]
+    ) -> dict[str, tuple[int, int]]:
+        """Cycles and instructions of online pods, while there is best effort beside them; those with CPUs of their own first."""
+        watched = slo.thresholds.enabled and any(not pod.online for pod in pods.values())
+        online = [uid for uid, pod in pods.items() if pod.online and uid in folders] if watched else []
+        online.sort(key=lambda uid: (not pods[uid].pinned, -pods[uid].priority, uid))
+        counted = self._counters.counted([folders[uid] for uid in online])
+        return {uid: counted[folders[uid]] for uid in online if folders[uid] in counted}
+
     def _processes(self, pod: NodePod) -> Iterator[int]:
         for one in pod.containers:
             folder = self._layout.folder(pod.group.of(one.name))
@@ -147,7 +164,9 @@ def _sample(before: _Before, after: _Before, seen: Consumption, memory: Mapping[
     for (uid, _), part in met.items():
         quota[uid] = max(part, quota.get(uid, 0))
     stalls = {
-        uid: _stall(before.stalls[uid], now, passed_ms, quota.get(uid, 0))
+        uid: _stall(
+            before.stalls[uid], now, passed_ms, quota.get(uid, 0), _cpi(before.cycles.get(uid), after.cycles.get(uid))
+        )
         for uid, now in after.stalls.items()
         if uid in before.stalls
     }
@@ -161,11 +180,19 @@ def _sample(before: _Before, after: _Before, seen: Consumption, memory: Mapping[
     )
 
 
-def _stall(before: tuple[int, int, int], after: tuple[int, int, int], passed_ms: int, quota: int) -> Stall:
+def _stall(before: tuple[int, int, int], after: tuple[int, int, int], passed_ms: int, quota: int, cpi: int) -> Stall:
     """From microseconds over some milliseconds: thousandths."""
     # A group that was made anew has begun to count anew.
     cpu, memory, io = (max(0, new - old) // passed_ms for new, old in zip(after, before, strict=True))
-    return Stall(cpu, memory, io, quota)
+    return Stall(cpu, memory, io, quota, cpi)
+
+
+def _cpi(before: tuple[int, int] | None, after: tuple[int, int] | None) -> int:
+    """Cycles for each thousand instructions since; 0 where too little was done to tell."""
+    if before is None or after is None:
+        return 0
+    cycles, instructions = after[0] - before[0], after[1] - before[1]
+    return 0 if cycles < 0 or instructions < LEAST_INSTRUCTIONS else cycles * 1000 // instructions
 
 
 def _met(before: tuple[int, int] | None, after: tuple[int, int]) -> int:

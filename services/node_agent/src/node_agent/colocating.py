@@ -286,6 +286,13 @@ class Colocation:
         return len({victim for victim, _, _ in self._told})
 
     @property
+    def cycles_per_instruction(self) -> float:
+        """Of online pods, on average, by the newest sample; 0 where they are not counted."""
+        sample = self._look.sample
+        known = [stall.cpi for stall in sample.stalls.values() if stall.cpi] if sample is not None else []
+        return sum(known) / len(known) / 1000 if known else 0.0
+
+    @property
     def asked_to_leave(self) -> int:
         """How many pods have to leave the node."""
         return len(self._wished)

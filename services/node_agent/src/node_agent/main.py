@@ -117,6 +117,10 @@ def _watch(context: Context, keeper: Callable[[], Colocation | None]) -> None:
     watch(
         "network_classes", "Classes of pods that have their part of the uplink.", read(lambda one: one.network_classes)
     )
+    watch(
+        "cycles_per_instruction", "Of online pods, on average, beside best effort; 0 where they are not counted.",
+        read(lambda one: one.cycles_per_instruction),
+    )  # fmt: skip
     watch("leaving_pods", "Pods that the node asks to be evicted.", read(lambda one: one.asked_to_leave))
 
 

@@ -187,6 +187,44 @@ def test_a_pod_that_waits_much_longer_than_usual_holds_best_effort_below_what_it
     assert quotas == ["560000"] * 4 + ["760000", "960000", "1160000"]
 
 
+def test_more_cycles_per_instruction_than_usual_hold_best_effort_before_anybody_waits() -> None:
+    one = Desk(machine(20), DISTURBED, *online_and_hogs())
+    one.uses(web=1000, big=100).stalls(web=Stall(cpi=1100)).round()
+    one.uses(web=1000, big=6000, small=2000).stalls(web=Stall(cpi=1650))
+    assert one.round().disturbances == (), "half as much again is noise"
+    one.uses(web=1000, big=6000, small=2000).stalls(web=Stall(cpi=1800))
+    found = one.round()
+    assert found.knobs[BEST_EFFORT]["cpu.max"] == "560000 100000"
+    (told,) = found.disturbances
+    assert told.described(one.pods) == (
+        "default/web needs 1.80 cycles per instruction (usually 1.10); default/big takes most of what best effort has"
+    )
+
+
+def test_cycles_per_instruction_of_which_nothing_usual_is_known_disturb_nobody() -> None:
+    one = Desk(machine(20), DISTURBED, *online_and_hogs())
+    one.uses(web=1000, big=6000).stalls(web=Stall(cpi=9000))
+    assert one.round().disturbances == ()
+    one.uses(web=1000, big=100).stalls(web=Stall(cpu=10)).round()
+    one.uses(web=1000, big=6000).stalls(web=Stall(cpi=9000))
+    assert one.round().disturbances == (), "it was measured, but no cycles were counted"
+    one.uses(web=1000, big=100).stalls(web=Stall(cpi=1000)).round()
+    one.uses(web=1000, big=100).stalls(web=Stall()).round()
+    one.uses(web=1000, big=6000).stalls(web=Stall(cpi=2000))
+    assert [one.usual for one in one.round().disturbances] == [1000], "what was not counted is not learned"
+
+
+@pytest.mark.parametrize(("later", "disturbed"), [(1950, False), (1300, True)])
+def test_whether_holding_helps_against_cycles_is_judged_by_what_is_beyond_the_usual(
+    later: int, disturbed: bool
+) -> None:
+    one = Desk(machine(20), DISTURBED, *online_and_hogs())
+    one.uses(web=1000, big=100).stalls(web=Stall(cpi=800)).round()
+    for cpi in (2000, 2000, 2000):
+        assert len(one.uses(web=1000, big=4000).stalls(web=Stall(cpi=cpi)).round().disturbances) == 1
+    assert bool(one.uses(web=1000, big=4000).stalls(web=Stall(cpi=later)).round().disturbances) is disturbed
+
+
 def test_best_effort_is_let_go_when_holding_it_does_not_help() -> None:
     """What a pod waits for though nearly nothing else runs is its own doing, and no disturbance the next time."""
     one = Desk(machine(20), DISTURBED, *online_and_hogs())

@@ -50,7 +50,10 @@ class PodGroups:
 
     def use_paths(self) -> UsePaths:
         """Where the use of groups is told."""
-        return UsePaths(self.version, self.cpu, self.cpu if self.version == 2 else self.mount / "cpu", self.memory)
+        if self.version == 2:
+            return UsePaths(2, self.mount, self.mount, self.mount, self.mount)
+        perf = self.mount / "perf_event"
+        return UsePaths(1, self.cpu, self.mount / "cpu", self.memory, perf if perf.is_dir() else None)
 
     @property
     def sorting(self) -> Sorting:

@@ -76,7 +76,7 @@ class CgroupV2:
 
     def use_paths(self) -> UsePaths | None:
         """See ``cgroups.Hierarchy``."""
-        return UsePaths(2, self._parent, self._parent, self._parent)
+        return UsePaths(2, self._parent, self._parent, self._parent, self._parent)
 
     def _hand_down(self, folder: Path) -> None:
         if self.controllers:

@@ -2,6 +2,7 @@
 
 import ctypes
 import os
+import struct
 
 CLONE_NEWNS, CLONE_NEWUTS, CLONE_NEWUSER = 0x00020000, 0x04000000, 0x10000000
 MS_RDONLY, MS_REMOUNT, MS_BIND, MS_MOVE, MS_REC, MS_PRIVATE = 0x1, 0x20, 0x1000, 0x2000, 0x4000, 0x40000
@@ -10,6 +11,16 @@ _IN_MODIFY = 2
 
 _PR_SET_PDEATHSIG, _PR_SET_NAME, _PR_SET_NO_NEW_PRIVS, _PR_SET_CHILD_SUBREAPER = 1, 15, 38, 36
 _SYS_PIVOT_ROOT = {"x86_64": 155, "aarch64": 41}.get(os.uname().machine, -1)
+
+_SYS_PERF_EVENT_OPEN = {"x86_64": 298, "aarch64": 241}.get(os.uname().machine, -1)
+PERF_HARDWARE, PERF_SOFTWARE = 0, 1
+PERF_CYCLES, PERF_INSTRUCTIONS = 0, 1
+"""Counters of the hardware; of the software these are two clocks."""
+_PERF_FLAG_PID_CGROUP, _PERF_FLAG_FD_CLOEXEC = 4, 8
+_PERF_FORMAT = 1 | 2 | 8
+"""A read tells the times enabled and running, and the values of all of a group of counters."""
+_PERF_ATTR = struct.Struct("=IIQQQQQIIQ")
+"""perf_event_attr of the first version, 64 bytes: type, size, config, period, sample type, read format, flags, and zeros."""
 
 _libc = ctypes.CDLL(None, use_errno=True)
 
@@ -39,6 +50,16 @@ def unmount(target: str, flags: int = 0) -> None:
 def pivot_root(new_root: str, put_old: str) -> None:
     """pivot_root(2)."""
     _check(_libc.syscall(ctypes.c_long(_SYS_PIVOT_ROOT), os.fsencode(new_root), os.fsencode(put_old)), "pivot_root")
+
+
+def perf_event_open(kind: int, counter: int, group: int, cpu: int, leader: int = -1) -> int:
+    """A descriptor that counts what the control group of an open folder does on one CPU; with ``leader`` while that counts."""
+    attr = _PERF_ATTR.pack(kind, _PERF_ATTR.size, counter, 0, 0, _PERF_FORMAT, 0, 0, 0, 0)
+    flags = _PERF_FLAG_PID_CGROUP | _PERF_FLAG_FD_CLOEXEC
+    numbers = (ctypes.c_int(group), ctypes.c_int(cpu), ctypes.c_int(leader), ctypes.c_ulong(flags))
+    found = _libc.syscall(ctypes.c_long(_SYS_PERF_EVENT_OPEN), attr, *numbers)
+    _check(min(found, 0), "perf_event_open")
+    return int(found)
 
 
 def sethostname(name: str) -> None:

@@ -15,6 +15,8 @@ class UsePaths:
     cpu_time: Path
     cpu: Path
     memory: Path
+    perf: Path | None = None
+    """Where cycles are counted by group; None where that is nowhere."""
 
 
 class UseFiles:
@@ -23,6 +25,7 @@ class UseFiles:
     def __init__(self, paths: UsePaths) -> None:
         self._version = paths.version
         self._cpu_time, self._cpu, self._memory = str(paths.cpu_time), str(paths.cpu), str(paths.memory)
+        self.perf = paths.perf
         self._open: dict[str, int] = {}
         self._touched: set[str] = set()
 

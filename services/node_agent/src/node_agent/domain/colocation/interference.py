@@ -3,6 +3,7 @@
 What a pod waits for anyway is learned while best effort does nothing much. When it waits much longer than that, best effort is
 held below what it uses now, and gets it back step by step once nobody was disturbed for a while. To meet its own quota is no
 disturbance, unless it happens much more often than usual: what shares a cache with others needs more time for the same work.
+Where the processor counts them, that is seen at once: in more cycles per instruction than usual.
 
 To hold best effort is also how it is found out whether it was its doing. Where a pod waits as long as before after some rounds,
 it waits for something else: that is what is usual for it from then on, and best effort has its part again at once.
@@ -19,6 +20,8 @@ from node_agent.domain.colocation.situation import Situation
 LEAST_STALL, LEAST_UNKNOWN_STALL = 100, 300
 """Thousandths of the time: waiting less than a tenth of it is no disturbance, nor less than three where what is usual is not known
 yet."""
+CPI_PERCENT = 150
+"""Of its usual cycles per instruction: at more than that something else has what a pod's caches and its way to the memory had."""
 FACTOR = 3
 """How many times its usual stall a pod has to wait to count as disturbed."""
 LEARN_SHARE = 8
@@ -39,7 +42,10 @@ KINDS = Stall._fields
 
 @dataclass(frozen=True, slots=True)
 class Disturbance:
-    """``victim`` waited for ``kind`` in ``stall`` thousandths of the time, usually in ``usual``; most likely for ``culprit``."""
+    """``victim`` waited for ``kind`` in ``stall`` thousandths of the time, usually in ``usual``; most likely for ``culprit``.
+
+    Of the kind ``cpi`` both are cycles for each thousand instructions.
+    """
 
     victim: str
     culprit: str
@@ -50,10 +56,10 @@ class Disturbance:
     def described(self, pods: Mapping[str, NodePod]) -> str:
         """In words, with the names of both."""
         victim, culprit = (pods[uid].title if uid in pods else uid for uid in (self.victim, self.culprit))
-        return (
-            f"{victim} waits for {self.kind} {self.stall / 10:.1f} % of the time (usually {self.usual / 10:.1f} %); "
-            f"{culprit} takes most of what best effort has"
-        )
+        felt = f"waits for {self.kind} {self.stall / 10:.1f} % of the time (usually {self.usual / 10:.1f} %)"
+        if self.kind == "cpi":
+            felt = f"needs {self.stall / 1000:.2f} cycles per instruction (usually {self.usual / 1000:.2f})"
+        return f"{victim} {felt}; {culprit} takes most of what best effort has"
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,7 +99,9 @@ def judged(situation: Situation, before: Calm) -> tuple[Calm, tuple[Disturbance,
 
 def _does_not_help(one: Disturbance, before: Calm) -> bool:
     first, rounds = before.suspected.get((one.victim, one.kind), (one.stall, 0))
-    return rounds >= PROOF_ROUNDS and one.stall * 100 > first * HELPED_PERCENT
+    # No work is done without cycles: what holding can take away is what is beyond the usual.
+    base = one.usual if one.kind == "cpi" else 0
+    return rounds >= PROOF_ROUNDS and (one.stall - base) * 100 > (first - base) * HELPED_PERCENT
 
 
 def _suspected(found: tuple[Disturbance, ...], before: Calm) -> dict[tuple[str, str], tuple[int, int]]:
@@ -115,8 +123,9 @@ def _disturbances(situation: Situation, sample: Sample, before: Calm) -> list[Di
         least = LEAST_STALL if uid in before.usual else LEAST_UNKNOWN_STALL
         for kind, now, then in zip(KINDS, stall, usual, strict=True):
             own_limit = kind == "cpu" and any(victim == uid for victim, _ in sample.throttled)
-            unknown = kind == "quota" and uid not in before.usual
-            if own_limit or unknown or now < max(least, then * FACTOR):
+            unknown = (kind == "quota" and uid not in before.usual) or (kind == "cpi" and not then)
+            disturbed = now * 100 > then * CPI_PERCENT if kind == "cpi" else now >= max(least, then * FACTOR)
+            if own_limit or unknown or not disturbed:
                 continue
             culprit = max(best_effort, key=lambda one: (_takes(sample, one, kind), one.title), default=None)
             if culprit is not None:
@@ -144,6 +153,8 @@ def _learned(situation: Situation, sample: Sample, before: Calm, keep: set[str],
             usual[uid] = stall
         else:
             usual[uid] = Stall(*(old + (new - old) // LEARN_SHARE for old, new in zip(known, stall, strict=True)))
+            if not (known.cpi and stall.cpi):  # there is one of them at most
+                usual[uid] = usual[uid]._replace(cpi=known.cpi or stall.cpi)
     return usual
 
 

@@ -22,6 +22,8 @@ class Stall(NamedTuple):
     memory: int = 0
     io: int = 0
     quota: int = 0
+    cpi: int = 0
+    """Not time, but cycles for each thousand instructions; 0 where these are not counted, or were too few to tell."""
 
 
 @dataclass(frozen=True, slots=True)
