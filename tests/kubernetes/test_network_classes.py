@@ -21,6 +21,14 @@ SECONDS, TOTAL_BITS, LIMIT_BITS = 4, 80_000_000, 2_000_000
 PROGRAM = """
 import asyncio, json, socket, subprocess, time
 from pathlib import Path
+from node_agent.domain.colocation.groups import NET_CLASS
+from node_agent.domain.colocation.machine import machine_of
+from node_agent.domain.colocation.network import class_id, network_plan
+from node_agent.domain.colocation.network_rules import Sorting, Uplink
+from node_agent.domain.colocation.node_slo import node_slo
+from node_agent.domain.colocation.pods import node_pod
+from node_agent.runtime.knob_files import KnobFilesV1
+from node_agent.runtime.network_classes import NetworkClasses
 from node_agent.close_look import CloseLook
 from node_agent.colocating import Colocation
 from node_agent.inventory.hardware import find_hardware
@@ -150,6 +158,21 @@ report["succeeded"] = [said("tc", "qdisc", "show", "dev", "up0") == before, said
 keep(successor, slo)
 successor.give_back()
 report["ended"] = [said("tc", "qdisc", "show", "dev", "up0") == before, said("nft", "list", "ruleset")]
+# With version 1 a class id tells whose a packet is.
+os.makedirs("/net_cls", exist_ok=True)
+if libc.mount(b"cgroup", b"/net_cls", b"cgroup", 0, b"net_cls"):
+    print("no net_cls")
+os.mkdir("/net_cls/batch")
+KnobFilesV1({"net_cls": Path("/net_cls")}).write("batch", NET_CLASS, str(class_id(5)))
+by_id = NetworkClasses(lambda group: None, Uplink("up0", sorting=Sorting.CLASS_ID))
+by_id.write(network_plan(node_slo(slo), machine_of(node, uplink=Uplink("up0")), [node_pod(pods[1])]))
+child = os.fork()
+if not child:
+    Path("/net_cls/batch/cgroup.procs").write_text("0")
+    send("", "10.9.0.1")
+os.waitpid(child, 0)
+report["by_id"] = [by_id.missing, sent()]
+by_id.write(None)
 # Somebody else's is left alone.
 said("tc", "qdisc", "replace", "dev", "up0", "root", "handle", "1:", "htb")
 other = keeper_of()[1]
@@ -190,5 +213,7 @@ def test_best_effort_is_held_on_the_way_out_and_all_is_given_back(tmp_path: Path
     assert "ceil 2Mbit" in report["again"] and report["kept"]["71de:5"] >= be["71de:5"], "put right without a new start"
     assert report["guarded"] == report["succeeded"] == report["ended"] == [True, ""]
     assert report["anew"] == [3, 5]
+    missing, by_id = report["by_id"]
+    assert missing == "" and limit_bytes * 0.5 < by_id["71de:5"] < limit_bytes * 1.5
     missing, count, there = report["other"]
     assert "queueing discipline of his own: htb" in missing and count == 0 and "qdisc htb 1: root" in there

@@ -1,15 +1,22 @@
 """How the uplink is shared out, and what the programs are told that do it."""
 
+import asyncio
 import json
 import logging
 import sys
 from collections.abc import Callable
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 from tests.unit.node_agent.colocation.conftest import machine, pod
+from tests.unit.node_agent.colocation.test_killed_agents import Clock, Look
+from tests.unit.node_agent.colocation.test_knob_writer import Kernel
 
 from kube import Manifest
+from node_agent import colocating, kept_rules
+from node_agent.colocating import Colocation
 from node_agent.domain.colocation.groups import NET_CLASS, Group, Tier
 from node_agent.domain.colocation.machine import Machine
 from node_agent.domain.colocation.network import (
@@ -25,8 +32,11 @@ from node_agent.domain.colocation.network import (
 from node_agent.domain.colocation.network_rules import Sorting, Uplink
 from node_agent.domain.colocation.node_slo import NodeSlo, node_slo
 from node_agent.domain.colocation.pods import node_pod
+from node_agent.inventory.hardware import Hardware
 from node_agent.inventory.uplink import find_uplink, own_uplink
+from node_agent.ports import Assignment
 from node_agent.runtime import guard
+from node_agent.runtime.knob_writer import KnobWriter
 from node_agent.runtime.network_classes import NetworkClasses
 
 MEGA = 1_000_000
@@ -259,3 +269,44 @@ def test_a_program_that_is_not_there_is_named(tmp_path: Path, monkeypatch: pytes
     route.parent.mkdir(parents=True)
     route.write_text("head\neth0 00000000 0 0003 0 0 100 00000000 0 0 0\n")
     assert find_uplink(Sorting.PATH, root=tmp_path).missing == "no program tc and none nft"
+
+
+def test_an_agent_keeps_how_to_take_it_back_before_it_does_it_and_shows_that_it_lives(
+    programs: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Nothing else is asked of this node, so nothing else would wake the agent."""
+    monkeypatch.setattr(guard.Guard, "stand", lambda self: None)
+    monkeypatch.setattr(kept_rules, "SAVE_EVERY_MS", 0)
+    monkeypatch.setattr(colocating, "ROUND_MS", 10)
+    back = tmp_path / "rules.back.json"
+    known: list[bool] = []
+    shape = NetworkClasses.start
+
+    def start(self: NetworkClasses, plan: NetworkPlan | None, look: bool = False) -> None:
+        known.append("qdisc" in back.read_text())
+        shape(self, plan, look)
+
+    monkeypatch.setattr(NetworkClasses, "start", start)
+    kernel = Kernel()
+    layout: Any = SimpleNamespace(own=True, folder=lambda group: group.pod, program=str)
+    parts: Any = (layout, Look(), KnobWriter(kernel), tmp_path, Clock(), print)
+    one = Colocation(Hardware((), uplink=Uplink("eth0")), *parts)
+    asked = {
+        "resourceQOSStrategy": {"beClass": {"networkQOS": {"enable": True, "egressLimit": 50}}},
+        "systemStrategy": {"totalNetworkBandwidth": "1G"},
+    }
+    manifest = {"metadata": {"uid": "batch", "labels": {"koordinator.sh/qosClass": "BE"}}, "spec": {"containers": []}}
+
+    async def live() -> None:
+        task = asyncio.create_task(one.run())
+        one.assign(Assignment("n", 1, (manifest,), slo=asked))
+        while not one.network_classes or not (programs / "qdisc").exists():
+            await asyncio.sleep(0.01)
+        seen = back.stat().st_mtime_ns
+        while back.stat().st_mtime_ns == seen:
+            await asyncio.sleep(0.01)
+        task.cancel()
+
+    asyncio.run(asyncio.wait_for(live(), 10))
+    one.give_back()
+    assert known[0] and (programs / "qdisc").read_text() == "" and not back.exists()

@@ -33,6 +33,8 @@ MOUNT = Path("/sys/fs/cgroup")
 """Where ``nft`` looks for control groups."""
 MOST_SECONDS = 10.0
 
+Wanted = tuple[NetworkPlan | None, Sockets]
+
 
 class NotInForce(Exception):
     """What could not be done, in words."""
@@ -45,13 +47,17 @@ class NetworkClasses:
         """``folder`` tells where a group is, below ``uplink.below``; with None nothing is ever asked or done."""
         self._folder, self._uplink, self._mount = folder, uplink, mount
         self._tc, self._nft = (found(TC), found(NFT)) if uplink is not None else (None, None)
-        self._wanted: tuple[NetworkPlan | None, Sockets] | None = None
+        self._asked: Wanted | None = None
+        self._next: Wanted | None = None
+        """What the thread does next; None where it has done all."""
+        self._stands: Wanted | None = None
         """What was put in force last; None where it is not known what is."""
         self._device = ""
         """Which has our classes now, or may have."""
         self._shown: tuple[str, ...] = ()
         """What the programs said of it when it was put in force."""
         self._working: threading.Thread | None = None
+        self._lock, self._busy = threading.Lock(), False
         self.missing = ""
 
     def undo(self, plan: NetworkPlan | None) -> tuple[Run, ...]:
@@ -63,18 +69,22 @@ class NetworkClasses:
 
     def start(self, plan: NetworkPlan | None, look: bool = False) -> None:
         """Bring the uplink to ``plan``, beside all else; with ``look`` also where it should be so already."""
-        if self._tc is None or (self._working is not None and self._working.is_alive()):
+        if self._tc is None:
             return
         wanted = plan, self._sockets(plan)
-        if wanted != self._wanted or (look and plan is not None):
-            self._working = threading.Thread(target=self._write, args=wanted, name="network_classes", daemon=True)
-            self._working.start()
+        if wanted != self._asked or (look and plan is not None):
+            with self._lock:
+                self._asked = self._next = wanted
+                if not self._busy:
+                    self._busy = True
+                    self._working = threading.Thread(target=self._work, name="network_classes", daemon=True)
+                    self._working.start()
 
     def write(self, plan: NetworkPlan | None) -> None:
         """The same, and wait for it."""
+        if plan is not None or self._device or self._asked is None or self._busy:
+            self.start(plan, look=True)
         self.wait()
-        if self._tc is not None and (plan is not None or self._device or self._wanted is None):
-            self._write(plan, self._sockets(plan))
 
     def wait(self) -> None:
         """Until nothing goes on any more."""
@@ -83,7 +93,16 @@ class NetworkClasses:
 
     def forget(self) -> None:
         """Somebody else has taken everything back."""
-        self._wanted = None
+        self._asked = self._stands = None
+
+    def _work(self) -> None:
+        while True:
+            with self._lock:
+                wanted, self._next = self._next, None
+                if wanted is None:
+                    self._busy = False
+                    return
+            self._write(*wanted)
 
     def _sockets(self, plan: NetworkPlan | None) -> Sockets:
         """The groups that are there: one that is gone makes ``nft`` refuse all."""
@@ -103,18 +122,18 @@ class NetworkClasses:
                 self._device = ""
             else:
                 self._put(plan, sockets, there)
-        except (NotInForce, OSError, subprocess.TimeoutExpired) as error:
+        except (NotInForce, OSError, ValueError, subprocess.TimeoutExpired) as error:
             if plan is not None:
                 self._take_back(plan.device)
             self._note(str(error))
         else:
             self._note("")
-        self._wanted = plan, sockets
+        self._stands = plan, sockets
 
     def _put(self, plan: NetworkPlan, sockets: Sockets, there: str) -> None:
         if other := somebody_elses(there, plan.device):
             raise NotInForce(f"somebody has given {plan.device} a queueing discipline of his own: {other}")
-        if (plan, sockets) == self._wanted and self._shown and self._show(plan.device) == self._shown:
+        if (plan, sockets) == self._stands and self._shown and self._show(plan.device) == self._shown:
             return
         self._device = plan.device
         classes = self._do([self._tc or TC, "class", "show", "dev", plan.device])
@@ -138,7 +157,7 @@ class NetworkClasses:
         """What the program says; nothing where it fails."""
         try:
             return self._do(words)
-        except (NotInForce, OSError, subprocess.TimeoutExpired):
+        except (NotInForce, OSError, ValueError, subprocess.TimeoutExpired):
             return ""
 
     def _do(self, words: Sequence[str], said: str = "") -> str:
