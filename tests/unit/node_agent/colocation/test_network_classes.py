@@ -72,7 +72,7 @@ def test_guarantees_of_more_than_there_is_are_cut_and_nobody_is_left_with_nothin
     ]
 
 
-@pytest.mark.parametrize("nonsense", ["much", -3, None, "", {"a": 1}])
+@pytest.mark.parametrize("nonsense", ["much", -3, None, "", {"a": 1}, 100.0, float("nan"), float("inf")])
 def test_a_limit_that_says_nothing_holds_nobody(nonsense: object) -> None:
     plan = network_plan(rules(be={"egressLimit": nonsense}), wired(), ())
     assert plan is not None and plan.classes[-1].ceiling == 100 * MEGA

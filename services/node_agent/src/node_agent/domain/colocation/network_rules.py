@@ -72,8 +72,8 @@ def bandwidth(value: object) -> int:
 
 def _share(value: object, otherwise: Share) -> Share:
     try:
-        if isinstance(value, int):
-            return Share(percent=max(0, min(100, value)))
+        if isinstance(value, int | float):
+            return Share(percent=max(0, min(100, int(value))))
         return otherwise if value is None else Share(bits=max(0, parse_quantity(str(value))))
-    except QuantityError:
+    except (OverflowError, QuantityError, ValueError):
         return otherwise
