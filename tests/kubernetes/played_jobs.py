@@ -100,7 +100,7 @@ def _lend(plane: ControlPlane) -> None:
     plane.request("POST", recommendations, {**api, "metadata": {"name": "web"}, "spec": {"target": target}})
     eventually(lambda: plane.request("GET", f"{recommendations}/web").get("status"))
     plane.request("DELETE", f"{configs}/slo-controller-config")
-    eventually(lambda: not plane.request("GET", slo.rpartition("/")[0])["items"])
+    eventually(lambda: not plane.request("GET", slo)["spec"][thresholds].get("enable"))
 
 
 def _colocation(percent: int) -> Manifest:
