@@ -1,24 +1,20 @@
 """What would be moved: read before it happens, by the service's own rules or by others, and nothing is touched."""
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 import pytest
 
-from chassis.remaking import remake
 from chassis.snapshots import Snapshots
 from kube import Manifest
 from resources import Amounts
 from testing.scenarios.target import NodeUsage
-from tidegate import subjects
 from tidegate.codec.snapshots import pack, unpack
-from tidegate.decision.v1 import decision_pb2
 from tidegate.snapshot.v1 import snapshot_pb2
 from tidegate_cli.commands.moves import _plan, plan_lines
 from tidegate_cli.failures import Failure
-from tidegate_cli.sim.services import DECIDING, ROLES, core_of
+from tidegate_cli.sim.services import ROLES
 from tidegate_cli.sim.world import World
-from tidegate_cli.whatif.restoring import policy_of
 
 POLICY: Manifest = {
     "lowThresholds": {"cpu": 30},
@@ -119,7 +115,7 @@ def test_a_policy_that_makes_no_sense_is_told(world: World) -> None:
         _plan(snapshot(world), {"lowThreshold": {"cpu": 1}})
 
 
-def test_every_move_is_made_again_with_the_same_bytes() -> None:
+def test_every_move_is_made_again_with_the_same_bytes(remade: Callable[[World, str], Counter[str]]) -> None:
     """Plans that remember how long a node has been hot, and each step of the migrations that follow."""
     policy = {**POLICY, "anomalyCondition": {"consecutiveAbnormalities": 2}, "strategies": {"RemoveDuplicates": {}}}
     world = World({"descheduler": policy}, {"podStart": "2s", "termination": "5s"})
@@ -136,20 +132,7 @@ def test_every_move_is_made_again_with_the_same_bytes() -> None:
             world.advance(60_000)
             if minute == 4:
                 world.restart(["controllers"])
-        names = remade_moves(world)
+        names = remade(world, "descheduler")
         assert {"MoveProposed", "MigrationStarted", "PodMigrated", "MigrationSucceeded"} <= names.keys()
     finally:
         world.close()
-
-
-def remade_moves(world: World) -> Counter[str]:
-    """The names of the descheduler's decisions, each of which comes out the same when it is made again."""
-    taker, found = Snapshots(world.bus, ROLES["all"], "test"), Counter[str]()
-    for entry in world.bus.log(subjects.decisions("descheduler")).entries(0):
-        for decision in decision_pb2.Commit.FromString(entry.payload).decisions[-1:]:
-            taken = unpack(pack(world.do(taker.of_decision(decision.id))))
-            remade = remake(taken, core_of("descheduler", policy_of(taken)), DECIDING["descheduler"].interest)
-            for one in remade.compared:
-                assert one.same, (one.made, one.remade)
-                found[one.made.name] += 1
-    return found

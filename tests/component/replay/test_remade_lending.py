@@ -1,19 +1,13 @@
 """Every decision about what is lent is made again from its snapshot, over samples, faults of the configuration and restarts."""
 
-import json
 from collections import Counter
+from collections.abc import Callable
 from random import Random
 from typing import Any
 
 import pytest
 
-from chassis.remaking import remake
-from chassis.snapshots import Snapshots
 from testing.scenarios.target import NodeUsage
-from tidegate import subjects
-from tidegate.codec.snapshots import pack, unpack
-from tidegate.decision.v1 import decision_pb2
-from tidegate_cli.sim.services import DECIDING, ROLES, Policy, core_of
 from tidegate_cli.sim.world import World
 
 SERVICE = "slo_controller"
@@ -77,20 +71,11 @@ def live(world: World, random: Random, steps: int) -> None:
 
 
 @pytest.mark.parametrize("seed", range(3))
-def test_the_same_bytes_come_out(seed: int) -> None:
+def test_the_same_bytes_come_out(seed: int, remade: Callable[[World, str], Counter[str]]) -> None:
     world = World({"colocation": {"enable": True}}, {}, seed)
     try:
         live(world, Random(seed), 60)
-        taker, compared = Snapshots(world.bus, ROLES["all"], "test"), Counter[str]()
-        for entry in world.bus.log(subjects.decisions(SERVICE)).entries(0):
-            commit = decision_pb2.Commit.FromString(entry.payload)
-            for decision in commit.decisions[-1:]:
-                snapshot = unpack(pack(world.do(taker.of_decision(decision.id))))
-                settings = {log.service: json.loads(log.settings) for log in snapshot.logs if log.settings}
-                remade = remake(snapshot, core_of(SERVICE, Policy.told(settings)), DECIDING[SERVICE].interest)
-                for one in remade.compared:
-                    compared[one.made.name] += 1
-                    assert one.same, (one.made, one.remade)
+        compared = remade(world, SERVICE)
         wanted = {"LendingComputed", "NodeSLOComputed", "SloConfigRefused", "RecommendationComputed"}
         assert wanted <= compared.keys() and compared["LendingComputed"] > 10, compared
     finally:

@@ -1,20 +1,14 @@
 """Every decision about sizes and shares is made again from its snapshot, over samples, changes and restarts."""
 
-import json
 from collections import Counter
+from collections.abc import Callable
 from random import Random
 from typing import Any
 
 import pytest
 
-from chassis.remaking import remake
-from chassis.snapshots import Snapshots
 from kube import Key
 from testing.scenarios.target import MetricSample
-from tidegate import subjects
-from tidegate.codec.snapshots import pack, unpack
-from tidegate.decision.v1 import decision_pb2
-from tidegate_cli.sim.services import DECIDING, ROLES, Policy, core_of
 from tidegate_cli.sim.world import World
 
 SERVICE = "inference_autoscaler"
@@ -92,19 +86,11 @@ def live(world: World, random: Random, steps: int) -> None:
 
 
 @pytest.mark.parametrize("seed", range(3))
-def test_the_same_bytes_come_out(seed: int) -> None:
+def test_the_same_bytes_come_out(seed: int, remade: Callable[[World, str], Counter[str]]) -> None:
     world = World({}, {"podStart": "3s"}, seed)
     try:
         live(world, Random(seed), 70)
-        taker, compared = Snapshots(world.bus, ROLES["all"], "test"), Counter[str]()
-        for entry in world.bus.log(subjects.decisions(SERVICE)).entries(0):
-            for decision in decision_pb2.Commit.FromString(entry.payload).decisions[-1:]:
-                snapshot = unpack(pack(world.do(taker.of_decision(decision.id))))
-                settings = {log.service: json.loads(log.settings) for log in snapshot.logs if log.settings}
-                remade = remake(snapshot, core_of(SERVICE, Policy.told(settings)), DECIDING[SERVICE].interest)
-                for one in remade.compared:
-                    compared[one.made.name] += 1
-                    assert one.same, (one.made, one.remade)
+        compared = remade(world, SERVICE)
         wanted = {"ReplicasScaled", "ScalingExplained", "InferenceServiceMade", "TrafficSplit"}
         assert wanted <= compared.keys() and compared["ReplicasScaled"] > 10, compared
     finally:
