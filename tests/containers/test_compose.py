@@ -10,6 +10,7 @@ import time
 import urllib.parse
 import urllib.request
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any
 
 import images
@@ -133,6 +134,45 @@ def test_prometheus_reads_every_service(composed: Composed) -> None:
     assert len(targets) == len(SERVICES)
 
 
+def test_services_that_no_job_needs_decide_too(composed: Composed, tmp_path: Path) -> None:
+    """Rules of nodes, a size that is not known yet, and a move of nobody: what the dashboard shows of them comes from here."""
+    (tmp_path / "others.yaml").write_text(OTHERS)
+    composed.tidegate("apply", "-f", str(tmp_path / "others.yaml"))
+    kinds = {"nodeslos": "node", "horizontalpodautoscalers": "web", "podmigrationjobs": "nobody"}
+    for kind, name in kinds.items():
+        _eventually(lambda kind=kind, name=name: name in composed.tidegate("get", kind))
+    _eventually(lambda: "Failed" in composed.tidegate("get", "podmigrationjob", "nobody", "-o", "json"))
+
+
+OTHERS = """
+apiVersion: v1
+kind: ConfigMap
+metadata: {name: slo-controller-config, namespace: koordinator-system}
+data: {resource-threshold-config: '{"clusterStrategy": {"enable": true}}'}
+---
+apiVersion: apps/v1
+kind: Deployment
+metadata: {name: web}
+spec:
+  replicas: 1
+  selector: {matchLabels: {app: web}}
+  template:
+    metadata: {labels: {app: web}}
+    spec: {containers: [{name: c, image: busybox, command: [sleep, "600"], resources: {requests: {cpu: 100m}}}]}
+---
+apiVersion: autoscaling/v2
+kind: HorizontalPodAutoscaler
+metadata: {name: web}
+spec:
+  scaleTargetRef: {apiVersion: apps/v1, kind: Deployment, name: web}
+  maxReplicas: 2
+  metrics: [{type: Resource, resource: {name: cpu, target: {type: Utilization, averageUtilization: 80}}}]
+---
+apiVersion: scheduling.koordinator.sh/v1alpha1
+kind: PodMigrationJob
+metadata: {name: nobody}
+spec: {podRef: {namespace: default, name: nobody}}
+"""
 QUIET = ("Refused decisions", "Calls that were refused or failed")
 """Panels that show nothing while all is well."""
 
