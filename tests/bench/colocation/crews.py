@@ -104,7 +104,7 @@ def pod(name: str, command: list[str]) -> dict[str, Any]:
 
 
 def node_slo(node: str) -> dict[str, Any]:
-    """The rules of the experiment: kernel priorities first, the quota at 95 percent of the machine second."""
+    """The rules of the experiment: the kernel's least weight first (adr 0034), the quota at 95 percent of the machine second."""
     threshold = {"enable": True, "cpuSuppressThresholdPercent": 95, "cpuSuppressPolicy": "cfsQuota"}
     return {
         "apiVersion": "slo.koordinator.sh/v1alpha1",

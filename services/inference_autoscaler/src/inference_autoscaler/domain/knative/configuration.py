@@ -35,9 +35,9 @@ class KnativeConfiguration:
         for key, value in given.items():
             if key not in _KEYS:
                 raise ValueError(f"config-autoscaler: {key} is none of the keys that are honoured: {', '.join(_KEYS)}")
-            name, form = _KEYS[key]
+            name, read = _KEYS[key]
             try:
-                found[name] = _FORMS[form](str(value))
+                found[name] = read(str(value))
             except (QuantityError, ValueError) as error:
                 raise ValueError(f"config-autoscaler: {key}: {error}") from None
         return cls(**found)
@@ -60,29 +60,21 @@ def fraction(text: str) -> int:
     return parse_milli(text) if parse_milli(text) <= 1_000 else share(text)
 
 
-_FORMS: dict[str, Callable[[str], int]] = {
-    "share": share,
-    "fraction": fraction,
-    "milli": parse_milli,
-    "time": parse_duration,
-    "count": int,
-    "truth": truth,
-}
-_KEYS = {
-    "container-concurrency-target-percentage": ("utilization_milli", "fraction"),
-    "container-concurrency-target-default": ("concurrency_milli", "milli"),
-    "requests-per-second-target-default": ("rps_milli", "milli"),
-    "target-burst-capacity": ("burst_milli", "milli"),
-    "stable-window": ("window_ms", "time"),
-    "panic-window-percentage": ("panic_window_milli", "share"),
-    "panic-threshold-percentage": ("panic_threshold_milli", "share"),
-    "max-scale-up-rate": ("up_rate_milli", "milli"),
-    "max-scale-down-rate": ("down_rate_milli", "milli"),
-    "enable-scale-to-zero": ("to_zero", "truth"),
-    "scale-to-zero-grace-period": ("grace_ms", "time"),
-    "scale-to-zero-pod-retention-period": ("retention_ms", "time"),
-    "initial-scale": ("initial", "count"),
-    "min-scale": ("minimum", "count"),
-    "max-scale": ("maximum", "count"),
-    "scale-down-delay": ("down_delay_ms", "time"),
+_KEYS: dict[str, tuple[str, Callable[[str], int]]] = {
+    "container-concurrency-target-percentage": ("utilization_milli", fraction),
+    "container-concurrency-target-default": ("concurrency_milli", parse_milli),
+    "requests-per-second-target-default": ("rps_milli", parse_milli),
+    "target-burst-capacity": ("burst_milli", parse_milli),
+    "stable-window": ("window_ms", parse_duration),
+    "panic-window-percentage": ("panic_window_milli", share),
+    "panic-threshold-percentage": ("panic_threshold_milli", share),
+    "max-scale-up-rate": ("up_rate_milli", parse_milli),
+    "max-scale-down-rate": ("down_rate_milli", parse_milli),
+    "enable-scale-to-zero": ("to_zero", truth),
+    "scale-to-zero-grace-period": ("grace_ms", parse_duration),
+    "scale-to-zero-pod-retention-period": ("retention_ms", parse_duration),
+    "initial-scale": ("initial", int),
+    "min-scale": ("minimum", int),
+    "max-scale": ("maximum", int),
+    "scale-down-delay": ("down_delay_ms", parse_duration),
 }

@@ -57,12 +57,15 @@ class NetworkRule:
 
 def network_rule(part: Mapping[str, Any]) -> NetworkRule:
     """The rule that a ``networkQOS`` tells."""
-    inward = _share(part.get("ingressRequest"), Share()) != Share() or _share(
-        part.get("ingressLimit"), Share(percent=100)
-    ) not in (Share(), Share(percent=100))
+    request, limit = _direction(part, "egress")
     return NetworkRule(
-        _share(part.get("egressRequest"), Share()), _share(part.get("egressLimit"), Share(percent=100)), inward
+        request, limit, _direction(part, "ingress") not in ((Share(), Share(percent=100)), (Share(), Share()))
     )
+
+
+def _direction(part: Mapping[str, Any], name: str) -> tuple[Share, Share]:
+    """What is guaranteed and the most; by itself nothing and all."""
+    return _share(part.get(f"{name}Request"), Share()), _share(part.get(f"{name}Limit"), Share(percent=100))
 
 
 def bandwidth(value: object) -> int:
