@@ -20,7 +20,9 @@ from inference_autoscaler.domain.serving.inference_service import SERVICE
 from kube import Decision, Event, Key, Manifest, Outcome, Store
 from kube.scheduling_pause import SWITCH, pause_of
 
-_INTEREST = frozenset((AUTOSCALER, SCALED_OBJECT, READING, POD, "ConfigMap", *SCALABLE, *CONCERNING))
+_INTEREST = frozenset(
+    (AUTOSCALER, SCALED_OBJECT, READING, POD, "ConfigMap", "Secret", "ServiceAccount", *SCALABLE, *CONCERNING)
+)
 
 
 class Desk(Protocol):

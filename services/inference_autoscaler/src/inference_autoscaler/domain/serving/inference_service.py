@@ -3,7 +3,8 @@
 from dataclasses import dataclass, replace
 
 from inference_autoscaler.domain.rollout import plan as rollout_plan
-from inference_autoscaler.domain.serving.runtimes import SOURCE, Model, pod_of
+from inference_autoscaler.domain.serving.model_storage import Source, credentials, with_models
+from inference_autoscaler.domain.serving.runtimes import CONTAINER, SOURCE, Model, pod_of
 from kube import Manifest, Object, Store
 
 SERVICE = "InferenceService.serving.kserve.io"
@@ -86,7 +87,12 @@ def resolved(item: Object, spec: Inference, store: Store) -> Inference:
         return spec
     made = pod_of(predictor.model, item.namespace, store)
     containers = [*made["containers"], *(predictor.pod.get("containers") or ())]
-    return replace(spec, predictor=replace(predictor, pod={**made, **predictor.pod, "containers": containers}))
+    pod = {**made, **predictor.pod, "containers": containers}
+    if predictor.model.storage:
+        account = str(pod.get("serviceAccountName") or "")
+        known = credentials(item.namespace, account, store)
+        pod = with_models(pod, (CONTAINER,), (Source(predictor.model.storage),), known)
+    return replace(spec, predictor=replace(predictor, pod=pod))
 
 
 def _predictor(given: Manifest, annotations: dict[str, str]) -> Predictor:
