@@ -68,7 +68,7 @@ class AutoscalerCore:
         self._readings, self._pods = Readings(), PodIndex()
         self._keda = ScaledObjectDesk(self._readings)
         self._horizontal = HorizontalDesk(self._readings, self._pods, self._keda.value, self._keda.present_value)
-        self._serving = InferenceDesk(self._policy.knative)
+        self._serving = InferenceDesk(self._policy.knative, self._pods)
         self._now = 0
         self._assumed: set[str] = set()
         self._remembered: int | None = None
