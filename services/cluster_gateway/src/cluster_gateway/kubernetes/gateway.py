@@ -37,7 +37,7 @@ from cluster_gateway.kubernetes.watching import Watching
 from cluster_gateway.kubernetes.writer import Unwritten, Writer
 from cluster_gateway.recovery import recover
 from cluster_gateway.settings import GatewaySettings
-from cluster_gateway.write_message import write_of
+from cluster_gateway.write_message import refused_sample, write_of
 from kube import Key, Store
 from tidegate import subjects
 from tidegate.codec.blobs import BlobReader
@@ -177,6 +177,7 @@ class KubernetesGateway:
                     self._beside(self._commits.follow(service), f"reads {service}")
                 self._make_queues()
                 serving.append(await self._bus.serve(subjects.WRITE, self._on_write))
+                serving.append(await self._bus.serve(subjects.SAMPLES, self._on_samples))
                 serving.append(await self._bus.serve(subjects.REPORTS, self._on_report))
                 self.ready.set()
             if self._work or (self._commits.waiting and self._watching.complete):
@@ -307,6 +308,12 @@ class KubernetesGateway:
 
         self._do(take)
         return (await reply).SerializeToString()
+
+    async def _on_samples(self, payload: bytes) -> bytes:
+        """What a service measured, written as a user's write is."""
+        if error := refused_sample(gateway_pb2.WriteRequest.FromString(payload)):
+            return _reply(error)
+        return await self._on_write(payload)
 
     async def _on_report(self, payload: bytes) -> bytes:
         """What an agent beside a kubelet says; the answer tells whether the API server has stored it."""
