@@ -49,6 +49,8 @@ class Readings:
 
     def __init__(self) -> None:
         self._series: dict[Series, _Samples] = {}
+        self._silent: dict[Series, dict[str, str]] = {}
+        """Why no sample is known, by the names of the objects that say so."""
 
     def fold(self, event: Event) -> None:
         """Take in that a MetricReading changed."""
@@ -60,6 +62,18 @@ class Readings:
             self._drop(series, event.key.name)
         else:
             self._series.setdefault(series, _Samples()).put(event.key.name, found)
+        why = str(event.new.spec.get("message") or "") if event.new is not None and found is None else ""
+        if why:
+            self._silent.setdefault(series, {})[event.key.name] = why
+        elif (listed := self._silent.get(series)) is not None:
+            listed.pop(event.key.name, None)
+            if not listed:
+                del self._silent[series]
+
+    def why_silent(self, series: Series) -> str:
+        """Why no sample of ``series`` is known, by the first object that says so."""
+        listed = self._silent.get(series)
+        return f"no sample of it stands: {listed[min(listed)]}" if listed else "no sample of it stands"
 
     def of(self, series: Series, selector: Manifest | None = None) -> list[Reading]:
         """The samples of ``series`` whose labels ``selector`` selects (all without one), by the names of their objects."""
