@@ -49,8 +49,8 @@ _NAMES = ("serving", "keda", "horizontal")
 
 
 def concerns(kind: str, metadata: Manifest) -> bool:
-    """Whether objects of ``kind`` can matter to what is decided here."""
-    return kind in _INTEREST
+    """Whether a new object can matter to what is decided here: of pods only those that a selector can find."""
+    return "labels" in metadata if kind == POD else kind in _INTEREST
 
 
 class AutoscalerCore:
