@@ -1,5 +1,6 @@
 """``hf://``: a repository of Hugging Face's hub, by its own client. HF_ENDPOINT and HF_TOKEN are the client's own."""
 
+import os
 from pathlib import PurePosixPath
 
 from storage_initializer.failures import FetchError, Interrupted
@@ -23,6 +24,8 @@ def fetch(uri: str, staging: Staging) -> None:
 
 def _go_on(repository: str, revision: str | None, uri: str, staging: Staging) -> None:
     """The client itself goes on with files that it has a part of."""
+    for unwanted in ("HF_HUB_DISABLE_PROGRESS_BARS", "HF_HUB_DISABLE_TELEMETRY"):  # read when it is imported
+        os.environ.setdefault(unwanted, "1")
     try:
         from huggingface_hub import snapshot_download
         from huggingface_hub.errors import (
