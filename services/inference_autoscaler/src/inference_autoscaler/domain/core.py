@@ -85,11 +85,13 @@ class AutoscalerCore:
             match event.key.kind:
                 case "Pod":
                     self._pods.fold(event)
+                    self._serving.fold_pod(event)
                 case "HorizontalPodAutoscaler.autoscaling":
                     self._horizontal.fold(event)
                     self._serving.fold(event)
                 case "ScaledObject.keda.sh":
                     self._keda.fold(event)
+                    self._serving.fold(event)
                 case kind if kind in CONCERNING:
                     self._serving.fold(event)
         for event in events:  # what a sample is of is there by now, in whatever order they came
