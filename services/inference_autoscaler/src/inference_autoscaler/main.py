@@ -31,7 +31,7 @@ async def build(settings: Settings, context: Context) -> Parts:
     """The parts of the service."""
     policy = AutoscalerPolicy.of(json.loads(settings.knative), acts=settings.acts)
     try:
-        plan = SamplingPlan.of(json.loads(settings.sampling))
+        plan = SamplingPlan.of(json.loads(settings.sampling), triggers=settings.acts)
     except (RuleError, json.JSONDecodeError) as error:
         raise SystemExit(f"sampling: {error}") from None
     leader = Leader()

@@ -76,6 +76,10 @@ def test_triggers_without_a_source_outside_are_not_asked() -> None:
     assert wanted(scaled({"type": "cron", "metadata": {}}, {"type": "cpu", "metadata": {"value": "50"}})) == []
 
 
+def test_triggers_are_left_alone_where_somebody_else_acts_on_scaled_objects() -> None:
+    assert wanted(scaled(prometheus()), plan=SamplingPlan.of({}, triggers=False)) == []
+
+
 def test_what_lets_us_in_is_named_and_not_told() -> None:
     given = {**prometheus(authModes="bearer, tls", unsafeSsl="true"), "authenticationRef": {"name": "creds"}}
     (want,) = wanted(scaled(given))

@@ -17,7 +17,7 @@ class Wants:
     def __init__(self, plan: SamplingPlan) -> None:
         self._known: dict[Key, tuple[Object, tuple[Want, ...]]] = {}
         self._readers: dict[str, Callable[[Object], Iterable[Want]]] = {
-            SCALED_OBJECT: wants_of_scaled_object,
+            SCALED_OBJECT: wants_of_scaled_object if plan.triggers else _nothing,
             AUTOSCALER: lambda item: wants_of_autoscaler(item, plan),
         }
         self.all: dict[str, Want] = {}
@@ -41,6 +41,10 @@ class Wants:
             )
             self.all = {want.id: want for want in listed}
         return changed
+
+
+def _nothing(_: Object) -> Iterable[Want]:
+    return ()
 
 
 def _read(read: Callable[[Object], Iterable[Want]], item: Object) -> tuple[Want, ...]:
