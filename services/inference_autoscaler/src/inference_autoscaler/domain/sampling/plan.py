@@ -49,4 +49,6 @@ class SamplingPlan:
         address = str(given.get("prometheus") or "").rstrip("/")
         if (rules or external) and not address:
             raise RuleError("prometheus: is not given; rules are questions to the Prometheus at this address")
-        return cls(address, (*rules, *(_BUILT_IN if address else ())), external, given.get("scrape") is not False, triggers)
+        return cls(
+            address, (*rules, *(_BUILT_IN if address else ())), external, given.get("scrape") is not False, triggers
+        )
