@@ -21,7 +21,7 @@ from inference_autoscaler.domain.serving.inference_service import SERVICE
 from kube import Decision, Event, Key, Manifest, Object, Outcome, Store
 from kube.scheduling_pause import SWITCH, pause_of
 
-_CREDENTIALS = ("TriggerAuthentication.keda.sh", "ClusterTriggerAuthentication.keda.sh")
+_CREDENTIALS = ("Secret", "ServiceAccount", "TriggerAuthentication.keda.sh", "ClusterTriggerAuthentication.keda.sh")
 _INTEREST = frozenset(
     (NODE_METRIC, AUTOSCALER, SCALED_OBJECT, READING, POD, "ConfigMap", *_CREDENTIALS, *SCALABLE, *CONCERNING)
 )
@@ -70,7 +70,7 @@ class AutoscalerCore:
         self._readings, self._pods = Readings(), PodIndex()
         self._keda = ScaledObjectDesk(self._readings)
         self._horizontal = HorizontalDesk(self._readings, self._pods, self._keda.value, self._keda.present_value)
-        self._serving = InferenceDesk(self._policy.knative)
+        self._serving = InferenceDesk(self._policy.knative, self._pods)
         self._now = 0
         self._assumed: set[str] = set()
         self._remembered: int | None = None
