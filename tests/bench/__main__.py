@@ -1,7 +1,8 @@
 """`make bench`: every benchmark, one table. Name some (`python -m tests.bench idle`) to run only those. A goal that
 does not hang on the machine's speed fails the run when it is missed.
 
-`gpu-quality` and `autoscaling` need public traces; the first runs only by name, and `--all` plays ten shuffles of each of its 17 lists (an hour).
+`gpu-quality` and `autoscaling` need public traces. The first runs only by name; with `--all` it plays ten shuffles of each of its 17 lists
+(an hour).
 """
 
 import argparse
