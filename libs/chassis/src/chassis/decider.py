@@ -108,7 +108,7 @@ class Decider:
         inquest = Inquest(
             self.make_core,
             intake.fold.store,
-            intake.private_state,
+            intake.private,
             [(service, decision) for (service, _), decision in intake.told.items()],
             frozenset(intake.in_flight) | {key for key, _ in self.quarantine.resting()},
             self.quarantine.hidden(),

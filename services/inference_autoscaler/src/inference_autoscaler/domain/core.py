@@ -7,7 +7,7 @@ from dataclasses import asdict
 from typing import Protocol
 
 from inference_autoscaler.domain.cluster.pod_index import PodIndex
-from inference_autoscaler.domain.cluster.scale import SCALABLE
+from inference_autoscaler.domain.cluster.scale import SCALABLE, scale_of
 from inference_autoscaler.domain.horizontal.desk import HorizontalDesk
 from inference_autoscaler.domain.horizontal.spec import AUTOSCALER
 from inference_autoscaler.domain.keda.desk import ScaledObjectDesk
@@ -17,10 +17,11 @@ from inference_autoscaler.domain.metrics.readings import Readings
 from inference_autoscaler.domain.policy import AutoscalerPolicy
 from inference_autoscaler.domain.serving.desk import CONCERNING, InferenceDesk
 from inference_autoscaler.domain.serving.inference_service import SERVICE
-from kube import Decision, Event, Key, Manifest, Outcome, Store
+from kube import Decision, Event, Key, Manifest, Object, Outcome, Store
 from kube.scheduling_pause import SWITCH, pause_of
 
-_INTEREST = frozenset((AUTOSCALER, SCALED_OBJECT, READING, POD, "ConfigMap", *SCALABLE, *CONCERNING))
+_CREDENTIALS = ("Secret", "ServiceAccount", "TriggerAuthentication.keda.sh", "ClusterTriggerAuthentication.keda.sh")
+_INTEREST = frozenset((AUTOSCALER, SCALED_OBJECT, READING, POD, "ConfigMap", *_CREDENTIALS, *SCALABLE, *CONCERNING))
 
 
 class Desk(Protocol):
@@ -62,11 +63,11 @@ class AutoscalerCore:
 
     def __init__(self, policy: AutoscalerPolicy | None = None) -> None:
         self._policy = policy or AutoscalerPolicy()
-        self._store = Store()
+        self.store = Store()
         self._readings, self._pods = Readings(), PodIndex()
         self._keda = ScaledObjectDesk(self._readings)
         self._horizontal = HorizontalDesk(self._readings, self._pods, self._keda.value, self._keda.present_value)
-        self._serving = InferenceDesk(self._policy.knative)
+        self._serving = InferenceDesk(self._policy.knative, self._pods)
         self._now = 0
         self._assumed: set[str] = set()
         self._remembered: int | None = None
@@ -74,7 +75,7 @@ class AutoscalerCore:
 
     def read_from(self, store: Store) -> None:
         """Where objects are looked up."""
-        self._store = self._horizontal.store = self._keda.store = self._serving.store = store
+        self.store = self._horizontal.store = self._keda.store = self._serving.store = store
 
     def fold(self, events: Sequence[Event], now: int) -> None:
         """Take in what one change set changed."""
@@ -165,6 +166,11 @@ class AutoscalerCore:
         key = Key(AUTOSCALER, str(arguments.get("namespace") or "default"), str(arguments.get("name") or ""))
         return self._horizontal.explain(key, int(arguments.get("now") or self._now))
 
+    def pods_of(self, target: Key) -> list[Object]:
+        """The pods of what can be scaled, by name; none where it cannot, or is not there."""
+        scale = scale_of(self.store.get(target))
+        return [] if scale is None else self._pods.selected(target.namespace, scale.selector)
+
     def check(self) -> list[str]:
         """The invariants that do not hold."""
         return self._horizontal.check()
@@ -175,4 +181,4 @@ class AutoscalerCore:
 
     @property
     def _paused(self) -> bool:
-        return pause_of(self._store.get(SWITCH)) is not None
+        return pause_of(self.store.get(SWITCH)) is not None
