@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from collections.abc import Set as AbstractSet
 
 from inference_autoscaler.domain.cluster.pod_index import PodIndex
+from inference_autoscaler.domain.horizontal.spec import AUTOSCALER
 from inference_autoscaler.domain.horizontal.verdict import RESCALE
 from inference_autoscaler.domain.knative.configuration import KnativeConfiguration
 from inference_autoscaler.domain.knative.decider import TICK_MS
@@ -23,11 +24,12 @@ from inference_autoscaler.domain.serving.outcome import Outlook
 from inference_autoscaler.domain.serving.pods import resolved
 from inference_autoscaler.domain.serving.rollout import Rollout
 from inference_autoscaler.domain.serving.runtimes import CLUSTER_RUNTIME, RUNTIME, NoRuntime
+from inference_autoscaler.domain.serving.scalers import SCALED_OBJECT
 from inference_autoscaler.domain.serving.serverless import Surroundings
 from inference_autoscaler.domain.serving.status import first_condition, status_patch
 from kube import Decision, Event, Key, Manifest, Mutation, Object, Outcome, Store, Verb, parse_time
 
-_CHILDREN = ("Deployment.apps", "Service", "HorizontalPodAutoscaler.autoscaling", "ScaledObject.keda.sh")
+_CHILDREN = ("Deployment.apps", "Service", AUTOSCALER, SCALED_OBJECT)
 _STATUSES = ("containerStatuses", "initContainerStatuses")
 CONCERNING = frozenset((SERVICE, RUNTIME, CLUSTER_RUNTIME, *_CHILDREN))
 """The kinds whose changes are to be folded here."""

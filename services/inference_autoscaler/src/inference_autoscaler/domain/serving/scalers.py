@@ -4,9 +4,8 @@ from inference_autoscaler.domain.serving.children import component_name, metadat
 from inference_autoscaler.domain.serving.component import Component
 from kube import Manifest, Object
 
+SCALED_OBJECT = "ScaledObject.keda.sh"
 _CPU_PERCENT = 80
-CLASSES = {"hpa": "HorizontalPodAutoscaler", "keda": "ScaledObject"}
-"""Who scales, by KServe's classes; the others have nobody here."""
 
 
 def scaler(item: Object, component: Component, scaled_by: str) -> Manifest | None:

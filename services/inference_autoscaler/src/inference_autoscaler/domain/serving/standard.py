@@ -5,7 +5,6 @@ from dataclasses import replace
 
 from inference_autoscaler.domain.cluster.pod_index import PodIndex
 from inference_autoscaler.domain.horizontal.spec import AUTOSCALER
-from inference_autoscaler.domain.keda.scaled_object import SCALED_OBJECT
 from inference_autoscaler.domain.serving.canaries import (
     before_promotion,
     canary_trial,
@@ -27,7 +26,7 @@ from inference_autoscaler.domain.serving.course import Course
 from inference_autoscaler.domain.serving.inference_service import Inference
 from inference_autoscaler.domain.serving.outcome import Outlook, Standing
 from inference_autoscaler.domain.serving.rollout import Rollout
-from inference_autoscaler.domain.serving.scalers import scaler
+from inference_autoscaler.domain.serving.scalers import SCALED_OBJECT, scaler
 from kube import Key, Manifest, Mutation, Object, Store, Verb
 
 DEPLOYMENT, K8S_SERVICE = "Deployment.apps", "Service"
