@@ -88,6 +88,7 @@ class AutoscalerCore:
             match event.key.kind:
                 case "Pod":
                     self._pods.fold(event)
+                    self._serving.fold_pod(event)
                 case kind if kind == NODE_METRIC:
                     self._readings.use.fold(event)
                 case "HorizontalPodAutoscaler.autoscaling":
@@ -95,6 +96,7 @@ class AutoscalerCore:
                     self._serving.fold(event)
                 case "ScaledObject.keda.sh":
                     self._keda.fold(event)
+                    self._serving.fold(event)
                 case kind if kind in CONCERNING:
                     self._serving.fold(event)
         for event in events:  # what a sample is of is there by now, in whatever order they came
