@@ -13,6 +13,7 @@ from pathlib import Path
 from tests.bench.admission import admission
 from tests.bench.agent_process import agent_process
 from tests.bench.agent_rules import agent_rules
+from tests.bench.autoscaling import autoscaling
 from tests.bench.bench_gpu_quality import gpu_quality
 from tests.bench.bench_job_quality import job_quality
 from tests.bench.bench_queues import queues
@@ -43,6 +44,7 @@ BENCHMARKS: dict[str, Callable[[], Awaitable[list[Figure]]]] = {
     "queues": queues,
     "lending": lending,
     "admission": admission,
+    "autoscaling": autoscaling,
     "agent-rules": agent_rules,
     "agent-process": agent_process,
     "job-quality": job_quality,

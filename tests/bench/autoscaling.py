@@ -27,7 +27,7 @@ async def autoscaling() -> list[Figure]:
         world.now += SYNC_MS
         began = time.process_time()
         found = world.core.decide(world.now, frozenset())
-        world.core.remember()
+        world.core.remember_parts()
         took.append((time.process_time() - began) * 1000)
         assert len(found) == SERVICES, f"{len(found)} of {SERVICES} autoscalers were decided about"
         world.carry_out(found)
@@ -44,13 +44,12 @@ class World:
         self.store, self.core = Store(), AutoscalerCore()
         self.core.read_from(self.store)
         for number in range(services):
-            for made in (_deployment, _autoscaler):
-                self.put(made(f"s{number:05}"))
-            for pod in range(PODS):
-                self.put(_pod(f"s{number:05}", pod))
+            name = f"s{number:05}"
+            for manifest in (_deployment(name), _autoscaler(name), *(_pod(name, pod) for pod in range(PODS))):
+                self.put(manifest)
         self.sample(-1)
         self.carry_out(self.core.decide(self.now, frozenset()))
-        self.core.remember()
+        self.core.remember_parts()
 
     def put(self, manifest: Manifest) -> None:
         self.revision += 1
@@ -68,8 +67,8 @@ class World:
             for metric in range(OBJECTS):
                 self.put(_reading(name, f"o{metric}", ("v1", "Service", name), value, self.now))
             for pod in range(PODS):
-                for metric in ("p0", "p1", "cpu"):
-                    self.put(_reading(name, metric, ("v1", "Pod", f"{name}-{pod}"), value, self.now))
+                for own in ("p0", "p1", "cpu"):
+                    self.put(_reading(name, own, ("v1", "Pod", f"{name}-{pod}"), value, self.now))
 
     def carry_out(self, decisions: list[Decision]) -> None:
         """All of it is applied."""

@@ -40,6 +40,12 @@ def classes(pods: Iterable[Object], samples: Mapping[str, Reading], metric: str,
     return PodClasses(tuple(ready), tuple(unready), tuple(missing))
 
 
+def has_started(pod: Object, now: int) -> bool:
+    """Whether the time is over in which it matters that the pod started."""
+    started = pod.status.get("startTime")
+    return bool(started) and parse_time(str(started)) + CPU_INITIALIZATION_MS <= now
+
+
 def serving(pods: Iterable[Object]) -> int:
     """How many of the ``pods`` run and are ready."""
     return sum(pod.status.get("phase") == "Running" and has_condition(pod.status, "Ready") for pod in pods)

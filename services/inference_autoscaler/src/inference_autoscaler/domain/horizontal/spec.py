@@ -1,8 +1,11 @@
 """What a HorizontalPodAutoscaler asks for, read once from its object."""
 
+from collections.abc import Hashable, Iterator
 from dataclasses import dataclass
 
-from inference_autoscaler.domain.horizontal.scaling_rules import DOWN, UP, Rules, rules
+from inference_autoscaler.domain.horizontal.scaling_rules import DOWN, DOWN_WINDOW_MS, UP, Rules, rules
+from inference_autoscaler.domain.metrics.reading import Series
+from inference_autoscaler.domain.metrics.readings import topic_of
 from kube import Key, Manifest, Object
 from kube.keys import kind_id
 from resources import parse_milli
@@ -43,6 +46,15 @@ class Metric:
     described: Key | None = None
     container: str = ""
 
+    def series(self, namespace: str) -> Series:
+        """What the samples of an External or Object metric are of."""
+        described = self.described
+        return (
+            (namespace, "", "", self.name)
+            if described is None
+            else (namespace, described.kind, described.name, self.name)
+        )
+
     @property
     def title(self) -> str:
         """As Kubernetes names it in its messages."""
@@ -73,6 +85,19 @@ class Horizontal:
     behaves: bool
     up: Rules
     down: Rules
+
+    @property
+    def horizon_ms(self) -> int:
+        """How far its windows and periods reach back."""
+        periods = [policy.period_ms for rules in (self.up, self.down) for policy in rules.policies]
+        return max(DOWN_WINDOW_MS, self.up.window_ms, self.down.window_ms, *periods)
+
+    def topics(self, namespace: str) -> Iterator[Hashable]:
+        """What facts its answers depend on, but for those of its pods: its target, and samples (`Readings.fold`)."""
+        yield self.target
+        for metric in self.metrics:
+            if metric.type in (EXTERNAL, OBJECT):
+                yield topic_of(metric.series(namespace), metric.selector)
 
 
 def read(item: Object) -> Horizontal:

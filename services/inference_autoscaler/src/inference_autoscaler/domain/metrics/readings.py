@@ -1,6 +1,6 @@
 """The samples that stand, by what they are of: one stands until it is replaced or withdrawn."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Hashable, Iterable, Sequence
 
 from inference_autoscaler.domain.metrics.reading import CONTAINER_LABEL, POD, Reading, Series, read, series_of
 from kube import Event, Manifest, Object
@@ -55,9 +55,7 @@ class _Samples:
             listed.put(name, one)
 
     def drop(self, name: str) -> None:
-        old = self.all.named.get(name)
-        if old is None:
-            return
+        old = self.all.named[name]
         self.all.drop(name)
         for label in old.labels.items():
             self.labelled[label].drop(name)
@@ -81,19 +79,22 @@ class Readings:
     def __init__(self) -> None:
         self._series: dict[Series, _Samples] = {}
 
-    def fold(self, event: Event) -> None:
-        """Take in that a MetricReading changed."""
-        series = series_of(event.object)
-        if event.old is not None and event.new is not None and series_of(event.old) != series:
-            self._drop(series_of(event.old), event.key.name)
+    def fold(self, event: Event) -> list[Hashable]:
+        """Take in that a MetricReading changed; the topics of what it is, and was, a sample of."""
+        name, series = event.key.name, series_of(event.object)
+        before = series if event.old is None or event.new is None else series_of(event.old)
+        old = self._said(before, name)
         found = read(event.new) if event.new is not None else None
+        if old is not None and (found is None or before != series):
+            self._drop(before, name)
         if found is None:
-            self._drop(series, event.key.name)
-            return
+            return _topics(old)
         listed = self._series.get(series)
         if listed is None:
             listed = self._series[series] = _Samples()
-        listed.put(event.key.name, found)
+        listed.put(name, found)
+        same = old is not None and old.series == series and old.labels == found.labels
+        return _topics(found) if same else [*_topics(old), *_topics(found)]
 
     def of(self, series: Series, selector: Manifest | None = None) -> Sequence[Reading]:
         """The samples of ``series`` whose labels ``selector`` selects (all without one), by the names of their objects."""
@@ -115,11 +116,28 @@ class Readings:
                 found[name] = one
         return found
 
+    def _said(self, series: Series, name: str) -> Reading | None:
+        listed = self._series.get(series)
+        return None if listed is None else listed.all.named.get(name)
+
     def _drop(self, series: Series, name: str) -> None:
-        if (listed := self._series.get(series)) is not None:
-            listed.drop(name)
-            if not listed.all.named:
-                del self._series[series]
+        listed = self._series[series]
+        listed.drop(name)
+        if not listed.all.named:
+            del self._series[series]
+
+
+def topic_of(series: Series, selector: Manifest | None = None) -> Hashable:
+    """By what whoever goes by the samples of ``series`` that ``selector`` selects learns of a new one.
+
+    He may learn of others, too: of several labels that a selector wants only the first counts.
+    """
+    wanted: dict[str, str] = (selector or {}).get("matchLabels") or {}
+    return (series, *next(iter(wanted.items()))) if wanted else series
+
+
+def _topics(one: Reading | None) -> list[Hashable]:
+    return [] if one is None else [one.series, *((one.series, *label) for label in one.labels.items())]
 
 
 def _one(listed: Sequence[Reading], container: str) -> Reading | None:

@@ -30,8 +30,7 @@ class InferenceDesk:
 
     def __init__(self, configuration: KnativeConfiguration) -> None:
         self.store = Store()
-        self.changed = False
-        """Whether anything of what has to be remembered changed."""
+        self._changed: dict[Key, None] = {}
         self._configuration = configuration
         self._specs: dict[Key, Inference | str] = {}
         self._courses: dict[Key, Course] = {}
@@ -52,7 +51,8 @@ class InferenceDesk:
         if event.new is None:
             for known in (self._specs, self._due, self._awake):
                 known.pop(event.key, None)
-            self.changed |= self._courses.pop(event.key, None) is not None
+            if self._courses.pop(event.key, None) is not None:
+                self._changed[event.key] = None
             return
         old = event.old
         if old is None or old.body is not event.new.body or old.annotations != event.new.annotations:
@@ -72,8 +72,7 @@ class InferenceDesk:
             return
         course = self._course(service)
         if course.load(metric).add(at, None if found is None else found.value_milli):
-            self.changed = True
-            self._due[key] = self._awake[key] = None
+            self._changed[key] = self._due[key] = self._awake[key] = None
 
     def settle(self, outcome: Outcome) -> None:
         """Look again at what was refused."""
@@ -96,9 +95,11 @@ class InferenceDesk:
         """The next look at those that are awake."""
         return None if self._tick is None or not self._awake else (self._tick + 1) * TICK_MS
 
-    def manifest(self) -> Manifest:
-        """What has to be remembered."""
-        return {f"{key.namespace}/{key.name}": course.manifest() for key, course in sorted(self._courses.items())}
+    def take_changes(self) -> dict[str, Manifest | None]:
+        """What has to be remembered anew."""
+        changed, self._changed = self._changed, {}
+        known = ((key, self._courses.get(key)) for key in changed)
+        return {f"{key.namespace}/{key.name}": None if one is None else one.manifest() for key, one in known}
 
     def passes_round(self, since: int | None, now: int) -> bool:
         """Never: whoever begins anew looks at all of them as of the present tick."""
@@ -117,7 +118,8 @@ class InferenceDesk:
         course = self._course(item)
         before = course.pasts_manifest()
         found = self._outlook(item, spec, course, now)
-        self.changed |= course.pasts_manifest() != before
+        if course.pasts_manifest() != before:
+            self._changed[key] = None
         if not found.is_awake:
             self._awake.pop(key, None)
         return _told(item, spec, found, now)
@@ -144,7 +146,7 @@ class InferenceDesk:
         course = self._courses.get(item.key)
         if course is None or course.uid != item.uid:
             course = self._courses[item.key] = Course(item.uid, parse_time(item.created))
-            self.changed = True
+            self._changed[item.key] = None
         return course
 
 
