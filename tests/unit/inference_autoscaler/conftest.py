@@ -76,7 +76,7 @@ class Cluster:
             self._apply(decision)
             self.core.settle(Outcome(str(number), decision.name, decision.subject, True))
         assert self.core.check() == []
-        return found
+        return [*found, *self.look()] if found else found  # what was decided is facts by now
 
     def replicas(self, name: str = "web") -> int:
         return int(self.store.objects[Key("Deployment.apps", "default", name)].spec["replicas"])
@@ -149,3 +149,8 @@ class Cluster:
 @pytest.fixture
 def cluster() -> Cluster:
     return Cluster()
+
+
+@pytest.fixture
+def make_cluster() -> type[Cluster]:
+    return Cluster
