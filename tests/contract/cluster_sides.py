@@ -9,7 +9,6 @@ from typing import Any
 
 import orjson
 
-from admission.write_draft import WriteDraft
 from bus import MemoryBus
 from chassis import SystemClock
 from cluster_gateway.domain.simulated_nodes import SIMULATED, SimulationSettings
@@ -21,6 +20,7 @@ from kube.objects import from_manifest
 from tidegate import subjects
 from tidegate.codec import facts
 from tidegate.codec.decisions import CommitHead, encode_commit
+from tidegate.codec.write_draft import WriteDraft
 from tidegate.fact.v1 import fact_pb2
 from tidegate.gateway.v1 import gateway_pb2
 from tidegate.node.v1 import node_pb2
@@ -96,9 +96,25 @@ class Side(ABC):
         draft.delete(key, uid, None)
         return await self._ask(draft)
 
-    async def _ask(self, draft: WriteDraft) -> gateway_pb2.WriteReply:
+    async def measure(self, *manifests: Manifest) -> gateway_pb2.WriteReply:
+        """Write as a service does that measures: whatever is there."""
+        draft = WriteDraft()
+        for manifest in manifests:
+            draft.store(from_manifest(manifest), None)
+        return await self._ask(draft, subjects.SAMPLES)
+
+    async def credential(self, whose: str, name: str) -> dict[str, bytes] | None:
+        """What the gateway answers of a Secret that a TriggerAuthentication names."""
+        request = gateway_pb2.CredentialRequest(
+            kind="TriggerAuthentication.keda.sh", namespace=self.namespace, name=whose, secret=name
+        )
+        answer = await self.bus.request(subjects.CREDENTIAL, request.SerializeToString(), timeout=SECONDS)
+        reply = gateway_pb2.CredentialReply.FromString(answer)
+        return dict(reply.data) if reply.found else None
+
+    async def _ask(self, draft: WriteDraft, subject: str = subjects.WRITE) -> gateway_pb2.WriteReply:
         draft.request.id, draft.request.actor = f"request-{next(self._commits)}", "user"
-        answer = await self.bus.request(subjects.WRITE, draft.request.SerializeToString(), timeout=SECONDS)
+        answer = await self.bus.request(subject, draft.request.SerializeToString(), timeout=SECONDS)
         return gateway_pb2.WriteReply.FromString(answer)
 
     async def commit(
@@ -227,6 +243,7 @@ FOLLOWED = frozenset(
     (
         *("Pod", "Node", "Namespace", "Secret", "ConfigMap"),
         *("Job.batch.volcano.sh", "PodGroup.scheduling.volcano.sh", "Queue.scheduling.volcano.sh"),
+        *("MetricReading.tidegate.dev", "TriggerAuthentication.keda.sh"),
     )
 )
 

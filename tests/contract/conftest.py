@@ -21,7 +21,13 @@ for place in (HERE, HERE.parent / "kubernetes"):
 if TYPE_CHECKING:
     from cluster_sides import Side
 
-CONTRACT_KINDS = ("Job.batch.volcano.sh", "PodGroup.scheduling.volcano.sh", "Queue.scheduling.volcano.sh")
+CONTRACT_KINDS = (
+    "Job.batch.volcano.sh",
+    "PodGroup.scheduling.volcano.sh",
+    "Queue.scheduling.volcano.sh",
+    "MetricReading.tidegate.dev",
+    "TriggerAuthentication.keda.sh",
+)
 _numbers = itertools.count(1)
 
 

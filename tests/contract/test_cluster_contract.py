@@ -9,6 +9,7 @@ from kube import Decision, Key, Manifest, Mutation, Verb
 from tidegate.codec import facts
 
 JOB, GROUP = "Job.batch.volcano.sh", "PodGroup.scheduling.volcano.sh"
+READING = "MetricReading.tidegate.dev"
 
 
 def pod(side: Any, name: str, *, spec: Manifest | None = None, **metadata: Any) -> Manifest:
@@ -459,3 +460,44 @@ async def test_values_of_secrets_are_never_facts(side: Any) -> None:
     log = b"".join(entry.payload for entry in side.bus.log("fact").entries(0))
     assert side.get("Secret", "s").body["data"].keys() == {"key", "more"}
     assert b"very-secret" not in log and b"dmVyeS1zZWNyZXQ" not in log
+
+
+# --- samples -------------------------------------------------------------------------------------------------------------
+
+
+def reading(side: Any, value: str) -> Manifest:
+    return {
+        "apiVersion": "tidegate.dev/v1",
+        "kind": "MetricReading",
+        "metadata": {"name": "queue", "namespace": side.namespace},
+        "spec": {"metric": {"name": "queue"}, "value": value, "timestamp": "2026-01-01T00:00:00Z"},
+    }
+
+
+async def test_a_service_that_measures_writes_samples_over_those_that_are_there(side: Any) -> None:
+    """A sample replaces the one before, whatever its writer has seen of it."""
+    assert not (await side.measure(reading(side, "3"))).error
+    assert not (await side.measure(reading(side, "5"))).error
+    assert side.get(READING, "queue").spec["value"] == "5"
+
+
+async def test_a_service_that_measures_writes_nothing_but_samples(side: Any) -> None:
+    """Who may hand samples in may not make pods that way."""
+    reply = await side.measure(reading(side, "3"), pod(side, "p"))
+    assert "MetricReading" in reply.error and "Pod" in reply.error
+    assert side.find("Pod", "p") is None
+
+
+async def test_credentials_are_answered_to_who_names_an_authentication_that_names_them(side: Any) -> None:
+    """A Secret that no authentication names is nobody's to ask for."""
+    spec = {"secretTargetRef": [{"parameter": "bearerToken", "name": "named", "key": "token"}]}
+    metadata = {"name": "creds", "namespace": side.namespace}
+    await side.write(
+        {"apiVersion": "keda.sh/v1alpha1", "kind": "TriggerAuthentication", "metadata": metadata, "spec": spec}
+    )
+    for name in ("named", "other"):
+        secret = {"metadata": {"name": name, "namespace": side.namespace}, "data": {"token": "aHVzaA=="}}
+        await side.write({"apiVersion": "v1", "kind": "Secret", **secret})
+    assert await side.credential("creds", "named") == {"token": b"hush"}
+    assert await side.credential("creds", "other") is None
+    assert await side.credential("none", "named") is None

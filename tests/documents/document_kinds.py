@@ -260,11 +260,26 @@ SUPPORT = (
     Support(
         "ScaledObject.keda.sh",
         ("inference_autoscaler",),
-        "makes a HorizontalPodAutoscaler and decides between none and one: triggers `prometheus`, `nats-jetstream` (their values are "
-        "handed in as MetricReadings `s0-prometheus` and so on, with the label `scaledobject.keda.sh/name`), `cron`, `cpu`, `memory`; "
-        "activation, `pollingInterval`, `cooldownPeriod`, `initialCooldownPeriod`, `idleReplicaCount`, `fallback` with its behaviors, "
-        "pauses by annotation. A source that says nothing is a failure and never zero, also with `ignoreNullValues`",
+        "makes a HorizontalPodAutoscaler and decides between none and one: triggers `prometheus`, `nats-jetstream`, `metrics-api` (asked "
+        "at the server that they name, at `pollingInterval`, or at each look of the autoscaler where that is sooner and not "
+        "`useCachedMetrics`; one that names no server is handed in as a MetricReading `s0-prometheus` and so on, with the label "
+        "`scaledobject.keda.sh/name`), `cron`, `cpu`, `memory`; `authenticationRef`; activation, `pollingInterval`, `cooldownPeriod`, "
+        "`initialCooldownPeriod`, `idleReplicaCount`, `fallback` with its behaviors, pauses by annotation. A source that says nothing, or "
+        "no number, is a failure and never zero; no series are zero only where `ignoreNullValues` is stated as `true`",
         "triggers of other types, `scalingModifiers`, `restoreToOriginalReplicaCount`",
+    ),
+    Support(
+        "TriggerAuthentication.keda.sh",
+        ("inference_autoscaler", "cluster_gateway"),
+        "lets triggers in at their sources: `secretTargetRef`, for `authModes` `bearer`, `basic`, `tls` and `custom`; the values go from "
+        "the gateway to who asks the source, and nowhere else",
+        "`env`, `configMapTargetRef`, `podIdentity` and vaults",
+    ),
+    Support(
+        "ClusterTriggerAuthentication.keda.sh",
+        ("inference_autoscaler", "cluster_gateway"),
+        "like a TriggerAuthentication, for triggers of all namespaces; its Secrets are those of the namespace `keda`",
+        "`env`, `configMapTargetRef`, `podIdentity` and vaults",
     ),
     Support(
         "InferenceService.serving.kserve.io",
@@ -296,7 +311,7 @@ SUPPORT = (
         ("inference_autoscaler",),
         "a sample: of a pod (`cpu`, `memory`, or a name of its own; with the label `container` of one container), of another object, "
         "or, without `describedObject`, of something outside the cluster. It stands until it is replaced; without `value` none is "
-        "known, which is not zero",
+        "known, which is not zero, and `message` says why",
     ),
     Support(
         "NodeSLO.slo.koordinator.sh",

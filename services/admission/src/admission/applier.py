@@ -16,12 +16,12 @@ from admission.domain.patching import Edit, patched_manifest
 from admission.domain.templates import Templates
 from admission.domain.updating import updated
 from admission.view import View
-from admission.write_draft import WriteDraft
 from bus import Bus, BusError
 from chassis.tracing import TRACEPARENT, NoTracer, Tracer
 from kube import Key, Manifest, Object, from_manifest
 from kube.kinds import STATED
 from tidegate import subjects
+from tidegate.codec.write_draft import WriteDraft
 from tidegate.gateway.v1 import gateway_pb2
 
 log = logging.getLogger(__name__)

@@ -25,6 +25,8 @@ from cluster_gateway.recovery import recover
 from cluster_gateway.refused_commit import refused
 from cluster_gateway.secrets import Secrets
 from cluster_gateway.settings import GatewaySettings
+from cluster_gateway.write_message import refused_sample
+from kube import Key
 from tidegate import subjects
 from tidegate.codec.garbage import no_collection
 from tidegate.decision.v1 import decision_pb2
@@ -109,7 +111,9 @@ class Gateway:
         serve = self._bus.serve
         self._serving += [
             await serve(subjects.WRITE, self._on_write),
+            await serve(subjects.SAMPLES, self._on_samples),
             await serve(subjects.SECRET, self._on_secret),
+            await serve(subjects.CREDENTIAL, self._on_credential),
             await serve(subjects.REPORTS, self._on_report),
             await self._bus.listen(subjects.HEARTBEATS, self._on_heartbeat),
         ]
@@ -160,6 +164,12 @@ class Gateway:
         self._inbox.put(Request(request, reply))
         return (await reply).SerializeToString()
 
+    async def _on_samples(self, payload: bytes) -> bytes:
+        """What a service measured, written as a user's write is."""
+        if error := refused_sample(gateway_pb2.WriteRequest.FromString(payload)):
+            return gateway_pb2.WriteReply(error=error).SerializeToString()
+        return await self._on_write(payload)
+
     async def _on_report(self, payload: bytes) -> bytes:
         reply: asyncio.Future[node_pb2.ReportReply] = asyncio.get_running_loop().create_future()
         self._inbox.put(NodeReport(node_pb2.Report.FromString(payload), reply))
@@ -169,6 +179,11 @@ class Gateway:
         request = node_pb2.SecretRequest.FromString(payload)
         data = self.local.secret_for(request.node, request.namespace, request.name)
         return node_pb2.SecretReply(found=data is not None, data=dict(data or {})).SerializeToString()
+
+    async def _on_credential(self, payload: bytes) -> bytes:
+        request = gateway_pb2.CredentialRequest.FromString(payload)
+        data = self.local.credential(Key(request.kind, request.namespace, request.name), request.secret)
+        return gateway_pb2.CredentialReply(found=data is not None, data=dict(data or {})).SerializeToString()
 
     def _on_heartbeat(self, payload: bytes) -> None:
         node = payload.decode()

@@ -5,6 +5,8 @@ from kube import keys_of
 from tidegate.codec.blobs import BlobReader
 from tidegate.gateway.v1 import gateway_pb2
 
+READING = "MetricReading.tidegate.dev"
+
 
 def write_of(item: gateway_pb2.Write, blobs: BlobReader) -> Write:
     """What is to be done with one object, or with each of several."""
@@ -13,3 +15,13 @@ def write_of(item: gateway_pb2.Write, blobs: BlobReader) -> Write:
     expected = None if item.force else item.expected_revision
     keys = keys_of(item.kind, item.namespace, item.names or (item.name,))
     return Write(keys, parts, expected, grace, item.uid)
+
+
+def refused_sample(request: gateway_pb2.WriteRequest) -> str:
+    """Why ``request`` is none of a service that measures, which may write MetricReadings alone; empty where it is one."""
+    others = sorted({item.kind for item in request.writes} - {READING})
+    if others or request.HasField("identity"):
+        return (
+            f"a service that measures writes {READING} alone, in its own name; not {', '.join(others) or 'as a user'}"
+        )
+    return ""

@@ -327,6 +327,14 @@ SIZES = {
         checks=(scaled_object.check_scaled_object,),
         warnings=(scaled_object.warn_scaled_object,),
     ),
+    **dict.fromkeys(
+        ("TriggerAuthentication.keda.sh", "ClusterTriggerAuthentication.keda.sh"),
+        Rules(
+            _top(scaled_object.AUTHENTICATION_SPEC),
+            checks=(scaled_object.check_authentication,),
+            warnings=(scaled_object.warn_authentication,),
+        ),
+    ),
     "InferenceService.serving.kserve.io": Rules(
         _top(inference_service.SERVICE_SPEC),
         (inference_service.default_service,),

@@ -20,6 +20,7 @@ from chassis.tracing import NoTracer, Tracer
 from cluster_gateway.assignment_message import assignment_message
 from cluster_gateway.batch import Batch
 from cluster_gateway.domain.bootstrap import QUEUE, missing_queues
+from cluster_gateway.domain.credentials import named_secret
 from cluster_gateway.domain.mirror import Mirror
 from cluster_gateway.domain.writing import Conflict
 from cluster_gateway.fact_writer import FactWriter
@@ -30,14 +31,14 @@ from cluster_gateway.kubernetes.event_writer import EventWriter
 from cluster_gateway.kubernetes.node_reports import NodeReports
 from cluster_gateway.kubernetes.positions import Positions
 from cluster_gateway.kubernetes.reflector import BeganAnew, Listed, Seen, Watched
-from cluster_gateway.kubernetes.requests import NotServed
+from cluster_gateway.kubernetes.requests import NotServed, reading, values_of
 from cluster_gateway.kubernetes.sender import HELD_PAUSE, Sender
 from cluster_gateway.kubernetes.together import Together
 from cluster_gateway.kubernetes.watching import Watching
 from cluster_gateway.kubernetes.writer import Unwritten, Writer
 from cluster_gateway.recovery import recover
 from cluster_gateway.settings import GatewaySettings
-from cluster_gateway.write_message import write_of
+from cluster_gateway.write_message import refused_sample, write_of
 from kube import Key, Store
 from tidegate import subjects
 from tidegate.codec.blobs import BlobReader
@@ -177,6 +178,8 @@ class KubernetesGateway:
                     self._beside(self._commits.follow(service), f"reads {service}")
                 self._make_queues()
                 serving.append(await self._bus.serve(subjects.WRITE, self._on_write))
+                serving.append(await self._bus.serve(subjects.SAMPLES, self._on_samples))
+                serving.append(await self._bus.serve(subjects.CREDENTIAL, self._on_credential))
                 serving.append(await self._bus.serve(subjects.REPORTS, self._on_report))
                 self.ready.set()
             if self._work or (self._commits.waiting and self._watching.complete):
@@ -307,6 +310,21 @@ class KubernetesGateway:
 
         self._do(take)
         return (await reply).SerializeToString()
+
+    async def _on_samples(self, payload: bytes) -> bytes:
+        """What a service measured, written as a user's write is."""
+        if error := refused_sample(gateway_pb2.WriteRequest.FromString(payload)):
+            return _reply(error)
+        return await self._on_write(payload)
+
+    async def _on_credential(self, payload: bytes) -> bytes:
+        """The values of a Secret that a trigger's authentication names: from the API server to who asks, and nowhere else."""
+        request = gateway_pb2.CredentialRequest.FromString(payload)
+        item = self.mirror.store.get(Key(request.kind, request.namespace, request.name))
+        key, data = named_secret(item, request.secret), None
+        if key is not None:
+            data = values_of(await self._api.send(reading(key, self._watching.served)))
+        return gateway_pb2.CredentialReply(found=data is not None, data=data or {}).SerializeToString()
 
     async def _on_report(self, payload: bytes) -> bytes:
         """What an agent beside a kubelet says; the answer tells whether the API server has stored it."""

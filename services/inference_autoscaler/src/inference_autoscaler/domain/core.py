@@ -8,7 +8,7 @@ from typing import Protocol
 import orjson
 
 from inference_autoscaler.domain.cluster.pod_index import PodIndex
-from inference_autoscaler.domain.cluster.scale import SCALABLE
+from inference_autoscaler.domain.cluster.scale import SCALABLE, scale_of
 from inference_autoscaler.domain.horizontal.desk import HorizontalDesk
 from inference_autoscaler.domain.horizontal.measuring import External
 from inference_autoscaler.domain.horizontal.spec import AUTOSCALER
@@ -19,10 +19,11 @@ from inference_autoscaler.domain.metrics.readings import Readings
 from inference_autoscaler.domain.policy import AutoscalerPolicy
 from inference_autoscaler.domain.serving.desk import CONCERNING, InferenceDesk
 from inference_autoscaler.domain.serving.inference_service import SERVICE
-from kube import Decision, Event, Key, Manifest, Outcome, Store
+from kube import Decision, Event, Key, Manifest, Object, Outcome, Store
 from kube.scheduling_pause import SWITCH, pause_of
 
-_INTEREST = frozenset((AUTOSCALER, SCALED_OBJECT, READING, POD, "ConfigMap", *SCALABLE, *CONCERNING))
+_CREDENTIALS = ("Secret", "ServiceAccount", "TriggerAuthentication.keda.sh", "ClusterTriggerAuthentication.keda.sh")
+_INTEREST = frozenset((AUTOSCALER, SCALED_OBJECT, READING, POD, "ConfigMap", *_CREDENTIALS, *SCALABLE, *CONCERNING))
 
 
 class Desk(Protocol):
@@ -65,13 +66,13 @@ class AutoscalerCore:
 
     def __init__(self, policy: AutoscalerPolicy | None = None) -> None:
         self._policy = policy or AutoscalerPolicy()
-        self._store = Store()
+        self.store = Store()
         self._readings, self._pods = Readings(), PodIndex()
         self._keda = ScaledObjectDesk(self._readings)
         sources = self._keda.sources
         told = External(sources.value, sources.present_value, sources.is_steady)
         self._horizontal = HorizontalDesk(self._readings, self._pods, told)
-        self._serving = InferenceDesk(self._policy.knative)
+        self._serving = InferenceDesk(self._policy.knative, self._pods)
         self._now = 0
         self._assumed: set[str] = set()
         self._remembered: int | None = None
@@ -79,7 +80,7 @@ class AutoscalerCore:
 
     def read_from(self, store: Store) -> None:
         """Where objects are looked up."""
-        self._store = self._horizontal.store = self._keda.store = self._serving.store = store
+        self.store = self._horizontal.store = self._keda.store = self._serving.store = store
         self._horizontal.concerns.store = store
 
     def fold(self, events: Sequence[Event], now: int) -> None:
@@ -115,7 +116,7 @@ class AutoscalerCore:
             self._horizontal.concerns.touch(topic)
             self._keda.touch(topic)
         namespace, kind, name, _ = series_of(event.object)
-        if kind == POD and topics and (pod := self._store.get(Key(POD, namespace, name))) is not None:
+        if kind == POD and topics and (pod := self.store.get(Key(POD, namespace, name))) is not None:
             self._horizontal.concerns.see_pod(Event(pod, pod))
         elif kind == SERVICE:
             self._serving.hear(event)
@@ -189,6 +190,11 @@ class AutoscalerCore:
         key = Key(AUTOSCALER, str(arguments.get("namespace") or "default"), str(arguments.get("name") or ""))
         return self._horizontal.explain(key, int(arguments.get("now") or self._now))
 
+    def pods_of(self, target: Key) -> list[Object]:
+        """The pods of what can be scaled, by name; none where it cannot, or is not there."""
+        scale = scale_of(self.store.get(target))
+        return [] if scale is None else self._pods.selected(target.namespace, scale.selector)
+
     def check(self) -> list[str]:
         """The invariants that do not hold."""
         return self._horizontal.check()
@@ -199,7 +205,7 @@ class AutoscalerCore:
 
     @property
     def _paused(self) -> bool:
-        return pause_of(self._store.get(SWITCH)) is not None
+        return pause_of(self.store.get(SWITCH)) is not None
 
 
 def _written(part: Manifest | None) -> bytes:

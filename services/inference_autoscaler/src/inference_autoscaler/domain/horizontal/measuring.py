@@ -45,7 +45,7 @@ def measure_with(readings: Readings, external: Value, spec: Horizontal, namespac
                 return told
         found = readings.of(metric.series(namespace), metric.selector)
         if not found:
-            raise NoProposal(metric, "no sample of it stands")
+            raise NoProposal(metric, readings.why_silent(metric.series(namespace)))
         return sum(one.value_milli for one in found) if metric.type == EXTERNAL else found[0].value_milli
 
     def measure(metric: Metric, size: Size) -> Proposal:

@@ -1,6 +1,6 @@
 """The samples that stand, by what they are of: one stands until it is replaced or withdrawn."""
 
-from collections.abc import Hashable, Iterable, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 
 from inference_autoscaler.domain.metrics.reading import CONTAINER_LABEL, POD, Reading, Series, read, series_of
 from kube import Event, Manifest, Object
@@ -78,6 +78,8 @@ class Readings:
 
     def __init__(self) -> None:
         self._series: dict[Series, _Samples] = {}
+        self._silent: dict[Series, dict[str, str]] = {}
+        """Why no sample is known, by the names of the objects that say so."""
 
     def fold(self, event: Event) -> list[Hashable]:
         """Take in that a MetricReading changed; the topics of what it is, and was, a sample of."""
@@ -88,13 +90,37 @@ class Readings:
         if old is not None and (found is None or before != series):
             self._drop(before, name)
         if found is None:
-            return _topics(old)
-        listed = self._series.get(series)
-        if listed is None:
-            listed = self._series[series] = _Samples()
-        listed.put(name, found)
-        same = old is not None and old.series == series and old.labels == found.labels
-        return _topics(found) if same else [*_topics(old), *_topics(found)]
+            topics = _topics(old)
+        else:
+            listed = self._series.get(series)
+            if listed is None:
+                listed = self._series[series] = _Samples()
+            listed.put(name, found)
+            same = old is not None and old.series == series and old.labels == found.labels
+            topics = _topics(found) if same else [*_topics(old), *_topics(found)]
+        if before != series:
+            self._note_silence(before, name, None)
+        if self._note_silence(series, name, event.new if found is None else None):
+            topics += topics_of(series, (event.object.spec.get("metric") or {}).get("labels") or {})
+        return topics
+
+    def _note_silence(self, series: Series, name: str, silent: Object | None) -> bool:
+        """Keep why ``name`` says nothing of ``series``, if it does not; whether that is news."""
+        why = str(silent.spec.get("message") or "") if silent is not None else ""
+        listed = self._silent.get(series)
+        before = "" if listed is None else listed.get(name, "")
+        if why:
+            self._silent.setdefault(series, {})[name] = why
+        elif listed is not None:
+            listed.pop(name, None)
+            if not listed:
+                del self._silent[series]
+        return why != before
+
+    def why_silent(self, series: Series) -> str:
+        """Why no sample of ``series`` is known, by the first object that says so."""
+        listed = self._silent.get(series)
+        return f"no sample of it stands: {listed[min(listed)]}" if listed else "no sample of it stands"
 
     def of(self, series: Series, selector: Manifest | None = None) -> Sequence[Reading]:
         """The samples of ``series`` whose labels ``selector`` selects (all without one), by the names of their objects."""
@@ -136,8 +162,13 @@ def topic_of(series: Series, selector: Manifest | None = None) -> Hashable:
     return (series, *next(iter(wanted.items()))) if wanted else series
 
 
+def topics_of(series: Series, labels: Mapping[str, str]) -> list[Hashable]:
+    """The topics of a sample of ``series`` with these ``labels``."""
+    return [series, *((series, *label) for label in labels.items())]
+
+
 def _topics(one: Reading | None) -> list[Hashable]:
-    return [] if one is None else [one.series, *((one.series, *label) for label in one.labels.items())]
+    return [] if one is None else topics_of(one.series, one.labels)
 
 
 def _one(listed: Sequence[Reading], container: str) -> Reading | None:

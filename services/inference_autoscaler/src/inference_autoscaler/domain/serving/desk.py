@@ -6,18 +6,22 @@ A look is as of the tick that it falls in, so that a second one in the same tick
 from collections.abc import Mapping
 from collections.abc import Set as AbstractSet
 
+from inference_autoscaler.domain.cluster.pod_index import PodIndex
 from inference_autoscaler.domain.horizontal.status import changed_conditions
 from inference_autoscaler.domain.horizontal.verdict import RESCALE
 from inference_autoscaler.domain.knative.configuration import KnativeConfiguration
 from inference_autoscaler.domain.knative.decider import TICK_MS
+from inference_autoscaler.domain.metrics.reading import Reading as Sample
 from inference_autoscaler.domain.metrics.reading import read as read_sample
 from inference_autoscaler.domain.metrics.reading import series_of, stamp
+from inference_autoscaler.domain.rollout.tally import COUNTED, Tally, counter_of
 from inference_autoscaler.domain.serving import serverless, standard
 from inference_autoscaler.domain.serving.course import Course
 from inference_autoscaler.domain.serving.inference_service import SERVICE, STANDARD, Inference, read, resolved
 from inference_autoscaler.domain.serving.outcome import Outlook
 from inference_autoscaler.domain.serving.rollout import Rollout
 from inference_autoscaler.domain.serving.runtimes import CLUSTER_RUNTIME, RUNTIME, NoRuntime
+from inference_autoscaler.domain.serving.serverless import Surroundings
 from kube import Decision, Event, Key, Manifest, Mutation, Object, Outcome, Store, Verb, merge, parse_time
 
 _CHILDREN = ("Deployment.apps", "Service", "HorizontalPodAutoscaler.autoscaling")
@@ -28,10 +32,10 @@ CONCERNING = frozenset((SERVICE, RUNTIME, CLUSTER_RUNTIME, *_CHILDREN))
 class InferenceDesk:
     """Makes what InferenceServices consist of, sizes it, and shares the requests among revisions."""
 
-    def __init__(self, configuration: KnativeConfiguration) -> None:
+    def __init__(self, configuration: KnativeConfiguration, pods: PodIndex) -> None:
         self.store = Store()
         self._changed: dict[Key, None] = {}
-        self._configuration = configuration
+        self._configuration, self._pods = configuration, pods
         self._specs: dict[Key, Inference | str] = {}
         self._courses: dict[Key, Course] = {}
         self._due: dict[Key, None] = {}
@@ -71,6 +75,10 @@ class InferenceDesk:
         if service is None or at is None:
             return
         course = self._course(service)
+        if metric in COUNTED:
+            if found is not None and self._is_planned(key) and _counted(course, item, found):
+                self._changed[key] = self._due[key] = self._awake[key] = None
+            return
         if course.load(metric).add(at, None if found is None else found.value_milli):
             self._changed[key] = self._due[key] = self._awake[key] = None
 
@@ -116,9 +124,9 @@ class InferenceDesk:
         if item is None or spec is None or item.deleting:
             return None
         course = self._course(item)
-        before = course.pasts_manifest()
+        before = course.decided()
         found = self._outlook(item, spec, course, now)
-        if course.pasts_manifest() != before:
+        if course.decided() != before:
             self._changed[key] = None
         if not found.is_awake:
             self._awake.pop(key, None)
@@ -136,11 +144,16 @@ class InferenceDesk:
             spec = resolved(item, spec, self.store)
             if spec.mode == STANDARD:
                 return standard.look(item, spec, self.store)
-            return serverless.look(item, spec, course, self.store, self._configuration, now)
+            around = Surroundings(self.store, self._pods, self._configuration)
+            return serverless.look(item, spec, course, around, now)
         except NoRuntime as error:
             return Outlook(trouble=str(error), reason=error.reason)
         except ValueError as error:
             return Outlook(trouble=str(error))
+
+    def _is_planned(self, key: Key) -> bool:
+        spec = self._specs.get(key)
+        return isinstance(spec, Inference) and spec.plan is not None
 
     def _course(self, item: Object) -> Course:
         course = self._courses.get(item.key)
@@ -148,6 +161,15 @@ class InferenceDesk:
             course = self._courses[item.key] = Course(item.uid, parse_time(item.created))
             self._changed[item.key] = None
         return course
+
+
+def _counted(course: Course, item: Object, found: Sample) -> bool:
+    """Take in what a revision answered by now. Whether it is news."""
+    counter = counter_of(found.series[3], found.labels)
+    if counter is None:
+        return False
+    revision, name = counter
+    return course.tallies.setdefault(revision, Tally()).hear(item.name, name, found.value_milli // 1000)
 
 
 def _told(item: Object, spec: Inference | str, found: Outlook, now: int) -> Decision | None:
@@ -158,6 +180,9 @@ def _told(item: Object, spec: Inference | str, found: Outlook, now: int) -> Deci
     if found.made:
         message = f"made anew: {', '.join(found.made)}"
         return Decision("InferenceServiceMade", item.key, item.uid, "ChildrenMade", message, mutations)
+    if found.trial is not None and "components" in patch and found.rollout is not None:
+        message = f"{_shares(found.rollout)[1]}; {found.trial.revision}: {found.trial.words}"
+        return Decision("TrafficSplit", item.key, item.uid, found.trial.reason, message, mutations)
     if found.sizes:
         message = "; ".join(found.sizes)
         return Decision("ReplicasScaled", item.key, item.uid, RESCALE, message, mutations)

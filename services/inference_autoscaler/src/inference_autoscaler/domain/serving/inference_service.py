@@ -2,7 +2,9 @@
 
 from dataclasses import dataclass, replace
 
-from inference_autoscaler.domain.serving.runtimes import SOURCE, Model, pod_of
+from inference_autoscaler.domain.rollout import plan as rollout_plan
+from inference_autoscaler.domain.serving.model_storage import Source, credentials, with_models
+from inference_autoscaler.domain.serving.runtimes import CONTAINER, SOURCE, Model, pod_of
 from kube import Manifest, Object, Store
 
 SERVICE = "InferenceService.serving.kserve.io"
@@ -51,6 +53,8 @@ class Inference:
     stopped: bool
     scaled_by: str
     predictor: Predictor
+    plan: rollout_plan.Plan | None = None
+    """How new revisions are taken into use; None: all at once, or by the share that the predictor gives them."""
 
 
 def read(item: Object) -> Inference:
@@ -63,8 +67,13 @@ def read(item: Object) -> Inference:
     if not given.get("containers") and not given.get("model"):
         raise ValueError("a predictor has containers of its own, or a model")
     own = {name: value for name, value in annotations.items() if name.startswith(KNATIVE)}
+    predictor = _predictor(given, own)
     return Inference(
-        _MODES[mode], annotations.get(STOP) == "true", annotations.get(CLASS, "hpa"), _predictor(given, own)
+        _MODES[mode],
+        annotations.get(STOP) == "true",
+        annotations.get(CLASS, "hpa"),
+        predictor,
+        rollout_plan.read(annotations, predictor.share),
     )
 
 
@@ -78,7 +87,12 @@ def resolved(item: Object, spec: Inference, store: Store) -> Inference:
         return spec
     made = pod_of(predictor.model, item.namespace, store)
     containers = [*made["containers"], *(predictor.pod.get("containers") or ())]
-    return replace(spec, predictor=replace(predictor, pod={**made, **predictor.pod, "containers": containers}))
+    pod = {**made, **predictor.pod, "containers": containers}
+    if predictor.model.storage:
+        account = str(pod.get("serviceAccountName") or "")
+        known = credentials(item.namespace, account, store)
+        pod = with_models(pod, (CONTAINER,), (Source(predictor.model.storage),), known)
+    return replace(spec, predictor=replace(predictor, pod=pod))
 
 
 def _predictor(given: Manifest, annotations: dict[str, str]) -> Predictor:

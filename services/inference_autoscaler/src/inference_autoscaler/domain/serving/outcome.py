@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass, field
 
+from inference_autoscaler.domain.rollout.trial import BACK, PROMOTED, Trial
 from inference_autoscaler.domain.serving.rollout import Rollout
 from kube import Manifest, Mutation
 
@@ -18,6 +19,7 @@ class Outlook:
     made: list[str] = field(default_factory=list)
     sizes: list[str] = field(default_factory=list)
     rollout: Rollout | None = None
+    trial: Trial | None = None
     is_serving: bool = False
     is_awake: bool = False
     stopped: bool = False
@@ -45,6 +47,9 @@ class Outlook:
             ready = ("Unknown", "MinimumReplicasUnavailable", "no pod of it serves yet")
         stopped = ("True", "Stopped", "the annotation serving.kserve.io/stop says so") if self.stopped else None
         named = {"PredictorReady": ready, "Ready": ready, "Stopped": stopped or ("False", "NotStopped", "it runs")}
+        if self.trial is not None:
+            status = {PROMOTED: "True", BACK: "False"}.get(self.trial.state, "Unknown")
+            named["RolledOut"] = (status, self.trial.reason, f"{self.trial.revision}: {self.trial.words}")
         return [
             {"type": name, "status": status, "reason": reason, "message": message}
             for name, (status, reason, message) in named.items()

@@ -15,8 +15,8 @@ class WriteDraft:
         self._alike: tuple[object, ...] = ()
         self._write = gateway_pb2.Write()
 
-    def store(self, item: Object, expected_revision: int) -> int:
-        """Store ``item`` if the stored version is still the one of that revision (0: there is none).
+    def store(self, item: Object, expected_revision: int | None) -> int:
+        """Store ``item`` if the stored version is still the one of that revision (0: there is none; None: whatever is there).
 
         Returns its place among the objects that are written.
         """
@@ -36,7 +36,8 @@ class WriteDraft:
             metadata=parts[0],
             body=parts[1],
             status=parts[2],
-            expected_revision=expected_revision,
+            expected_revision=expected_revision or 0,
+            force=expected_revision is None,
         )
         return self.objects - 1
 
