@@ -117,7 +117,7 @@ class AutoscalerCore:
             self._keda.touch(topic)
         namespace, kind, name, _ = series_of(event.object)
         if kind == POD and topics and (pod := self.store.get(Key(POD, namespace, name))) is not None:
-            self._horizontal.concerns.see_pod(Event(pod, pod))
+            self._horizontal.concerns.see_use(pod)
         elif kind == SERVICE:
             self._serving.hear(event)
 

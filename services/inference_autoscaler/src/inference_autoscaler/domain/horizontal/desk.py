@@ -9,7 +9,7 @@ from inference_autoscaler.domain.cluster.scale import Scale, scale_of
 from inference_autoscaler.domain.horizontal.concerns import Concerns
 from inference_autoscaler.domain.horizontal.history import History
 from inference_autoscaler.domain.horizontal.measuring import External, Value, measure_with
-from inference_autoscaler.domain.horizontal.pod_classes import CPU, has_started
+from inference_autoscaler.domain.horizontal.pod_classes import CPU
 from inference_autoscaler.domain.horizontal.proposal import Size
 from inference_autoscaler.domain.horizontal.scaling_rules import DOWN_WINDOW_MS
 from inference_autoscaler.domain.horizontal.spec import AUTOSCALER, EXTERNAL, Horizontal, read
@@ -135,9 +135,8 @@ class HorizontalDesk:
             self._external.is_steady(item.namespace, metric) for metric in spec.metrics if metric.type == EXTERNAL
         ):
             return False
-        return not any(metric.name == CPU for metric in spec.metrics) or all(
-            has_started(pod, now) for pod in self.concerns.pods(item.key)
-        )
+        by_cpu = any(metric.name == CPU for metric in spec.metrics)
+        return not by_cpu or self.concerns.roster(item.key).has_started(now)
 
     def _is_news(self, key: Key) -> bool:
         """Whether the autoscaler is another, or says another thing, than when it was looked at last."""
@@ -210,8 +209,7 @@ class HorizontalDesk:
         return self._told(item, verdict, scale, now)
 
     def _verdict(self, item: Object, spec: Horizontal, scale: Scale, now: int, external: Value) -> Verdict:
-        pods = self.concerns.pods(item.key)
-        size, rivals = Size(scale.wanted, pods), self.concerns.rivals(item.key, pods)
+        size, rivals = Size(scale.wanted, self.concerns.roster(item.key)), self.concerns.rivals(item.key)
         measure = measure_with(self._readings, external, spec, item.namespace, now)
         known = self._histories.get(item.key) or History(item.uid)
         return judge(spec, size, known, measure, now, zeroed=is_zeroed(item.status), rivals=rivals)

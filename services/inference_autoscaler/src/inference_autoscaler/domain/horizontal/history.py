@@ -67,8 +67,10 @@ class History:
 
     def forget(self, before: int) -> None:
         """Drop what no window reaches back to any more."""
-        self.changes = [one for one in self.changes if one[0] > before]
-        self.answers = [run for run in self.answers[:-1] if run.last >= before] + self.answers[-1:]
+        if self.changes and self.changes[0][0] <= before:
+            self.changes = [one for one in self.changes if one[0] > before]
+        if len(self.answers) > 1 and self.answers[0].last < before:
+            self.answers = [run for run in self.answers[:-1] if run.last >= before] + self.answers[-1:]
 
     def manifest(self) -> Manifest:
         """As it is written down."""

@@ -1,10 +1,10 @@
 """How many replicas one metric asks for: the formulas of Kubernetes' replica calculator, in whole numbers."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from inference_autoscaler.domain.exact import REPLICAS_MAX, Ratio, ceil_div
-from inference_autoscaler.domain.horizontal.pod_classes import PodClasses, classes, serving
+from inference_autoscaler.domain.horizontal.pod_classes import PodClasses, Roster
 from inference_autoscaler.domain.horizontal.spec import (
     AVERAGE_VALUE,
     CONTAINER_RESOURCE,
@@ -44,7 +44,7 @@ class Size:
     """The target as it is: the replicas that are wanted of it now, and its pods."""
 
     replicas: int
-    pods: Sequence[Object]
+    roster: Roster
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,9 +58,12 @@ class Tolerance:
         return ratio.within(self.down_nano, self.up_nano)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Proposal:
-    """How many replicas, and what was measured: a utilisation in percent, an average or a value in thousandths."""
+    """How many replicas, and what was measured: a utilisation in percent, an average or a value in thousandths.
+
+    Never changed; not frozen, as many are made.
+    """
 
     replicas: int
     utilization: int | None = None
@@ -71,13 +74,13 @@ class Proposal:
 def from_pods(metric: Metric, size: Size, samples: Mapping[str, Reading], near: Tolerance, now: int) -> Proposal:
     """By what the pods of the target use each: Resource, ContainerResource and Pods metrics. Raises NoProposal."""
     name = metric.name if metric.type != PODS else ""
-    found = classes(size.pods, samples, name, now)
+    found = size.roster.classes(samples, name, now)
     known = {pod: samples[pod].value_milli for pod in found.ready}
     if metric.target.kind != UTILIZATION:
         if not known:
             raise NoProposal(metric, _NO_SAMPLE)
         return _by_average(metric, size, found, known, near)
-    requests = _requests(metric, size.pods)
+    requests = _requests(metric, size.roster)
     if not known:
         raise NoProposal(metric, _NO_SAMPLE)
     return _by_utilization(metric, size, found, known, requests, near)
@@ -166,14 +169,18 @@ def from_total(metric: Metric, size: Size, total_milli: int, near: Tolerance) ->
         return Proposal(ratio.of(1), value_milli=total_milli)
     if near.holds(ratio):
         return Proposal(size.replicas, value_milli=total_milli)
-    if not size.pods:
+    if not size.roster.pods:
         raise NoProposal(metric, "the target has no pods to multiply")
-    return Proposal(ratio.of(serving(size.pods)), value_milli=total_milli)
+    return Proposal(ratio.of(size.roster.serving), value_milli=total_milli)
 
 
-def _requests(metric: Metric, pods: Iterable[Object]) -> dict[str, int]:
+def _requests(metric: Metric, roster: Roster) -> dict[str, int]:
     """What each pod requests, by name, in thousandths. Raises NoProposal where one requests nothing."""
-    return {pod.name: _request(metric, pod) for pod in pods}
+    known = roster.requests.get((metric.name, metric.container))
+    if known is None:
+        known = {pod.name: _request(metric, pod) for pod in roster.pods}
+        roster.requests[metric.name, metric.container] = known
+    return known
 
 
 def _request(metric: Metric, pod: Object) -> int:

@@ -2,12 +2,14 @@
 
 from collections.abc import Hashable, Iterator
 from dataclasses import dataclass
+from functools import cached_property
 
 from inference_autoscaler.domain.horizontal.scaling_rules import DOWN, DOWN_WINDOW_MS, UP, Rules, rules
 from inference_autoscaler.domain.metrics.reading import Series
 from inference_autoscaler.domain.metrics.readings import topic_of
 from kube import Key, Manifest, Object
 from kube.keys import kind_id
+from kube.kinds import api_version_of
 from resources import parse_milli
 
 AUTOSCALER = "HorizontalPodAutoscaler.autoscaling"
@@ -35,7 +37,7 @@ class Target:
     amount: int
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Metric:
     """One metric. ``described`` is the object of an Object metric."""
 
@@ -55,7 +57,23 @@ class Metric:
             else (namespace, described.kind, described.name, self.name)
         )
 
-    @property
+    @cached_property
+    def named(self) -> Manifest:
+        """The metric itself, as the status names it."""
+        if self.type == RESOURCE:
+            return {"name": self.name}
+        if self.type == CONTAINER_RESOURCE:
+            return {"name": self.name, "container": self.container}
+        named: Manifest = {"name": self.name}
+        if self.selector is not None:
+            named["selector"] = self.selector
+        if self.described is None:
+            return {"metric": named}
+        kind = self.described.kind
+        described = {"apiVersion": api_version_of(kind), "kind": kind.partition(".")[0], "name": self.described.name}
+        return {"metric": named, "describedObject": described}
+
+    @cached_property
     def title(self) -> str:
         """As Kubernetes names it in its messages."""
         match self.type:
@@ -74,7 +92,7 @@ class Metric:
         return f"external metric {self.name}({self.selector})" if self.selector else f"external metric {self.name}"
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Horizontal:
     """A HorizontalPodAutoscaler. Without a ``behavior`` of its own it has Kubernetes' older limits (``behaves`` is False)."""
 
@@ -86,7 +104,7 @@ class Horizontal:
     up: Rules
     down: Rules
 
-    @property
+    @cached_property
     def horizon_ms(self) -> int:
         """How far its windows and periods reach back."""
         periods = [policy.period_ms for rules in (self.up, self.down) for policy in rules.policies]

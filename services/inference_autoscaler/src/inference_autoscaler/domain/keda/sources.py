@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping
 
-from inference_autoscaler.domain.horizontal.pod_classes import serving
 from inference_autoscaler.domain.horizontal.proposal import NoProposal, Size
 from inference_autoscaler.domain.horizontal.spec import VALUE, Metric
 from inference_autoscaler.domain.keda.course import Course
@@ -115,7 +114,7 @@ def _fallback_milli(metric: Metric, fallback: Fallback, size: Size) -> int:
     total = metric.target.amount * replicas
     if metric.target.kind != VALUE:
         return total
-    ready = serving(size.pods)
+    ready = size.roster.serving
     if ready == 0:
         raise NoProposal(metric, "it is on fallback, and no pod is ready to share the value among")
     return total // ready

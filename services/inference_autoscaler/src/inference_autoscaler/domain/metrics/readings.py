@@ -1,10 +1,18 @@
 """The samples that stand, by what they are of: one stands until it is replaced or withdrawn."""
 
 from collections.abc import Hashable, Iterable, Mapping, Sequence
+from typing import Protocol
 
 from inference_autoscaler.domain.metrics.reading import CONTAINER_LABEL, POD, Reading, Series, read, series_of
 from kube import Event, Manifest, Object
 from kube.selectors import matches
+
+
+class Named(Protocol):
+    """Something that has a name."""
+
+    @property
+    def name(self) -> str: ...
 
 
 class _Listed:
@@ -129,14 +137,14 @@ class Readings:
             return ()
         return found.all.ordered() if selector is None else found.selected(selector)
 
-    def of_pods(self, namespace: str, metric: str, pods: Iterable[Object], container: str = "") -> dict[str, Reading]:
+    def of_pods(self, namespace: str, metric: str, pods: Iterable[Named], container: str = "") -> dict[str, Reading]:
         """The sample of each of the ``pods`` that has one, by name: of one container, or of the pod as a whole.
 
         A pod whose containers were measured singly used the sum of them.
         """
         found: dict[str, Reading] = {}
         for pod in pods:
-            name = pod.key.name
+            name = pod.name
             listed = self._series.get((namespace, POD, name, metric))
             if listed is not None and (one := _one(listed.all.ordered(), container)) is not None:
                 found[name] = one
@@ -172,6 +180,8 @@ def _topics(one: Reading | None) -> list[Hashable]:
 
 
 def _one(listed: Sequence[Reading], container: str) -> Reading | None:
+    if len(listed) == 1 and not container:
+        return listed[0]
     if container:
         return next((one for one in listed if one.labels.get(CONTAINER_LABEL) == container), None)
     whole = next((one for one in listed if CONTAINER_LABEL not in one.labels), None)
