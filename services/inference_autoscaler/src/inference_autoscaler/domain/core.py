@@ -98,9 +98,9 @@ class AutoscalerCore:
                     self._keda.touch(event.key)
                     self._serving.fold(event)
                 case "ScaledObject.keda.sh":
+                    made = self._keda.autoscaler_of(event.key)
                     self._keda.fold(event)
-                    if (made := self._keda.autoscaler_of(event.key)) is not None:
-                        concerns.touched[made] = None
+                    concerns.touch_all((made, self._keda.autoscaler_of(event.key)))
                 case kind if kind in SCALABLE or kind in CONCERNING:
                     if kind in SCALABLE:
                         concerns.see_target(event)

@@ -29,7 +29,7 @@ class Concerns:
         """The autoscaler ``key`` goes by what ``spec`` names from now on."""
         self.drop(key)
         self._targets[key] = spec.target
-        self._subscribers.subscribe(key, spec.topics(key.namespace))
+        self._subscribers.subscribe(key, spec.topics())
         self._unsettle(self._subscribers.of(spec.target))
         self._select(key)
 
@@ -46,6 +46,10 @@ class Concerns:
     def touch(self, topic: Hashable) -> None:
         """Take in that something changed that they may go by."""
         self.touched.update(dict.fromkeys(self._subscribers.of(topic)))
+
+    def touch_all(self, keys: Iterable[Key | None]) -> None:
+        """Take in that something changed that those of ``keys`` that there are may go by."""
+        self.touched.update(dict.fromkeys(key for key in keys if key in self._targets and key is not None))
 
     def see_target(self, event: Event) -> None:
         """Take in that something changed that may be scaled."""

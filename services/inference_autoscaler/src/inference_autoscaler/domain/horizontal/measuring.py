@@ -43,10 +43,12 @@ def measure_with(readings: Readings, external: Value, spec: Horizontal, namespac
             told = external(namespace, metric, size, now)
             if told is not None:
                 return told
-        found = readings.of(metric.series(namespace), metric.selector)
+        found = readings.of(metric.series, metric.selector)
         if not found:
-            raise NoProposal(metric, readings.why_silent(metric.series(namespace)))
-        return sum(one.value_milli for one in found) if metric.type == EXTERNAL else found[0].value_milli
+            raise NoProposal(metric, readings.why_silent(metric.series))
+        if len(found) == 1 or metric.type == OBJECT:
+            return found[0].value_milli
+        return sum(one.value_milli for one in found)
 
     def measure(metric: Metric, size: Size) -> Proposal:
         if metric.type in (EXTERNAL, OBJECT):

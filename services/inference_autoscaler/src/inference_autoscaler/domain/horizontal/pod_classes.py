@@ -1,7 +1,7 @@
 """The pods of a target: which count for a metric, which are not ready for it, and of which nothing is known."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import NamedTuple
 
 from inference_autoscaler.domain.metrics.reading import Reading
@@ -15,11 +15,14 @@ INITIAL_READINESS_MS = 30_000
 
 @dataclass(slots=True)
 class PodClasses:
-    """Names of pods. ``ready`` have a sample that counts, ``missing`` have none; who is gone or has failed is in neither."""
+    """Names of pods. ``known`` are the values of those that count, in thousandths; ``missing`` have no sample.
 
-    ready: list[str] = field(default_factory=list)
-    unready: list[str] = field(default_factory=list)
-    missing: list[str] = field(default_factory=list)
+    Who is gone or has failed is nowhere.
+    """
+
+    known: dict[str, int]
+    unready: list[str]
+    missing: list[str]
 
 
 class Stage(NamedTuple):
@@ -62,7 +65,7 @@ class Roster:
 
     def classes(self, samples: Mapping[str, Reading], metric: str, now: int) -> PodClasses:
         """Sort them: readiness matters for cpu only, since starting uses it and says nothing of the load."""
-        found, by_cpu = PodClasses(), metric == CPU
+        found, by_cpu = PodClasses({}, [], []), metric == CPU
         for stage in self.stages:
             name = stage.name
             if stage.is_pending:
@@ -72,7 +75,7 @@ class Roster:
             elif by_cpu and not stage.counts(sample, now):
                 found.unready.append(name)
             else:
-                found.ready.append(name)
+                found.known[name] = sample.value_milli
         return found
 
     def has_started(self, now: int) -> bool:

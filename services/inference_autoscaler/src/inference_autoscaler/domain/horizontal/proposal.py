@@ -55,6 +55,7 @@ class Tolerance:
     up_nano: int
 
     def holds(self, ratio: Ratio) -> bool:
+        """Whether the ratio is near enough to 1 to leave everything as it is."""
         return ratio.within(self.down_nano, self.up_nano)
 
 
@@ -75,21 +76,18 @@ def from_pods(metric: Metric, size: Size, samples: Mapping[str, Reading], near: 
     """By what the pods of the target use each: Resource, ContainerResource and Pods metrics. Raises NoProposal."""
     name = metric.name if metric.type != PODS else ""
     found = size.roster.classes(samples, name, now)
-    known = {pod: samples[pod].value_milli for pod in found.ready}
-    if metric.target.kind != UTILIZATION:
-        if not known:
-            raise NoProposal(metric, _NO_SAMPLE)
-        return _by_average(metric, size, found, known, near)
-    requests = _requests(metric, size.roster)
-    if not known:
+    requests = _requests(metric, size.roster) if metric.target.kind == UTILIZATION else None
+    if not found.known:
         raise NoProposal(metric, _NO_SAMPLE)
-    return _by_utilization(metric, size, found, known, requests, near)
+    if requests is None:
+        return _by_average(metric, size, found, near)
+    return _by_utilization(metric, size, found, requests, near)
 
 
 def _by_utilization(
-    metric: Metric, size: Size, found: PodClasses, known: dict[str, int], requests: dict[str, int], near: Tolerance
+    metric: Metric, size: Size, found: PodClasses, requests: dict[str, int], near: Tolerance
 ) -> Proposal:
-    target = metric.target.amount
+    target, known = metric.target.amount, found.known
 
     def ratio(values: Mapping[str, int]) -> Ratio:
         asked = sum(requests[pod] for pod in values)
@@ -98,19 +96,19 @@ def _by_utilization(
         return Ratio(sum(values.values()) * 100 // asked, target)
 
     first = ratio(known)
-    percent = max(100, target)
-    full = {pod: requests[pod] * percent // 100 for pod in found.missing}
     replicas = size.replicas
     if _is_plain(first, found):
         replicas = replicas if near.holds(first) else first.of(len(known))
     else:
+        percent = max(100, target)
+        full = {pod: requests[pod] * percent // 100 for pod in found.missing}
         filled = _filled(first, known, found, full)
         replicas = _cautious(first, ratio(filled), len(filled), replicas, near)
     return Proposal(replicas, first.part, sum(known.values()) // len(known))
 
 
-def _by_average(metric: Metric, size: Size, found: PodClasses, known: dict[str, int], near: Tolerance) -> Proposal:
-    target = metric.target.amount
+def _by_average(metric: Metric, size: Size, found: PodClasses, near: Tolerance) -> Proposal:
+    target, known = metric.target.amount, found.known
 
     def ratio(values: Mapping[str, int]) -> Ratio:
         return Ratio(sum(values.values()) // len(values), target)

@@ -39,7 +39,7 @@ class Target:
 
 @dataclass(frozen=True)
 class Metric:
-    """One metric. ``described`` is the object of an Object metric."""
+    """One metric. ``described`` is the object of an Object metric, ``namespace`` the one of its autoscaler."""
 
     type: str
     name: str
@@ -47,15 +47,13 @@ class Metric:
     selector: Manifest | None = None
     described: Key | None = None
     container: str = ""
+    namespace: str = ""
 
-    def series(self, namespace: str) -> Series:
+    @cached_property
+    def series(self) -> Series:
         """What the samples of an External or Object metric are of."""
-        described = self.described
-        return (
-            (namespace, "", "", self.name)
-            if described is None
-            else (namespace, described.kind, described.name, self.name)
-        )
+        of = self.described
+        return (self.namespace, "", "", self.name) if of is None else (self.namespace, of.kind, of.name, self.name)
 
     @cached_property
     def named(self) -> Manifest:
@@ -110,12 +108,12 @@ class Horizontal:
         periods = [policy.period_ms for rules in (self.up, self.down) for policy in rules.policies]
         return max(DOWN_WINDOW_MS, self.up.window_ms, self.down.window_ms, *periods)
 
-    def topics(self, namespace: str) -> Iterator[Hashable]:
+    def topics(self) -> Iterator[Hashable]:
         """What facts its answers depend on, but for those of its pods: its target, and samples (`Readings.fold`)."""
         yield self.target
         for metric in self.metrics:
             if metric.type in (EXTERNAL, OBJECT):
-                yield topic_of(metric.series(namespace), metric.selector)
+                yield topic_of(metric.series, metric.selector)
 
 
 def read(item: Object) -> Horizontal:
@@ -138,9 +136,12 @@ def _metric(given: Manifest, namespace: str) -> Metric:
     source: Manifest = given[FIELDS[kind]]
     target = _target(source["target"])
     if kind in (RESOURCE, CONTAINER_RESOURCE):
-        return Metric(kind, str(source["name"]), target, container=str(source.get("container") or ""))
+        return Metric(
+            kind, str(source["name"]), target, container=str(source.get("container") or ""), namespace=namespace
+        )
     metric, described = source["metric"], source.get("describedObject")
-    return Metric(kind, str(metric["name"]), target, metric.get("selector"), _described(described, namespace))
+    named = _described(described, namespace)
+    return Metric(kind, str(metric["name"]), target, metric.get("selector"), named, namespace=namespace)
 
 
 def _described(given: Manifest | None, namespace: str) -> Key | None:
