@@ -22,6 +22,7 @@ from tests.bench.colocation.experiment import colocation_experiment
 from tests.bench.end_to_end import large, real_gangs, simulated
 from tests.bench.figures import Figure, failed, show
 from tests.bench.idle import idle
+from tests.bench.idle_services import idle_services
 from tests.bench.lending import lending
 from tests.bench.openb import TRACES
 from tests.bench.restart import restart
@@ -45,6 +46,7 @@ BENCHMARKS: dict[str, Callable[[], Awaitable[list[Figure]]]] = {
     "lending": lending,
     "admission": admission,
     "autoscaling": autoscaling,
+    "idle-services": idle_services,
     "agent-rules": agent_rules,
     "agent-process": agent_process,
     "job-quality": job_quality,

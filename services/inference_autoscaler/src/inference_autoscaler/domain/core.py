@@ -108,9 +108,9 @@ class AutoscalerCore:
                     self._serving.fold(event)
         for event in events:  # what a sample is of is there by now, in whatever order they came
             if event.key.kind == READING:
-                self._take_sample(event)
+                self._take_sample(event, now)
 
-    def _take_sample(self, event: Event) -> None:
+    def _take_sample(self, event: Event, now: int) -> None:
         topics = self._readings.fold(event)
         for topic in topics:
             self._horizontal.concerns.touch(topic)
@@ -119,7 +119,7 @@ class AutoscalerCore:
         if kind == POD and topics and (pod := self.store.get(Key(POD, namespace, name))) is not None:
             self._horizontal.concerns.see_use(pod)
         elif kind == SERVICE:
-            self._serving.hear(event)
+            self._serving.hear(event, now)
 
     def hear(self, service: str, decision: Decision) -> None:
         """This service listens to facts only."""

@@ -64,8 +64,11 @@ class InferenceDesk:
             self._due[event.key] = None
         self._awake[event.key] = None
 
-    def hear(self, sample: Event) -> None:
-        """Take in what the request path saw of a service. One that sleeps is woken."""
+    def hear(self, sample: Event, now: int) -> None:
+        """Take in what the request path saw of a service, and said at ``now``. One that sleeps is woken.
+
+        A sample of times to come is one of now: else nothing would be heard until they have come.
+        """
         item = sample.new
         if item is None:
             return
@@ -74,7 +77,7 @@ class InferenceDesk:
         service = self.store.get(key)
         if service is None or at is None:
             return
-        course = self._course(service)
+        course, at = self._course(service), min(at, now)
         if metric in COUNTED:
             if found is not None and self._is_planned(key) and _counted(course, item, found):
                 self._changed[key] = self._due[key] = self._awake[key] = None
@@ -90,6 +93,10 @@ class InferenceDesk:
     def decide(self, now: int, in_flight: AbstractSet[Key]) -> list[Decision]:
         """A look at each that is due."""
         tick = now // TICK_MS
+        if self._tick is not None and tick < self._tick:
+            for key, course in self._courses.items():
+                course.rewind(now)
+                self._changed[key] = None
         if self._tick is not None and tick > self._tick:
             self._due.update(self._awake)
         self._tick = tick
@@ -114,7 +121,8 @@ class InferenceDesk:
         return False
 
     def restore(self, told: Mapping[str, Manifest], at: int) -> None:
-        """Take up what was remembered."""
+        """Take up what was remembered at ``at``."""
+        self._tick = at // TICK_MS
         for name, one in told.items():
             namespace, _, own = name.partition("/")
             self._courses[Key(SERVICE, namespace, own)] = Course.of(one)
