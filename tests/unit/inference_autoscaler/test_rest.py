@@ -181,3 +181,40 @@ def test_a_look_that_is_owed_is_remembered_and_made_by_a_successor(cluster: Any,
             (lost,) = cluster.core.decide(cluster.now, frozenset())
     cluster.restart()
     assert cluster.replicas() == 7, "the successor looks at once, and not at the next round"
+
+
+def test_a_service_that_sleeps_is_woken_by_a_load_and_not_by_a_zero(cluster: Any) -> None:
+    api, child = "serving.kserve.io/v1beta1", Key("Deployment.apps", "default", "m-predictor-00001-deployment")
+    predictor = {"minReplicas": 0, "scaleTarget": 10, "containers": [{"name": "kserve-container", "image": "model:1"}]}
+    manifest = {
+        "apiVersion": api,
+        "kind": "InferenceService",
+        "metadata": {"name": "m"},
+        "spec": {"predictor": predictor},
+    }
+    cluster.put(manifest)
+
+    def serving(pods: int) -> None:
+        status = {"replicas": pods, "availableReplicas": pods}
+        cluster.core.fold([cluster.store.put(cluster.store.objects[child].changed(status=status))], cluster.now)
+        cluster.look()
+
+    def load(value: int) -> None:
+        described = {"apiVersion": api, "kind": "InferenceService", "name": "m"}
+        spec = {"describedObject": described, "metric": {"name": "concurrency"}, "timestamp": cluster.time()}
+        spec["value"] = str(value)
+        cluster.put({"apiVersion": "tidegate.dev/v1", "kind": "MetricReading", "metadata": {"name": "m"}, "spec": spec})
+
+    serving(1)
+    for _ in range(50):
+        cluster.advance(2)
+        load(0)
+    assert cluster.replicas(child.name) == 0
+    serving(0)
+    assert cluster.core.deadline() is None
+    cluster.advance(100)
+    load(0)
+    assert cluster.core.deadline() is None
+    cluster.advance(2)
+    load(5)
+    assert cluster.replicas(child.name) == 1, "at once; and the time of silence was no load"

@@ -65,7 +65,7 @@ class InferenceDesk:
         self._awake[event.key] = None
 
     def hear(self, sample: Event, now: int) -> None:
-        """Take in what the request path saw of a service, and said at ``now``. One that sleeps is woken.
+        """Take in what the request path saw of a service, and said at ``now``. One that sleeps is woken by a load.
 
         A sample of times to come is one of now: else nothing would be heard until they have come.
         """
@@ -83,7 +83,9 @@ class InferenceDesk:
                 self._changed[key] = self._due[key] = self._awake[key] = None
             return
         if course.load(metric).add(at, None if found is None else found.value_milli):
-            self._changed[key] = self._due[key] = self._awake[key] = None
+            self._changed[key] = None
+            if key in self._awake or (found is not None and found.value_milli):
+                self._due[key] = self._awake[key] = None
 
     def settle(self, outcome: Outcome) -> None:
         """Look again at what was refused."""
