@@ -14,6 +14,7 @@ from inference_autoscaler.domain.horizontal.measuring import External
 from inference_autoscaler.domain.horizontal.spec import AUTOSCALER
 from inference_autoscaler.domain.keda.desk import ScaledObjectDesk
 from inference_autoscaler.domain.keda.scaled_object import SCALED_OBJECT
+from inference_autoscaler.domain.metrics.pod_use import NODE_METRIC
 from inference_autoscaler.domain.metrics.reading import POD, READING, series_of
 from inference_autoscaler.domain.metrics.readings import Readings
 from inference_autoscaler.domain.policy import AutoscalerPolicy
@@ -23,7 +24,9 @@ from kube import Decision, Event, Key, Manifest, Object, Outcome, Store
 from kube.scheduling_pause import SWITCH, pause_of
 
 _CREDENTIALS = ("Secret", "ServiceAccount", "TriggerAuthentication.keda.sh", "ClusterTriggerAuthentication.keda.sh")
-_INTEREST = frozenset((AUTOSCALER, SCALED_OBJECT, READING, POD, "ConfigMap", *_CREDENTIALS, *SCALABLE, *CONCERNING))
+_INTEREST = frozenset(
+    (NODE_METRIC, AUTOSCALER, SCALED_OBJECT, READING, POD, "ConfigMap", *_CREDENTIALS, *SCALABLE, *CONCERNING)
+)
 
 
 class Desk(Protocol):
@@ -93,6 +96,11 @@ class AutoscalerCore:
                 case "Pod":
                     self._pods.fold(event)
                     concerns.see_pod(event)
+                    self._serving.fold_pod(event)
+                case kind if kind == NODE_METRIC:
+                    self._readings.use.fold(event)
+                    if event.old is None:
+                        concerns.touch_everybody()
                 case "HorizontalPodAutoscaler.autoscaling":
                     self._horizontal.fold(event)
                     self._keda.touch(event.key)
@@ -101,6 +109,7 @@ class AutoscalerCore:
                     made = self._keda.autoscaler_of(event.key)
                     self._keda.fold(event)
                     concerns.touch_all((made, self._keda.autoscaler_of(event.key)))
+                    self._serving.fold(event)
                 case kind if kind in SCALABLE or kind in CONCERNING:
                     if kind in SCALABLE:
                         concerns.see_target(event)

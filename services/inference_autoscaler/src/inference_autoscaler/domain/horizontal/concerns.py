@@ -51,6 +51,10 @@ class Concerns:
         """Take in that something changed that those of ``keys`` that there are may go by."""
         self.touched.update(dict.fromkeys(key for key in keys if key in self._targets and key is not None))
 
+    def touch_everybody(self) -> None:
+        """Take in that something changed that each of them may go by."""
+        self.touched.update(dict.fromkeys(self._targets))
+
     def see_target(self, event: Event) -> None:
         """Take in that something changed that may be scaled."""
         for key in self._subscribers.of(event.key):

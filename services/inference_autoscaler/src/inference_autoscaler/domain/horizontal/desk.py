@@ -15,6 +15,7 @@ from inference_autoscaler.domain.horizontal.scaling_rules import DOWN_WINDOW_MS
 from inference_autoscaler.domain.horizontal.spec import AUTOSCALER, EXTERNAL, Horizontal, read
 from inference_autoscaler.domain.horizontal.status import is_zeroed, status_patch
 from inference_autoscaler.domain.horizontal.verdict import ABLE, ACTIVE, RESCALE, Verdict, judge
+from inference_autoscaler.domain.metrics.pod_use import MEASURED
 from inference_autoscaler.domain.metrics.readings import Readings
 from kube import Decision, Event, Key, Manifest, Mutation, Object, Outcome, Store, Verb
 
@@ -125,7 +126,7 @@ class HorizontalDesk:
     def _rests(self, item: Object, spec: Horizontal | str, history: History, now: int) -> bool:
         """Whether looks come to the same from now on as long as no fact that concerns it comes.
 
-        No window, and no period, sees less in a while; no pod's start is still forgiven; no source is about to tell more.
+        No window, and no period, sees less in a while; no pod's start is still forgiven; no source, and no node, is about to say more.
         """
         if isinstance(spec, str):
             return True
@@ -135,8 +136,10 @@ class HorizontalDesk:
             self._external.is_steady(item.namespace, metric) for metric in spec.metrics if metric.type == EXTERNAL
         ):
             return False
-        by_cpu = any(metric.name == CPU for metric in spec.metrics)
-        return not by_cpu or self.concerns.roster(item.key).has_started(now)
+        roster, names = self.concerns.roster(item.key), {metric.name for metric in spec.metrics}
+        if CPU in names and not roster.has_started(now):
+            return False
+        return names.isdisjoint(MEASURED) or not any(map(self._readings.use.tells_of, roster.pods))
 
     def _is_news(self, key: Key) -> bool:
         """Whether the autoscaler is another, or says another thing, than when it was looked at last."""

@@ -53,7 +53,7 @@ def measure_with(readings: Readings, external: Value, spec: Horizontal, namespac
     def measure(metric: Metric, size: Size) -> Proposal:
         if metric.type in (EXTERNAL, OBJECT):
             return from_total(metric, size, total(metric, size), near)
-        samples = readings.of_pods(namespace, metric.name, size.roster.stages, metric.container)
+        samples = readings.of_pods(namespace, metric.name, size.roster.pods, metric.container, now)
         return from_pods(metric, size, samples, near, now)
 
     return measure

@@ -1,18 +1,11 @@
 """The samples that stand, by what they are of: one stands until it is replaced or withdrawn."""
 
 from collections.abc import Hashable, Iterable, Mapping, Sequence
-from typing import Protocol
 
+from inference_autoscaler.domain.metrics.pod_use import PodUse
 from inference_autoscaler.domain.metrics.reading import CONTAINER_LABEL, POD, Reading, Series, read, series_of
 from kube import Event, Manifest, Object
 from kube.selectors import matches
-
-
-class Named(Protocol):
-    """Something that has a name."""
-
-    @property
-    def name(self) -> str: ...
 
 
 class _Listed:
@@ -86,8 +79,9 @@ class Readings:
 
     def __init__(self) -> None:
         self._series: dict[Series, _Samples] = {}
+        self.use = PodUse()
         self._silent: dict[Series, dict[str, str]] = {}
-        """Why no sample is known, by the names of the objects that say so."""
+        """Why no sample is known, by the names of the objects that say that there is none."""
 
     def fold(self, event: Event) -> list[Hashable]:
         """Take in that a MetricReading changed; the topics of what it is, and was, a sample of."""
@@ -113,11 +107,11 @@ class Readings:
         return topics
 
     def _note_silence(self, series: Series, name: str, silent: Object | None) -> bool:
-        """Keep why ``name`` says nothing of ``series``, if it does not; whether that is news."""
-        why = str(silent.spec.get("message") or "") if silent is not None else ""
+        """Keep that ``name`` says that there is no sample of ``series``, if it does, and why; whether that is news."""
+        why = str(silent.spec.get("message") or "") if silent is not None else None
         listed = self._silent.get(series)
-        before = "" if listed is None else listed.get(name, "")
-        if why:
+        before = None if listed is None else listed.get(name)
+        if why is not None:
             self._silent.setdefault(series, {})[name] = why
         elif listed is not None:
             listed.pop(name, None)
@@ -126,9 +120,9 @@ class Readings:
         return why != before
 
     def why_silent(self, series: Series) -> str:
-        """Why no sample of ``series`` is known, by the first object that says so."""
-        listed = self._silent.get(series)
-        return f"no sample of it stands: {listed[min(listed)]}" if listed else "no sample of it stands"
+        """Why no sample of ``series`` is known, in the words of the first object that says so."""
+        told = next((why for _, why in sorted(self._silent.get(series, {}).items()) if why), "")
+        return f"no sample of it stands: {told}" if told else "no sample of it stands"
 
     def of(self, series: Series, selector: Manifest | None = None) -> Sequence[Reading]:
         """The samples of ``series`` whose labels ``selector`` selects (all without one), by the names of their objects."""
@@ -137,17 +131,23 @@ class Readings:
             return ()
         return found.all.ordered() if selector is None else found.selected(selector)
 
-    def of_pods(self, namespace: str, metric: str, pods: Iterable[Named], container: str = "") -> dict[str, Reading]:
+    def of_pods(
+        self, namespace: str, metric: str, pods: Iterable[Object], container: str, now: int
+    ) -> dict[str, Reading]:
         """The sample of each of the ``pods`` that has one, by name: of one container, or of the pod as a whole.
 
-        A pod whose containers were measured singly used the sum of them.
+        A pod whose containers were measured singly used the sum of them. Where nobody hands in what a pod uses, the report of
+        its node tells it.
         """
         found: dict[str, Reading] = {}
         for pod in pods:
             name = pod.name
-            listed = self._series.get((namespace, POD, name, metric))
+            series = (namespace, POD, name, metric)
+            listed = self._series.get(series)
             if listed is not None and (one := _one(listed.all.ordered(), container)) is not None:
                 found[name] = one
+            elif series not in self._silent and (used := self.use.of(pod, metric, container, now)) is not None:
+                found[name] = used
         return found
 
     def _said(self, series: Series, name: str) -> Reading | None:

@@ -17,7 +17,7 @@ EXTERNAL, OBJECTS, OF_PODS, PODS = 5, 2, 2, 2
 """Metrics of each kind of one autoscaler, with cpu of its pods ten in all; and the pods of its target."""
 
 
-async def autoscaling() -> list[Figure]:
+async def autoscaler_rounds() -> list[Figure]:
     """Every sample is another than in the round before, and every status has to be told."""
     search_in_steps()  # as the services do
     cluster = AutoscaledCluster(START)
