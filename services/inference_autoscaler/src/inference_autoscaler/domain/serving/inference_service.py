@@ -12,7 +12,8 @@ GROUP = "serving.kserve.io/"
 MODE, STOP, CLASS = f"{GROUP}deploymentMode", f"{GROUP}stop", f"{GROUP}autoscalerClass"
 SERVERLESS, STANDARD = "Knative", "Standard"
 _MODES = {"Serverless": SERVERLESS, SERVERLESS: SERVERLESS, "RawDeployment": STANDARD, STANDARD: STANDARD}
-KNATIVE = "autoscaling.knative.dev/"
+KNATIVE, OWN = "autoscaling.knative.dev/", "autoscaling.tidegate.dev/"
+"""Groups of the annotations that a service's pods are scaled by."""
 _OF_PREDICTOR = frozenset(
     [
         *("minReplicas", "maxReplicas", "scaleTarget", "scaleMetric", "scaleMetricType", "autoScaling"),
@@ -66,7 +67,7 @@ def read(item: Object) -> Inference:
     given: Manifest = item.spec["predictor"]
     if not given.get("containers") and not given.get("model"):
         raise ValueError("a predictor has containers of its own, or a model")
-    own = {name: value for name, value in annotations.items() if name.startswith(KNATIVE)}
+    own = {name: value for name, value in annotations.items() if name.startswith((KNATIVE, OWN))}
     predictor = _predictor(given, own)
     return Inference(
         _MODES[mode],

@@ -7,7 +7,7 @@ from inference_autoscaler.domain.cluster.scale import Scale, scale_of
 from inference_autoscaler.domain.exact import ceil_div
 from inference_autoscaler.domain.knative.bounds import size
 from inference_autoscaler.domain.knative.configuration import KnativeConfiguration
-from inference_autoscaler.domain.knative.decider import wish
+from inference_autoscaler.domain.knative.decider import Wish, wish
 from inference_autoscaler.domain.knative.scaling import GROUP, Scaling
 from inference_autoscaler.domain.knative.scaling import read as read_scaling
 from inference_autoscaler.domain.rollout.trial import GOING, PROMOTED, Sight, Trial
@@ -16,6 +16,8 @@ from inference_autoscaler.domain.serving.course import Course
 from inference_autoscaler.domain.serving.inference_service import Inference, Predictor
 from inference_autoscaler.domain.serving.outcome import Outlook
 from inference_autoscaler.domain.serving.rollout import Rollout
+from inference_autoscaler.domain.target.aim import CAME, IN_FLIGHT, Aim, Pursuit, aim_of
+from inference_autoscaler.domain.target.plan import Fleet
 from kube import Key, Mutation, Object, Store, Verb
 
 DEPLOYMENT = "Deployment.apps"
@@ -61,10 +63,18 @@ def look(item: Object, spec: Inference, course: Course, around: Surroundings, no
         share = found.trial.percent(spec.plan)
     rollout = before.next(newest, serving.get(newest, 0) > 0, share, {*revisions, newest})
     found.rollout = rollout.given(serving)
-    course.load(scaling.metric).forget(now - scaling.window_ms)
+    aim = aim_of(spec.predictor.annotations, scaling.total_milli // 1000)
+    _pursue(aim, course, revisions, around.pods)
+    if aim is None:
+        course.load(scaling.metric).forget(now - scaling.window_ms)
     for name, scale in revisions.items():
         part = _part(name, newest, scaling, spec, rollout, found.trial)
-        _size(found, name, scale, scaling, course, now, part)
+        ready = serving[name]
+        if aim is None or course.pursuit is None:
+            wanted = wish(scaling, course.load(scaling.metric), course.past(name).panic, ready, now, part.percent)
+        else:
+            wanted = _planned(aim, course.pursuit, scale, around.pods, part.percent, now)
+        _size(found, name, scale, replace(scaling, minimum=part.minimum), course, wanted, now, part)
     _drop(found, revisions, newest, course)
     shares = [revisions[name] for name in found.rollout.split if name in revisions]
     found.is_serving = any(_serving(scale) > 0 or scale.wanted == 0 for scale in shares)
@@ -156,15 +166,42 @@ def _begin(found: Outlook, item: Object, spec: Inference, scaling: Scaling, name
     found.made.append(f"revision {name}")
 
 
-def _size(found: Outlook, name: str, scale: Scale, scaling: Scaling, course: Course, now: int, part: _Part) -> None:
-    """The size of one revision, by its part of what the service bears."""
-    past, ready = course.past(name), _serving(scale)
-    wanted = wish(scaling, course.load(scaling.metric), past.panic, ready, now, part.percent)
-    own = replace(scaling, minimum=part.minimum)
-    pods = size(own, wanted, past.life, scale.wanted, ready, now, reachable=part.reachable)
+def _size(
+    found: Outlook,
+    name: str,
+    scale: Scale,
+    scaling: Scaling,
+    course: Course,
+    wanted: Wish | None,
+    now: int,
+    part: _Part,
+) -> None:
+    """The size of one revision, by what is wanted of it."""
+    life = course.past(name).life
+    pods = size(scaling, wanted, life, scale.wanted, _serving(scale), now, reachable=part.reachable)
     if pods != scale.wanted:
         found.changes.append(scale.to(pods))
         found.sizes.append(f"{name} {pods}: {wanted.why}" if wanted is not None else f"{name} {pods}: its bounds")
+
+
+def _pursue(aim: Aim | None, course: Course, revisions: dict[str, Scale], pods: PodIndex) -> None:
+    """Take in how its pods started and what the service bore, where it has a goal."""
+    if aim is None:
+        course.pursuit = None
+        return
+    course.pursuit = course.pursuit or Pursuit()
+    for scale in revisions.values():
+        course.pursuit.starts.learn(pods.selected(scale.item.namespace, scale.selector))
+    ready = sum(map(_serving, revisions.values()))
+    course.pursuit.hear(aim, course.load(CAME), course.load(IN_FLIGHT), course.born, ready)
+
+
+def _planned(aim: Aim, pursuit: Pursuit, scale: Scale, pods: PodIndex, percent: int, now: int) -> Wish | None:
+    """What is wanted of a revision of a service that has a goal; None while nothing is known: it stays as it is."""
+    ready, own = _serving(scale), pods.selected(scale.item.namespace, scale.selector)
+    etas = pursuit.starts.etas(own, scale.wanted, ready, now)
+    found = pursuit.plan(aim, Fleet(scale.wanted, ready, etas), percent, now)
+    return Wish(found.pods, found.why) if found is not None else None
 
 
 def _drop(found: Outlook, revisions: dict[str, Scale], newest: str, course: Course) -> None:
