@@ -12,6 +12,7 @@ from inference_autoscaler.domain.horizontal.desk import HorizontalDesk
 from inference_autoscaler.domain.horizontal.spec import AUTOSCALER
 from inference_autoscaler.domain.keda.desk import ScaledObjectDesk
 from inference_autoscaler.domain.keda.scaled_object import SCALED_OBJECT
+from inference_autoscaler.domain.metrics.pod_use import NODE_METRIC
 from inference_autoscaler.domain.metrics.reading import POD, READING, series_of
 from inference_autoscaler.domain.metrics.readings import Readings
 from inference_autoscaler.domain.policy import AutoscalerPolicy
@@ -21,7 +22,9 @@ from kube import Decision, Event, Key, Manifest, Object, Outcome, Store
 from kube.scheduling_pause import SWITCH, pause_of
 
 _CREDENTIALS = ("Secret", "ServiceAccount", "TriggerAuthentication.keda.sh", "ClusterTriggerAuthentication.keda.sh")
-_INTEREST = frozenset((AUTOSCALER, SCALED_OBJECT, READING, POD, "ConfigMap", *_CREDENTIALS, *SCALABLE, *CONCERNING))
+_INTEREST = frozenset(
+    (NODE_METRIC, AUTOSCALER, SCALED_OBJECT, READING, POD, "ConfigMap", *_CREDENTIALS, *SCALABLE, *CONCERNING)
+)
 
 
 class Desk(Protocol):
@@ -85,11 +88,15 @@ class AutoscalerCore:
             match event.key.kind:
                 case "Pod":
                     self._pods.fold(event)
+                    self._serving.fold_pod(event)
+                case kind if kind == NODE_METRIC:
+                    self._readings.use.fold(event)
                 case "HorizontalPodAutoscaler.autoscaling":
                     self._horizontal.fold(event)
                     self._serving.fold(event)
                 case "ScaledObject.keda.sh":
                     self._keda.fold(event)
+                    self._serving.fold(event)
                 case kind if kind in CONCERNING:
                     self._serving.fold(event)
         for event in events:  # what a sample is of is there by now, in whatever order they came

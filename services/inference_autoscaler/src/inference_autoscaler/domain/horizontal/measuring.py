@@ -42,7 +42,7 @@ def measure_with(readings: Readings, external: External, spec: Horizontal, names
     def measure(metric: Metric, size: Size) -> Proposal:
         if metric.type in (EXTERNAL, OBJECT):
             return from_total(metric, size, total(metric, size), near)
-        samples = readings.of_pods(namespace, metric.name, size.pods, metric.container)
+        samples = readings.of_pods(namespace, metric.name, size.pods, metric.container, now)
         return from_pods(metric, size, samples, near, now)
 
     return measure

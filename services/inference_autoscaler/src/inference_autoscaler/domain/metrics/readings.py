@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Sequence
 
+from inference_autoscaler.domain.metrics.pod_use import PodUse
 from inference_autoscaler.domain.metrics.reading import CONTAINER_LABEL, POD, Reading, Series, read, series_of
 from kube import Event, Manifest, Object
 from kube.selectors import matches
@@ -80,8 +81,9 @@ class Readings:
 
     def __init__(self) -> None:
         self._series: dict[Series, _Samples] = {}
+        self.use = PodUse()
         self._silent: dict[Series, dict[str, str]] = {}
-        """Why no sample is known, by the names of the objects that say so."""
+        """Why no sample is known, by the names of the objects that say that there is none."""
 
     def fold(self, event: Event) -> None:
         """Take in that a MetricReading changed."""
@@ -99,18 +101,17 @@ class Readings:
         self._note_silence(series, event.key.name, event.new if found is None else None)
 
     def _note_silence(self, series: Series, name: str, silent: Object | None) -> None:
-        why = str(silent.spec.get("message") or "") if silent is not None else ""
-        if why:
-            self._silent.setdefault(series, {})[name] = why
+        if silent is not None:
+            self._silent.setdefault(series, {})[name] = str(silent.spec.get("message") or "")
         elif (listed := self._silent.get(series)) is not None:
             listed.pop(name, None)
             if not listed:
                 del self._silent[series]
 
     def why_silent(self, series: Series) -> str:
-        """Why no sample of ``series`` is known, by the first object that says so."""
-        listed = self._silent.get(series)
-        return f"no sample of it stands: {listed[min(listed)]}" if listed else "no sample of it stands"
+        """Why no sample of ``series`` is known, in the words of the first object that says so."""
+        told = next((why for _, why in sorted(self._silent.get(series, {}).items()) if why), "")
+        return f"no sample of it stands: {told}" if told else "no sample of it stands"
 
     def of(self, series: Series, selector: Manifest | None = None) -> Sequence[Reading]:
         """The samples of ``series`` whose labels ``selector`` selects (all without one), by the names of their objects."""
@@ -119,17 +120,23 @@ class Readings:
             return ()
         return found.all.ordered() if selector is None else found.selected(selector)
 
-    def of_pods(self, namespace: str, metric: str, pods: Iterable[Object], container: str = "") -> dict[str, Reading]:
+    def of_pods(
+        self, namespace: str, metric: str, pods: Iterable[Object], container: str, now: int
+    ) -> dict[str, Reading]:
         """The sample of each of the ``pods`` that has one, by name: of one container, or of the pod as a whole.
 
-        A pod whose containers were measured singly used the sum of them.
+        A pod whose containers were measured singly used the sum of them. Where nobody hands in what a pod uses, the report of
+        its node tells it.
         """
         found: dict[str, Reading] = {}
         for pod in pods:
             name = pod.key.name
-            listed = self._series.get((namespace, POD, name, metric))
+            series = (namespace, POD, name, metric)
+            listed = self._series.get(series)
             if listed is not None and (one := _one(listed.all.ordered(), container)) is not None:
                 found[name] = one
+            elif series not in self._silent and (used := self.use.of(pod, metric, container, now)) is not None:
+                found[name] = used
         return found
 
     def _drop(self, series: Series, name: str) -> None:

@@ -57,8 +57,6 @@ class Pursuit:
         length = end - since
         sample = Sample(end, length, rate[0] * length // (rate[1] * 1000), there[0] // there[1])
         self.watch.take(sample, aim.goal, self.model(aim), ready)
-        for load in (came, in_flight):
-            load.forget(end)
 
     def plan(self, aim: Aim, fleet: Fleet, percent: int, now: int) -> Plan | None:
         """The replicas of a part of the service that gets so many percent of its requests; None while nothing is known."""
