@@ -22,9 +22,9 @@ def needs(service: str) -> tuple[list[str], list[str]]:
 
 
 def imported(folder: Path) -> set[str]:
-    """The top-level modules that the code below ``folder`` imports, wherever it does."""
+    """The top-level modules that the code below ``folder`` imports, wherever it does; servers run in environments of their own."""
     found: set[str] = set()
-    for file in folder.glob("**/*.py"):
+    for file in (one for one in folder.glob("**/*.py") if one.parent.name != "servers"):
         for node in ast.walk(ast.parse(file.read_text())):
             if isinstance(node, ast.Import):
                 found.update(alias.name.partition(".")[0] for alias in node.names)

@@ -103,6 +103,15 @@ class Side(ABC):
             draft.store(from_manifest(manifest), None)
         return await self._ask(draft, subjects.SAMPLES)
 
+    async def credential(self, whose: str, name: str) -> dict[str, bytes] | None:
+        """What the gateway answers of a Secret that a TriggerAuthentication names."""
+        request = gateway_pb2.CredentialRequest(
+            kind="TriggerAuthentication.keda.sh", namespace=self.namespace, name=whose, secret=name
+        )
+        answer = await self.bus.request(subjects.CREDENTIAL, request.SerializeToString(), timeout=SECONDS)
+        reply = gateway_pb2.CredentialReply.FromString(answer)
+        return dict(reply.data) if reply.found else None
+
     async def _ask(self, draft: WriteDraft, subject: str = subjects.WRITE) -> gateway_pb2.WriteReply:
         draft.request.id, draft.request.actor = f"request-{next(self._commits)}", "user"
         answer = await self.bus.request(subject, draft.request.SerializeToString(), timeout=SECONDS)
@@ -234,6 +243,7 @@ FOLLOWED = frozenset(
     (
         *("Pod", "Node", "Namespace", "Secret", "ConfigMap"),
         *("Job.batch.volcano.sh", "PodGroup.scheduling.volcano.sh", "Queue.scheduling.volcano.sh"),
+        *("MetricReading.tidegate.dev", "TriggerAuthentication.keda.sh"),
     )
 )
 

@@ -26,6 +26,7 @@ CONTRACT_KINDS = (
     "PodGroup.scheduling.volcano.sh",
     "Queue.scheduling.volcano.sh",
     "MetricReading.tidegate.dev",
+    "TriggerAuthentication.keda.sh",
 )
 _numbers = itertools.count(1)
 

@@ -486,3 +486,18 @@ async def test_a_service_that_measures_writes_nothing_but_samples(side: Any) -> 
     reply = await side.measure(reading(side, "3"), pod(side, "p"))
     assert "MetricReading" in reply.error and "Pod" in reply.error
     assert side.find("Pod", "p") is None
+
+
+async def test_credentials_are_answered_to_who_names_an_authentication_that_names_them(side: Any) -> None:
+    """A Secret that no authentication names is nobody's to ask for."""
+    spec = {"secretTargetRef": [{"parameter": "bearerToken", "name": "named", "key": "token"}]}
+    metadata = {"name": "creds", "namespace": side.namespace}
+    await side.write(
+        {"apiVersion": "keda.sh/v1alpha1", "kind": "TriggerAuthentication", "metadata": metadata, "spec": spec}
+    )
+    for name in ("named", "other"):
+        secret = {"metadata": {"name": name, "namespace": side.namespace}, "data": {"token": "aHVzaA=="}}
+        await side.write({"apiVersion": "v1", "kind": "Secret", **secret})
+    assert await side.credential("creds", "named") == {"token": b"hush"}
+    assert await side.credential("creds", "other") is None
+    assert await side.credential("none", "named") is None

@@ -39,7 +39,8 @@ SUPPORT = (
         "mounts as far as the machine permits (docs/operations.md); volumes `emptyDir`, `configMap`, `secret`, "
         "`downwardAPI`, `projected`, `hostPath`, `persistentVolumeClaim`, `ephemeral`; gangs by annotation, with "
         "Koordinator's match policies; resource claims",
-        "`image` (a pod with a container without `command` ends or waits with `ImageNotRunnable`), `serviceAccountName`, `dnsPolicy`, "
+        "`image` where no program stands in for it (docs/serving.md; without `command` the pod ends or waits with "
+        "`ImageNotRunnable`), `serviceAccountName`, `dnsPolicy`, "
         "other kinds of volumes keep the pod from starting, with the reason",
     ),
     Support(
@@ -260,43 +261,63 @@ SUPPORT = (
     Support(
         "ScaledObject.keda.sh",
         ("inference_autoscaler",),
-        "makes a HorizontalPodAutoscaler and decides between none and one: triggers `prometheus`, `nats-jetstream` (their values are "
-        "handed in as MetricReadings `s0-prometheus` and so on, with the label `scaledobject.keda.sh/name`), `cron`, `cpu`, `memory`; "
-        "activation, `pollingInterval`, `cooldownPeriod`, `initialCooldownPeriod`, `idleReplicaCount`, `fallback` with its behaviors, "
-        "pauses by annotation. A source that says nothing is a failure and never zero, also with `ignoreNullValues`",
+        "makes a HorizontalPodAutoscaler and decides between none and one: triggers `prometheus`, `nats-jetstream`, `metrics-api` (asked "
+        "at the server that they name, at `pollingInterval`, or at each look of the autoscaler where that is sooner and not "
+        "`useCachedMetrics`; one that names no server is handed in as a MetricReading `s0-prometheus` and so on, with the label "
+        "`scaledobject.keda.sh/name`), `cron`, `cpu`, `memory`; `authenticationRef`; activation, `pollingInterval`, `cooldownPeriod`, "
+        "`initialCooldownPeriod`, `idleReplicaCount`, `fallback` with its behaviors, pauses by annotation. A source that says nothing, or "
+        "no number, is a failure and never zero; no series are zero only where `ignoreNullValues` is stated as `true`",
         "triggers of other types, `scalingModifiers`, `restoreToOriginalReplicaCount`",
+    ),
+    Support(
+        "TriggerAuthentication.keda.sh",
+        ("inference_autoscaler", "cluster_gateway"),
+        "lets triggers in at their sources: `secretTargetRef`, for `authModes` `bearer`, `basic`, `tls` and `custom`; the values go from "
+        "the gateway to who asks the source, and nowhere else",
+        "`env`, `configMapTargetRef`, `podIdentity` and vaults",
+    ),
+    Support(
+        "ClusterTriggerAuthentication.keda.sh",
+        ("inference_autoscaler", "cluster_gateway"),
+        "like a TriggerAuthentication, for triggers of all namespaces; its Secrets are those of the namespace `keda`",
+        "`env`, `configMapTargetRef`, `podIdentity` and vaults",
     ),
     Support(
         "InferenceService.serving.kserve.io",
         ("inference_autoscaler",),
-        "its predictor, by containers of its own or by a model and a runtime. Serverless: revisions, sized as Knative's autoscaler does "
-        "by `concurrency` or `rps` (stable and panic windows, `containerConcurrency`, Knative's annotations for targets, windows, "
-        "initial and activation scale, delays, to zero and back; the load is handed in as MetricReadings of the service); canaries by "
-        "`canaryTrafficPercent`, never to a revision that is not ready. Standard (`RawDeployment`): Deployment, Service and "
-        "HorizontalPodAutoscaler by KServe's names, `behavior` honoured; classes `hpa`, `external`, `none`. `serving.kserve.io/stop`. "
-        "On Kubernetes KServe's own controller acts on them",
-        "transformer, explainer, logger, batcher, workers, `canary`, class `keda`; `storageUri` (nothing fetches models yet); nothing "
-        "carries requests yet, so the split is told and not enforced",
+        "predictor, transformer and explainer, by containers of their own, by a model and a runtime, or by one of KServe's older "
+        "blocks (`predictor.triton` with `modelRepository` too, which is read as `storageUri`); models are fetched by an init container "
+        "as KServe has it, or mounted (`pvc://`); `logger` and `batcher` by KServe's agent before the server. Serverless: revisions, "
+        "sized as Knative's autoscaler does by `concurrency` or `rps` (stable and panic windows, `containerConcurrency`, Knative's "
+        "annotations for targets, windows, initial and activation scale, delays, to zero and back; the load is handed in as "
+        "MetricReadings of the service); canaries by `canaryTrafficPercent`, or in steps by the annotations `tidegate.dev/rollout` "
+        "(docs/adr/0038), with promotion and taking back by what revisions answered; never to a revision that is not ready. Standard "
+        "(`RawDeployment`): Deployment, Service and HorizontalPodAutoscaler or ScaledObject by KServe's names, `behavior` honoured, "
+        "`canary` with shares; classes `hpa`, `keda`, `external`, `none`. `serving.kserve.io/stop`. On Kubernetes KServe's own "
+        "controller acts on them",
+        "refused: `workerSpec`, the mode ModelMesh; without effect: `batcher.timeout`, `scaleMetricType`, a logger's "
+        "`metadataAnnotations`",
     ),
     Support(
         "ServingRuntime.serving.kserve.io",
         ("inference_autoscaler",),
         "runs the models whose format, version and protocol it lists; those of the namespace go before those of the cluster, then by "
-        "priority, the newest first, by name; `runtime` and `runtimeVersion` of a model",
-        "`multiModel`, `workerSpec`, endpoints",
+        "priority, the newest first, by name; `runtime` and `runtimeVersion` of a model; labels, annotations and placeholders such as "
+        "`{{.Name}}`",
+        "endpoints, `replicas`; one with `multiModel` or `workerSpec` is never given to a model, and says so",
     ),
     Support(
         "ClusterServingRuntime.serving.kserve.io",
         ("inference_autoscaler",),
         "like a ServingRuntime, for models of all namespaces",
-        "`multiModel`, `workerSpec`, endpoints",
+        "as for a ServingRuntime",
     ),
     Support(
         "MetricReading.tidegate.dev",
         ("inference_autoscaler",),
         "a sample: of a pod (`cpu`, `memory`, or a name of its own; with the label `container` of one container), of another object, "
         "or, without `describedObject`, of something outside the cluster. It stands until it is replaced; without `value` none is "
-        "known, which is not zero",
+        "known, which is not zero, and `message` says why",
     ),
     Support(
         "NodeSLO.slo.koordinator.sh",

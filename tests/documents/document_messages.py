@@ -73,6 +73,22 @@ MESSAGES = (
         "request",
     ),
     Message(
+        "SAMPLES",
+        "tidegate.request.cluster_gateway.samples",
+        "`gateway.v1.WriteRequest` of MetricReadings, and of nothing else",
+        "inference_autoscaler",
+        "cluster_gateway",
+        "request",
+    ),
+    Message(
+        "CREDENTIAL",
+        "tidegate.request.cluster_gateway.credential",
+        "`gateway.v1.CredentialRequest`: the values of a Secret that a TriggerAuthentication names",
+        "inference_autoscaler",
+        "cluster_gateway",
+        "request",
+    ),
+    Message(
         "question",
         "tidegate.request.<service>.<question>",
         "JSON: why something waits, or where it went",

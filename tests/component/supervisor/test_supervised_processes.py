@@ -46,6 +46,17 @@ async def test_a_process_that_is_killed_is_started_again(tmp_path: Path) -> None
     assert child.pid == 0
 
 
+async def test_a_process_that_has_to_yield_does_and_so_does_its_session(tmp_path: Path) -> None:
+    child = Child(Program("part", SLEEP, niceness=5), tmp_path, lambda _: None)
+    keeping = asyncio.create_task(child.keep_running())
+    await until(lambda: child.pid)
+    assert os.getpriority(os.PRIO_PROCESS, child.pid) == os.getpriority(os.PRIO_PROCESS, 0) + 5
+    session = Path(f"/proc/{child.pid}/autogroup")
+    assert not session.exists() or session.read_text().endswith("nice 5\n")  # noqa: ASYNC240
+    await child.stop(1.0)
+    await keeping
+
+
 @pytest.mark.parametrize("turns", range(8))
 async def test_a_stop_while_the_process_is_just_being_started_ends_it(tmp_path: Path, turns: int) -> None:
     child = Child(Program("part", SLEEP), tmp_path, lambda _: None)

@@ -10,6 +10,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from chassis.inquest import Inquest
+from chassis.private_state import PrivateState
 from chassis.quarantine import FIRST_PAUSE_MS
 from kube import Decision, Edit, Event, Key, Manifest, Mutation, Object, Outcome, Store, Verb
 from tidegate import subjects
@@ -219,7 +220,7 @@ def test_the_search_finds_exactly_those_that_raise(names: list[str]) -> None:
     store = Store()
     for item in objects:
         store.put(item)
-    inquest = Inquest(BrittleCore, store, None, (), frozenset(), frozenset(), 1)
+    inquest = Inquest(BrittleCore, store, PrivateState(), (), frozenset(), frozenset(), 1)
     found = {culprit.item.key.name: culprit.hidden for culprit in inquest.culprits()}
     expected = {item.name: not item.name.startswith("trap") for item in objects if not item.name.startswith("ok")}
     if len(expected) <= 20:
@@ -238,6 +239,6 @@ def test_who_was_kept_away_before_is_found_at_once(bad: str) -> None:
         return BrittleCore()
 
     released = [(key("m7"), False), (key(bad), bad != "trap")]
-    inquest = Inquest(make, store, None, (), frozenset(), frozenset(), 1, released)
+    inquest = Inquest(make, store, PrivateState(), (), frozenset(), frozenset(), 1, released)
     assert [culprit.item.key.name for culprit in inquest.culprits()] == [bad]
     assert made[0] == 4

@@ -4,7 +4,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kube import Decision, Key, Manifest, Mutation, Verb, api_version_of
-from tidegate.codec.decisions import CommitHead, decode_commit, encode_commit
+from tidegate.codec.decisions import CommitHead, Private, decode_commit, encode_commit
 from tidegate.decision.v1 import decision_pb2
 
 KINDS = ("Pod", "Job.batch.volcano.sh", "Service", "Queue.scheduling.volcano.sh")
@@ -74,7 +74,7 @@ def test_the_same_decisions_make_the_same_bytes(given_decisions: list[tuple[str,
 
 def test_a_commit_says_what_it_was_decided_on() -> None:
     head = CommitHead("gang_scheduler", 3, 5, 7_000, {"queue_manager": 9}, leader_started=True)
-    commit = decision_pb2.Commit.FromString(encode_commit(head, (), b"\x00state"))
+    commit = decision_pb2.Commit.FromString(encode_commit(head, (), Private(b"\x00state")))
     assert (commit.service, commit.epoch, commit.decided_on, commit.now_ms) == ("gang_scheduler", 3, 5, 7_000)
     assert (dict(commit.inputs), commit.leader_started, commit.private_state) == (
         {"queue_manager": 9},

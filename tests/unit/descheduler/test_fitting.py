@@ -127,7 +127,7 @@ def test_a_node_that_would_take_a_pod_is_one_that_the_scheduler_takes(nodes: Any
     for item in objects:
         event = store.put(item)
         if item.kind == "Pod":
-            view.fold(event)
+            view.fold([event])
     moved = store.objects[Key("Pod", "default", "p0")]
     fitting = Fitting(view)
     ours = {

@@ -1,6 +1,6 @@
 """What the chassis asks of the pure core of a deciding service."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from typing import Protocol, runtime_checkable
 
@@ -61,6 +61,17 @@ class Remembering(Protocol):
 
     def restore(self, content: bytes) -> None:
         """Take up the state of the last commit that had one; called before the first fold()."""
+
+
+@runtime_checkable
+class Piecemeal(Protocol):
+    """Like Remembering, for a state that is large and changes in few places at a time: it is kept in parts that have names."""
+
+    def remember_parts(self) -> Mapping[str, bytes]:
+        """The parts that changed since the last call; an empty text where there is no such part any more."""
+
+    def restore_parts(self, parts: Mapping[str, bytes]) -> None:
+        """Take up all parts as they were committed last; called before the first fold()."""
 
 
 @runtime_checkable

@@ -11,7 +11,8 @@ from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from chassis.core import Core, Reading, Remembering
+from chassis.core import Core, Reading
+from chassis.private_state import PrivateState, asking
 from kube import Decision, Event, Key, Object, Store
 from tidegate.codec.decisions import CommitHead, encode_commit
 
@@ -33,7 +34,7 @@ class Inquest:
 
     make_core: Callable[[], Core]
     store: Store
-    private_state: bytes | None
+    private: PrivateState
     heard: Sequence[tuple[str, Decision]]
     in_flight: frozenset[Key]
     hidden: frozenset[Key]
@@ -59,8 +60,7 @@ class Inquest:
             core = self.make_core()
             if isinstance(core, Reading):
                 core.read_from(self.store)
-            if self.private_state and isinstance(core, Remembering):
-                core.restore(self.private_state)
+            self.private.give(core)
             core.fold([Event(None, item) for item in self.store.objects.values() if item.key not in hidden], self.now)
             for service, decision in self.heard:
                 core.hear(service, decision)
@@ -68,8 +68,7 @@ class Inquest:
             encode_commit(CommitHead("inquest", 0, 0, self.now), decided)
             for decision_id, decision in decided:
                 core.assume(decision_id, decision)
-            if isinstance(core, Remembering):
-                core.remember()
+            asking(core)(self.private)
             core.deadline()
         except Exception as error:
             return error

@@ -2,16 +2,19 @@
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import aclosing, contextmanager
+from contextlib import aclosing, contextmanager, suppress
+
+from google.protobuf.message import DecodeError
 
 from bus import Entry
 from chassis.alarm import ticks
-from chassis.core import Core, CoreFailed, Reading, Remembering
+from chassis.core import Core, CoreFailed, Piecemeal, Reading, Remembering
 from chassis.fact_fold import FactFold, load, relevant
 from chassis.in_flight import InFlight
-from chassis.log_reader import Inbox, Readers
+from chassis.log_reader import Inbox, Readers, between
 from chassis.own_log import OwnLog
 from chassis.parking import Parking
+from chassis.private_state import PrivateState, private_of
 from chassis.quarantine import Quarantine
 from chassis.role import Role, Workplace
 from chassis.topics import BY_DECISION, STATE, newest
@@ -54,7 +57,7 @@ class Intake:
         self.told = dict(told)
         """The newest decisions heard, of those of which only the newest counts, by service and name."""
 
-        self.private_state: bytes | None = None
+        self.private = PrivateState()
         self.cause: Mapping[str, str] = {}
         """The trace of the newest fact that had one: what is decided next goes on with it."""
 
@@ -106,12 +109,17 @@ class Intake:
             raise CoreFailed(error, self._now(), source, entry) from error
 
     async def _restore(self, own: OwnLog) -> None:
-        if isinstance(self._core, Remembering):
-            entry = await newest(own.log, STATE)
-            if entry is not None and (self._role.service, entry.sequence) not in self._quarantine.entries:
-                self.private_state = decision_pb2.Commit.FromString(entry.payload).private_state
-                with self.asking(self._role.service, entry):
-                    self._core.restore(self.private_state)
+        if not isinstance(self._core, Remembering | Piecemeal):
+            return
+        entry = await newest(own.log, STATE)
+        if entry is None or (self._role.service, entry.sequence) in self._quarantine.entries:
+            return
+        self.private.take(private_of(decision_pb2.Commit.FromString(entry.payload)))
+        for later in await between(own.log, entry.sequence, own.last) if isinstance(self._core, Piecemeal) else ():
+            with suppress(DecodeError):
+                self.private.take(private_of(decision_pb2.Commit.FromString(later.payload)))
+        with self.asking(self._role.service, entry):
+            self.private.give(self._core)
 
     async def _listen_to(self, service: str) -> None:
         source = self._bus.log(subjects.decisions(service))

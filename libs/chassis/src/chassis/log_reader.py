@@ -3,6 +3,7 @@
 import asyncio
 from collections import deque
 from collections.abc import Coroutine
+from contextlib import aclosing
 
 from bus import Entry, Log
 from chassis.endings import end
@@ -32,6 +33,20 @@ class Inbox:
         taken = list(self._entries)
         self._entries.clear()
         return taken
+
+
+async def between(log: Log, after: int, last: int) -> list[Entry]:
+    """The entries behind ``after`` up to ``last`` that are kept."""
+    found: list[Entry] = []
+    position = max(after, await log.first() - 1)
+    if position >= last:
+        return found
+    async with aclosing(log.read(position)) as reader:
+        async for entries in reader:
+            found += [entry for entry in entries if entry.sequence <= last]
+            if entries[-1].sequence >= last:
+                break
+    return found
 
 
 class Readers:

@@ -8,8 +8,9 @@ fast.
 
 from dataclasses import dataclass
 
-from chassis.core import Core, Reading, Remembering
+from chassis.core import Core, Reading
 from chassis.in_flight import InFlight
+from chassis.private_state import PrivateState
 from chassis.topics import BY_DECISION
 from kube import Decision, Store
 from tidegate.codec import facts
@@ -62,9 +63,7 @@ def _feed(
 ) -> InFlight:
     logs = {log.service: [(e, decision_pb2.Commit.FromString(e.payload)) for e in log.entries] for log in snapshot.logs}
     own = logs.get(commit.service, [])
-    states = [earlier.private_state for _, earlier in own if earlier.private_state]
-    if states and isinstance(core, Remembering):
-        core.restore(states[-1])
+    PrivateState.of(earlier for _, earlier in own).give(core)
     store = Store()
     if isinstance(core, Reading):
         core.read_from(store)

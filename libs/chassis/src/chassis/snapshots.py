@@ -1,7 +1,6 @@
 """Takes snapshots of all that decisions depend on: of the present, and of the moment at which a decision was made."""
 
 from collections.abc import Iterable
-from contextlib import aclosing
 from dataclasses import dataclass
 
 import orjson
@@ -9,6 +8,8 @@ from google.protobuf.message import DecodeError
 
 from bus import Bus, BusError, Entry, Log
 from chassis.fact_fold import FactFold, load
+from chassis.log_reader import between
+from chassis.private_state import private_of
 from chassis.topics import BY_DECISION, STATE, newest, topic_of
 from kube import Object
 from tidegate import subjects
@@ -66,7 +67,7 @@ class Snapshots:
             log = self.bus.log(subjects.decisions(name))
             until = found.sequence if name == service else commit.inputs.get(name, fold.positions.get(name, 0)) + 1
             entries = {entry.sequence: entry for entry in await _newest_of_topics(log, until)}
-            for entry in await _between(log, fold.positions.get(name, 0), until - 1) if name == service else ():
+            for entry in await between(log, fold.positions.get(name, 0), until - 1) if name == service else ():
                 entries[entry.sequence] = entry
             kept = [_entry(entries[sequence]) for sequence in sorted(entries)]
             logs.append(snapshot_pb2.ServiceLog(service=name, settings=await self._settings(name), entries=kept))
@@ -84,7 +85,9 @@ class Snapshots:
         for log in snapshot.logs:
             position = fold.positions.get(log.service, 0)
             topical = {topic: entry.sequence for entry in log.entries for topic in entry.topic.split("-") if topic}
-            kept = [e for e in log.entries if e.sequence > position or e.sequence in topical.values()]
+            changes = {e.sequence for e in log.entries if e.sequence > topical.get(STATE, 0) and _is_change(e)}
+            needed = changes.union(topical.values())
+            kept = [e for e in log.entries if e.sequence > position or e.sequence in needed]
             for entry in kept:
                 entry.settled = entry.sequence <= position
             del log.entries[:]
@@ -96,7 +99,7 @@ class Snapshots:
         fold, _ = await load(log, revision)
         if fold.revision > revision:
             raise NotKept(f"the facts of revision {revision} are not kept any more; the oldest are of {fold.revision}")
-        for entry in await _between(log, fold.revision, revision):
+        for entry in await between(log, fold.revision, revision):
             fold.take(entry)
         return fold
 
@@ -109,23 +112,9 @@ class Snapshots:
         return orjson.dumps(orjson.loads(answer), option=orjson.OPT_SORT_KEYS)
 
 
-async def _between(log: Log, after: int, last: int) -> list[Entry]:
-    """The entries behind ``after`` up to ``last`` that are kept."""
-    found: list[Entry] = []
-    position = max(after, await log.first() - 1)
-    if position >= last:
-        return found
-    async with aclosing(log.read(position)) as reader:
-        async for entries in reader:
-            found += [entry for entry in entries if entry.sequence <= last]
-            if entries[-1].sequence >= last:
-                break
-    return found
-
-
 async def _tail(log: Log, last: int, most: int = 2_000) -> list[Entry]:
     """The newest entries: those without outcome are among them."""
-    return await _between(log, last - most, last)
+    return await between(log, last - most, last)
 
 
 async def _newest_of_topics(log: Log, before: int) -> list[Entry]:
@@ -138,14 +127,17 @@ async def _newest_of_topics(log: Log, before: int) -> list[Entry]:
             found[topic] = entry
         elif entry is not None:
             too_new.append(topic)
-    for entry in await _between(log, 0, before - 1) if too_new else ():
+    for entry in await between(log, 0, before - 1) if too_new else ():
         found |= {topic: entry for topic in _topic(entry).split("-") if topic in too_new}
-    return list(found.values())
+    whole = found.get(STATE)
+    in_parts = whole is not None and decision_pb2.Commit.FromString(whole.payload).private_whole
+    later = await between(log, whole.sequence, before - 1) if whole is not None and in_parts else []
+    return [*found.values(), *(entry for entry in later if _is_change(entry))]
 
 
 async def _commit_of(log: Log, decision_id: str) -> Entry:
     needle = decision_id.encode()
-    for entry in await _between(log, 0, await log.last()):
+    for entry in await between(log, 0, await log.last()):
         if needle in entry.payload:
             commit = decision_pb2.Commit.FromString(entry.payload)
             if any(decision.id == decision_id for decision in commit.decisions):
@@ -158,15 +150,27 @@ def _entry(entry: Entry) -> snapshot_pb2.LogEntry:
 
 
 def _topic(entry: Entry) -> str:
-    try:
-        commit = decision_pb2.Commit.FromString(entry.payload)
-    except DecodeError:
-        return ""
-    return topic_of((decision.name for decision in commit.decisions), with_state=bool(commit.private_state))
+    commit = _commit(entry)
+    return (
+        ""
+        if commit is None
+        else topic_of((one.name for one in commit.decisions), with_state=private_of(commit).is_whole)
+    )
+
+
+def _is_change(entry: Entry | snapshot_pb2.LogEntry) -> bool:
+    commit = _commit(entry)
+    return commit is not None and bool(commit.private_parts) and not commit.private_whole
 
 
 def _decided_on(entry: Entry) -> int:
+    commit = _commit(entry)
+    return 0 if commit is None else commit.decided_on
+
+
+def _commit(entry: Entry | snapshot_pb2.LogEntry) -> decision_pb2.Commit | None:
+    """The commit of an entry; None where it cannot be read."""
     try:
-        return decision_pb2.Commit.FromString(entry.payload).decided_on
+        return decision_pb2.Commit.FromString(entry.payload)
     except DecodeError:
-        return 0
+        return None

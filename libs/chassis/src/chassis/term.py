@@ -9,17 +9,18 @@ from collections import Counter
 from collections.abc import Mapping
 
 from chassis.alarm import Alarm, ticks
-from chassis.core import Confiding, Core, Remembering
+from chassis.core import Confiding, Core
 from chassis.intake import Intake
 from chassis.own_log import OwnLog
 from chassis.parking import Parking
+from chassis.private_state import asking
 from chassis.quarantine import Quarantine
 from chassis.questions import Questions
 from chassis.role import Role, Workplace
 from chassis.topics import topic_of
 from kube import Decision, Key, Outcome
 from tidegate import subjects
-from tidegate.codec.decisions import CommitHead, encode_commit
+from tidegate.codec.decisions import NOTHING_PRIVATE, CommitHead, Private, encode_commit
 
 
 class Term:
@@ -37,8 +38,8 @@ class Term:
     ) -> None:
         self.role, self.core = role, core
         # Asked once: to look whether an object has the methods of a protocol takes longer than many a decision.
-        self._remembering = core if isinstance(core, Remembering) else None
         self._confiding = core if isinstance(core, Confiding) else None
+        self._ask = asking(core)
         self._work, self._quarantine = workplace, quarantine
         log = workplace.bus.log(subjects.decisions(role.service))
         self._own = OwnLog(role.service, log, workplace.holder, role.history)
@@ -81,7 +82,7 @@ class Term:
             if released := self._quarantine.release(self.intake.fold.store, ticks()):
                 self.core.fold(released, now)
             decisions = self.core.decide(now, in_flight)
-            private = self._remembering.remember() if self._remembering else None
+            private = self._ask(self.intake.private)
             failures = self._confiding.take_failures() if self._confiding else {}
         for key, text in failures.items():
             self._park(key, text)
@@ -92,7 +93,7 @@ class Term:
         measures.revision.set(self.intake.fold.revision)
         measures.in_flight.set(len(in_flight))
 
-    async def _commit(self, decisions: list[Decision], private: bytes | None, now: int) -> None:
+    async def _commit(self, decisions: list[Decision], private: Private | None, now: int) -> None:
         intake, measures = self.intake, self._work.measures
         numbered = [(self._own.next_id(), decision) for decision in decisions]
         for name, count in Counter(decision.name for decision in decisions).items():
@@ -102,15 +103,17 @@ class Term:
             self.role.service, self._own.epoch, intake.fold.revision, now, dict(intake.heard), resting=resting
         )
         with intake.asking():
-            payload = encode_commit(head, numbered, private or b"")
+            payload = encode_commit(head, numbered, private or NOTHING_PRIVATE)
             for decision_id, decision in numbered:
                 self.core.assume(decision_id, decision)
         for decision_id, decision in numbered:
             intake.in_flight.add(decision_id, decision)
-        topic = topic_of((decision.name for decision in decisions), with_state=private is not None)
+        whole = private is not None and private.is_whole
+        topic = topic_of((decision.name for decision in decisions), with_state=whole)
         started = time.perf_counter()
         await self._own.commit(payload, self._work.tracer.carrier(), topic)
-        intake.private_state = intake.private_state if private is None else private
+        if private is not None:
+            intake.private.take(private)
         measures.commit_seconds.observe(time.perf_counter() - started)
         await self._own.drop_history(intake.fold.positions.get(self.role.service, 0))
 

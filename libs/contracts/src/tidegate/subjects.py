@@ -5,6 +5,7 @@ FACTS = "fact"
 
 WRITE = "tidegate.request.cluster_gateway.write"
 SECRET = "tidegate.request.cluster_gateway.secret"
+CREDENTIAL = "tidegate.request.cluster_gateway.credential"
 SAMPLES = "tidegate.request.cluster_gateway.samples"
 """Writes of MetricReadings, and of nothing else: by services that measure."""
 

@@ -117,6 +117,8 @@ ServingRuntime serving.kserve.io/v1alpha1 servingruntimes
 ClusterServingRuntime serving.kserve.io/v1alpha1 clusterservingruntimes - -
 InferenceGraph serving.kserve.io/v1alpha1 inferencegraphs ig
 ScaledObject keda.sh/v1alpha1 scaledobjects so
+TriggerAuthentication keda.sh/v1alpha1 triggerauthentications ta
+ClusterTriggerAuthentication keda.sh/v1alpha1 clustertriggerauthentications cta -
 PipelineRun tidegate.dev/v1 pipelineruns
 MetricReading tidegate.dev/v1 metricreadings
 Experiment kubeflow.org/v1beta1 experiments

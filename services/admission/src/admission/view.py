@@ -27,7 +27,7 @@ class View:
     """The state as of ``revision``, and the changes that led to it. ``told`` hears every change set that is folded."""
 
     def __init__(self, bus: Bus, told: Callable[[Folded], None] = lambda _: None) -> None:
-        self._log, self._told = bus.log(subjects.FACTS), told
+        self._log, self._told = bus.log(subjects.FACTS), [told]
         self._following = FactFollower("admission", bus)
         self._changes: deque[tuple[int, list[Event]]] = deque(maxlen=KEPT_CHANGES)
         self._kept_from = 0
@@ -80,7 +80,12 @@ class View:
         if len(self._changes) == self._changes.maxlen:
             self._kept_from = self._changes[0][0]
         self._changes.append((folded.revision, folded.events))
-        self._told(folded)
+        for told in self._told:
+            told(folded)
+
+    def also(self, told: Callable[[Folded], None]) -> None:
+        """Another one who hears every change set that is folded."""
+        self._told.append(told)
 
     async def reach(self, revision: int) -> None:
         """Return once the state holds ``revision``."""

@@ -6,6 +6,7 @@ _TABLE = """
 Run
   up tidegate_cli.supervisor.commands Start Tidegate on this machine.
   down tidegate_cli.supervisor.commands Stop what `up` started.
+  install tidegate_cli.commands.install Install what runs in place of images on this machine.
   status tidegate_cli.commands.status Show the services and how far each has come.
 Write
   apply tidegate_cli.commands.apply Create or update objects from files.

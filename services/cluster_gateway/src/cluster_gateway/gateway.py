@@ -26,6 +26,7 @@ from cluster_gateway.refused_commit import refused
 from cluster_gateway.secrets import Secrets
 from cluster_gateway.settings import GatewaySettings
 from cluster_gateway.write_message import refused_sample
+from kube import Key
 from tidegate import subjects
 from tidegate.codec.garbage import no_collection
 from tidegate.decision.v1 import decision_pb2
@@ -112,6 +113,7 @@ class Gateway:
             await serve(subjects.WRITE, self._on_write),
             await serve(subjects.SAMPLES, self._on_samples),
             await serve(subjects.SECRET, self._on_secret),
+            await serve(subjects.CREDENTIAL, self._on_credential),
             await serve(subjects.REPORTS, self._on_report),
             await self._bus.listen(subjects.HEARTBEATS, self._on_heartbeat),
         ]
@@ -177,6 +179,11 @@ class Gateway:
         request = node_pb2.SecretRequest.FromString(payload)
         data = self.local.secret_for(request.node, request.namespace, request.name)
         return node_pb2.SecretReply(found=data is not None, data=dict(data or {})).SerializeToString()
+
+    async def _on_credential(self, payload: bytes) -> bytes:
+        request = gateway_pb2.CredentialRequest.FromString(payload)
+        data = self.local.credential(Key(request.kind, request.namespace, request.name), request.secret)
+        return gateway_pb2.CredentialReply(found=data is not None, data=dict(data or {})).SerializeToString()
 
     def _on_heartbeat(self, payload: bytes) -> None:
         node = payload.decode()

@@ -14,6 +14,7 @@ from cluster_gateway.domain.bootstrap import bootstrap
 from cluster_gateway.domain.carrying_out import carry_out, perform
 from cluster_gateway.domain.cluster import Cluster
 from cluster_gateway.domain.controllers import Controllers
+from cluster_gateway.domain.credentials import named_secret
 from cluster_gateway.domain.node_life import NodeLife
 from cluster_gateway.domain.pod_uids import PodUids
 from cluster_gateway.domain.reports import node_evictions, node_state, node_usage, pod_gone, pod_status
@@ -212,6 +213,11 @@ class LocalCluster:
         if any(pod["metadata"].get("namespace") == namespace for pod in self._assignments.of(node).pods):
             return self._secrets.get(Key("Secret", namespace, name))
         return None
+
+    def credential(self, whose: Key, name: str) -> Mapping[str, bytes] | None:
+        """The values of the Secret ``name`` that an authentication names."""
+        key = named_secret(self.store.get(whose), name)
+        return None if key is None else self._secrets.get(key)
 
     def _fold(self, events: Sequence[Event]) -> None:
         if not events:

@@ -1,4 +1,4 @@
-"""Wiring: settings → core → decider → process."""
+"""Wiring: settings → core → decider, and what it is told of the world → process."""
 
 import json
 
@@ -6,15 +6,30 @@ from chassis import Decider
 from chassis.process import Context, Parts, run
 from inference_autoscaler.domain.core import AutoscalerCore
 from inference_autoscaler.domain.policy import AutoscalerPolicy
+from inference_autoscaler.domain.sampling.plan import SamplingPlan
+from inference_autoscaler.domain.sampling.rules import RuleError
 from inference_autoscaler.role import ROLE
 from inference_autoscaler.settings import Settings
+from inference_autoscaler.sources.work import collect
+from kube import parse_duration
 
 
 async def build(settings: Settings, context: Context) -> Parts:
     """The parts of the service."""
     policy = AutoscalerPolicy.of(json.loads(settings.knative), acts=settings.acts)
+    try:
+        plan = SamplingPlan.of(json.loads(settings.sampling), triggers=settings.acts)
+    except (RuleError, json.JSONDecodeError) as error:
+        raise SystemExit(f"sampling: {error}") from None
     decider = Decider(ROLE, lambda: AutoscalerCore(policy), context.workplace(settings.holder))
-    return Parts(tasks={"decider": decider.run()}, ready=(decider.ready,))
+
+    def view() -> AutoscalerCore | None:
+        """What the leader knows; None where another process leads."""
+        return decider.deciding if isinstance(decider.deciding, AutoscalerCore) else None
+
+    seconds = parse_duration(settings.source_timeout) / 1000
+    samples = collect(plan, view, context.bus, context.clock.now, seconds)
+    return Parts(tasks={"decider": decider.run(), "samples": samples}, ready=(decider.ready,))
 
 
 def main() -> None:

@@ -11,12 +11,14 @@ from kube import parse_duration
 from node_agent.agent import Agent
 from node_agent.bus_link import BusUpstream, beat, follow_assignments, serve_logs
 from node_agent.colocating import Colocation
+from node_agent.domain.programs import ProgramError
 from node_agent.inventory.declared import InventoryError
 from node_agent.inventory.machine import find_devices
 from node_agent.kubelet.agent import KubeletAgent
 from node_agent.kubelet.kept_look import KeptLook
 from node_agent.kubelet.pod_groups import NoGroups, find_groups
 from node_agent.nri.plugin import serve
+from node_agent.program_list import default_folder, read_list
 from node_agent.settings import AgentSettings
 
 
@@ -30,6 +32,9 @@ class Settings(ServiceSettings):
     ``usage_interval`` it reads the control groups of the machine, which are mounted at ``cgroup_mount``, those of pods below
     ``cgroup_root`` (the kubelet's ``--cgroup-root``). ``identity`` is a file with a token of the pod in which this runs.
     ``nri_socket`` is that of the container runtime: what is decided about a container holds from its first instruction then.
+
+    ``programs`` is a file that says which programs of this machine stand in for images, beside those that everybody has;
+    ``environments`` the folder of those that `tidegate install` made.
     """
 
     node: str = ""
@@ -38,6 +43,8 @@ class Settings(ServiceSettings):
     enforce: bool = True
     isolate: bool = True
     drain_on_stop: bool = False
+    programs: Path | None = None
+    environments: Path | None = None
     kubelet: bool = False
     usage_interval: str = ""
     identity: Path | None = None
@@ -51,6 +58,10 @@ async def build(settings: Settings, context: Context) -> Parts:
     if settings.kubelet:
         return _beside_kubelet(settings, context)
     node = settings.node or socket.gethostname().lower()
+    try:
+        programs = read_list(settings.programs).programs
+    except ProgramError as error:
+        raise SystemExit(str(error)) from None
     agent_settings = AgentSettings(
         node=node,
         data_dir=settings.data_dir / "node",
@@ -58,6 +69,8 @@ async def build(settings: Settings, context: Context) -> Parts:
         allow_root=settings.allow_root,
         enforce=settings.enforce,
         isolate=settings.isolate,
+        programs=programs,
+        environments=settings.environments or default_folder(),
         usage_interval_ms=parse_duration(settings.usage_interval or "15s"),
     )
     agent = Agent(agent_settings, BusUpstream(context.bus, node), context.clock.now)

@@ -14,6 +14,7 @@ from node_agent.domain.containers import Container, Pod
 from node_agent.domain.identity import RunAs, host_name, hosts_file, run_as
 from node_agent.domain.limits import Limits, container_limits, pod_limits
 from node_agent.domain.local_groups import is_best_effort, pod_folder
+from node_agent.domain.programs import relocated
 from node_agent.domain.volumes import Mount, Origin, UnsupportedVolume, Volume, mounts, variable_name, volumes
 from node_agent.needs import NeverPossible, NotYet, Secrets
 from node_agent.node import Node
@@ -21,6 +22,7 @@ from node_agent.runtime.ending import POD_MARK
 from node_agent.runtime.folders import PodFolder
 from node_agent.runtime.logs import set_aside
 from node_agent.runtime.materials import make_inside, place_volume, write_hosts
+from node_agent.stand_in import StandIn
 
 _RESOLVER = Path(__file__).with_name("runtime") / "resolver"
 _PYTHON = Path(sys.executable)
@@ -43,6 +45,7 @@ class PodPreparation:
         self.namespaces = node.isolation.namespaces
         self.group = self._find_group()
         self.log_folder = node.data.logs(pod.namespace, pod.name, pod.uid)
+        self._stand_in = StandIn(node.settings, lambda: self.manifest)
 
     @property
     def restart_policy(self) -> str:
@@ -76,12 +79,7 @@ class PodPreparation:
         Raises NotYet, NeverPossible, and OSError when a folder cannot be made.
         """
         manifest = self.container_manifest(container.name)
-        if not container.has_command:
-            raise NeverPossible(
-                "ImageNotRunnable",
-                f"{container.field}.command is not set (container {container.name}, image {manifest.get('image')!r}): "
-                "this node runs processes of the machine, not images, so a container has to name its command",
-            )
+        self._stand_in.check(container, manifest)
         self.write_hosts()
         placed = self._place_volumes(secrets)
         found_mounts = mounts(manifest)
@@ -97,6 +95,10 @@ class PodPreparation:
                     f"{self.node.isolation.why_no_namespaces}: volumes are not at their mount paths, "
                     "variables TIDEGATE_VOLUME_<NAME> name their folders"
                 )
+            if self._stand_in.program(manifest) is not None:
+                folders = {mount.path: str(self._source(mount, placed)) for mount in found_mounts}
+                request["argv"] = relocated(request["argv"], folders)
+        notes |= self._stand_in.note(container, manifest)
         self.log_folder.mkdir(parents=True, exist_ok=True)
         set_aside(self.log_file(container.name))
         request |= {
@@ -111,7 +113,7 @@ class PodPreparation:
         """What a process in ``container`` is given: who it is, its variables, its working folder and groups."""
         manifest = self.container_manifest(container.name)
         variables = self._variables(container, secrets)
-        words = [*(manifest.get("command") or ()), *(manifest.get("args") or ())]
+        words = self._stand_in.words(manifest)
         identity = self._identity(manifest)
         return {
             "argv": expand_all(words, variables),
@@ -130,7 +132,7 @@ class PodPreparation:
         return self.log_folder / f"{container}.log"
 
     def _variables(self, container: Container, secrets: Secrets) -> dict[str, str]:
-        found = environment(self.manifest, container.name, self.node.sources(secrets), self._base())
+        found = environment(self.manifest, container.name, self.node.sources(secrets), self._base(container))
         if found.missing:
             message = "; ".join(str(one) for one in found.missing)
             raise NotYet(
@@ -143,10 +145,10 @@ class PodPreparation:
             variables["PYTHONPATH"] = f"{_RESOLVER}:{given}" if given else str(_RESOLVER)
         return variables
 
-    def _base(self) -> dict[str, str]:
-        """What every process has: nothing of it comes from the agent's own environment."""
+    def _base(self, container: Container) -> dict[str, str]:
+        """What a process has before its own: what everyone has, nothing of it from the agent, and what its image brings."""
         name = f"pod-{self.user_id}" if self.user_id >= 0 else "pod"
-        return {
+        base = {
             "PATH": f"{_PYTHON.parent}:{SYSTEM_PATH}",
             "HOSTNAME": host_name(self.manifest),
             "HOME": str(self.folder.home),
@@ -156,6 +158,7 @@ class PodPreparation:
             "LANG": "C.UTF-8",
             POD_MARK: self.pod.uid,
         }
+        return self._stand_in.over(base, self.container_manifest(container.name))
 
     def _identity(self, manifest: Manifest) -> RunAs | None:
         if self.user_id < 0:
@@ -216,7 +219,7 @@ class PodPreparation:
             "stage": str(self.folder.stage),
             "host_name": host_name(self.manifest),
             "mounts": seen,
-            "reach": [*map(str, own), *self.node.settings.visible_paths],
+            "reach": [*map(str, own), *self._stand_in.reach(manifest), *self.node.settings.visible_paths],
         }
 
     def _enforce(self, container: Container, manifest: Manifest, request: dict[str, Any]) -> dict[str, str]:

@@ -3,6 +3,9 @@
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from node_agent.domain.programs import Program
+from node_agent.program_list import default_folder
+
 
 @dataclass(frozen=True, slots=True)
 class AgentSettings:
@@ -26,6 +29,10 @@ class AgentSettings:
     """Whether a pod that asks for user id 0 gets it."""
     visible_paths: tuple[str, ...] = ()
     """Paths that pods may get to though a folder above them is closed to their user; the agent's Python is one always."""
+    programs: tuple[Program, ...] = ()
+    """What stands in for images, in the order in which it is looked through."""
+    environments: Path = field(default_factory=default_folder)
+    """The folder of the environments that programs run in."""
     reserved_cpu_milli: int = 0
     reserved_memory_bytes: int = 0
     max_pods: int = 110

@@ -22,7 +22,24 @@ class CommitHead:
     resting: Sequence[Key] = ()
 
 
-def encode_commit(head: CommitHead, decisions: Iterable[tuple[str, Decision]], private_state: bytes = b"") -> bytes:
+@dataclass(frozen=True, slots=True)
+class Private:
+    """What a commit carries of a private state: its ``content``, or ``parts`` by their names, empty where one is gone.
+
+    Parts that are no whole are what changed since the commit before.
+    """
+
+    content: bytes = b""
+    parts: Mapping[str, bytes] = field(default_factory=dict)
+    is_whole: bool = True
+
+
+NOTHING_PRIVATE = Private(is_whole=False)
+
+
+def encode_commit(
+    head: CommitHead, decisions: Iterable[tuple[str, Decision]], private: Private = NOTHING_PRIVATE
+) -> bytes:
     """The message of a service's log for decisions taken together; each comes with its id."""
     message = decision_pb2.Commit(
         service=head.service,
@@ -30,7 +47,11 @@ def encode_commit(head: CommitHead, decisions: Iterable[tuple[str, Decision]], p
         decided_on=head.decided_on,
         now_ms=head.now_ms,
         inputs=head.inputs,
-        private_state=private_state,
+        private_state=private.content,
+        private_parts=[
+            decision_pb2.PrivatePart(name=name, content=content) for name, content in sorted(private.parts.items())
+        ],
+        private_whole=private.is_whole and not private.content,
         leader_started=head.leader_started,
         resting=[_ref(key, "") for key in head.resting],
     )

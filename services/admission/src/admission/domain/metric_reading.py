@@ -14,8 +14,11 @@ READING_SPEC = closed(
     value=AMOUNT,
     timestamp=TEXT,
     windowSeconds=WHOLE,
+    message=TEXT,
 )
-"""Without ``describedObject`` the sample is of something outside the cluster; without ``value`` it says that none is known."""
+"""Without ``describedObject`` the sample is of something outside the cluster; without ``value`` it says that none is known, and
+``message`` why.
+"""
 
 
 def check_reading(review: Review) -> Iterable[FieldError]:

@@ -28,18 +28,39 @@ SCALED_SPEC = fields(
         horizontalPodAutoscalerConfig=fields(name=TEXT, behavior=BEHAVIOR),
         scalingModifiers=Idle(fields(formula=TEXT, target=AMOUNT, activationTarget=AMOUNT, metricType=TEXT)),
     ),
-    triggers=ListOf(fields(type=TEXT, name=TEXT, metricType=TEXT, metadata=TEXT_MAP)),
+    triggers=ListOf(
+        fields(
+            type=TEXT,
+            name=TEXT,
+            metricType=TEXT,
+            metadata=TEXT_MAP,
+            useCachedMetrics=TRUTH,
+            authenticationRef=fields(name=TEXT, kind=TEXT),
+        )
+    ),
 )
+_REFERENCES = ListOf(fields(parameter=TEXT, name=TEXT, key=TEXT))
+AUTHENTICATION_SPEC = fields(secretTargetRef=_REFERENCES)
 RESOURCES = ("cpu", "memory")
-SERVED = ("cron", "nats-jetstream", "prometheus", *RESOURCES)
+SERVED = ("cron", "metrics-api", "nats-jetstream", "prometheus", *RESOURCES)
 _NEEDED = {
     "cron": ("timezone", "start", "end", "desiredReplicas"),
     "prometheus": ("query", "threshold"),
     "nats-jetstream": ("stream", "consumer"),
+    "metrics-api": ("url", "valueLocation", "targetValue"),
     "cpu": ("value",),
     "memory": ("value",),
 }
-_AMOUNTS = ("threshold", "activationThreshold", "lagThreshold", "activationLagThreshold", "desiredReplicas", "value")
+_AMOUNTS = (
+    "threshold",
+    "activationThreshold",
+    "lagThreshold",
+    "activationLagThreshold",
+    "targetValue",
+    "activationTargetValue",
+    "desiredReplicas",
+    "value",
+)
 _MOST, _LEAST = 100, 0
 
 
@@ -61,6 +82,20 @@ def warn_scaled_object(review: Review) -> Iterable[str]:
     for index, trigger in enumerate(review.spec.get("triggers") or ()):
         if trigger.get("type") not in SERVED:
             yield f"spec.triggers[{index}].type: nothing here measures {trigger.get('type')}; it never scales anything"
+
+
+def check_authentication(review: Review) -> Iterable[FieldError]:
+    """Each credential is of a part of a Secret."""
+    for index, reference in enumerate(review.spec.get("secretTargetRef") or ()):
+        for name in ("parameter", "name", "key"):
+            if not reference.get(name):
+                yield FieldError(f"spec.secretTargetRef[{index}].{name}", None, "is required")
+
+
+def warn_authentication(review: Review) -> Iterable[str]:
+    """Which credentials are not read."""
+    for name in sorted(review.spec.keys() - {"secretTargetRef"}):
+        yield f"spec.{name}: is not read; triggers that need it measure nothing"
 
 
 def _check_bounds(spec: Manifest) -> Iterable[FieldError]:
@@ -111,6 +146,8 @@ def _check_trigger(path: str, trigger: Manifest) -> Iterable[FieldError]:
     for name in _AMOUNTS if kind in SERVED else ():
         if metadata.get(name):
             yield from check_amount(f"{path}.metadata.{name}", metadata[name])
+    if kind == "metrics-api":
+        yield from one_of(f"{path}.metadata.format", metadata.get("format"), ("json",))
     for name in ("start", "end") if kind == "cron" else ():
         if metadata.get(name):
             yield from _check_schedule(f"{path}.metadata.{name}", metadata[name], metadata.get("timezone") or "")

@@ -9,7 +9,7 @@ concerns it changes, and not whenever a number in its message does.
 from collections.abc import Mapping
 
 from chassis import Decider
-from chassis.core import Reading, Remembering
+from chassis.core import Reading
 from chassis.term import Term
 from kube import Decision, Event, Manifest, Mutation, Store, Verb, merge
 
@@ -27,8 +27,7 @@ def undone(deciders: Mapping[str, Decider], now: int) -> list[str]:
 
 def _of_successor(decider: Decider, term: Term, now: int) -> list[Decision]:
     core = decider.make_core()
-    if isinstance(core, Remembering) and term.intake.private_state is not None:
-        core.restore(term.intake.private_state)
+    term.intake.private.give(core)
     if isinstance(core, Reading):
         core.read_from(term.intake.fold.store)
     core.fold([Event(None, item) for item in term.intake.fold.store.objects.values()], term.intake.fold.at_ms)

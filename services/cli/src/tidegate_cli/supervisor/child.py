@@ -12,6 +12,7 @@ from chassis import SteadyClock
 from tidegate_cli.supervisor.log_file import Printing, RotatedFile
 from tidegate_cli.supervisor.orphans import die_with_parent
 from tidegate_cli.supervisor.plan import Program
+from tidegate_cli.supervisor.priorities import yield_to_others
 
 FIRST_PAUSE_SECONDS = 0.1
 LONGEST_PAUSE_SECONDS = 5.0
@@ -90,7 +91,7 @@ class Child:
             stderr=self._printing.into,
             env=environment or None,
             start_new_session=True,
-            preexec_fn=partial(die_with_parent, os.getpid(), self.program.when_orphaned),
+            preexec_fn=partial(_before_exec, os.getpid(), self.program),
         )
 
     def end(self) -> None:
@@ -112,6 +113,12 @@ class Child:
             self._tell(f"{self.program.name} did not end within {grace_seconds:g} s; killing it")
             process.kill()
             await process.wait()
+
+
+def _before_exec(supervisor: int, program: Program) -> None:
+    die_with_parent(supervisor, program.when_orphaned)
+    if program.niceness:
+        yield_to_others(program.niceness)
 
 
 def _named(code: int) -> str:

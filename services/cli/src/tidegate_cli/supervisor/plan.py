@@ -10,6 +10,7 @@ from urllib.parse import urlsplit
 
 from bus.server import ServerSettings, command
 from tidegate.services import DECIDERS
+from tidegate_cli.supervisor.priorities import NICENESS
 from tidegate_cli.supervisor.service_settings import ServiceSetting
 
 CONTROL = ("admission", *DECIDERS, "inference_gateway")
@@ -52,7 +53,7 @@ class UpSettings:
 class Program:
     """One process. ``health_port`` is where it answers gRPC health checks; 0 for none.
 
-    ``when_orphaned`` is the signal that it gets when the supervisor is killed.
+    ``when_orphaned`` is the signal that it gets when the supervisor is killed, ``niceness`` by how much it yields to the others.
     """
 
     name: str
@@ -60,6 +61,7 @@ class Program:
     health_port: int = 0
     environment: dict[str, str] = field(default_factory=dict)
     when_orphaned: signal.Signals = signal.SIGKILL
+    niceness: int = 0
 
 
 class Ports(NamedTuple):
@@ -92,9 +94,11 @@ def service_program(name: str, settings: UpSettings, nats_port: int, token: str,
     words = [word for flag, value in flags.items() for word in (f"--{flag}", value)]
     kept = {key: value for key, value in os.environ.items() if not key.startswith("TIDEGATE_")}
     environment = {**kept, "TIDEGATE_NATS_TOKEN": token, "OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"}
-    # The agent ends the pods' processes first, the request path its proxy; the others have nothing to put in order that is not in the log.
+    # The agent ends the pods' processes first, the request path its proxy; the others have nothing to put in order that is not
+    # in the log.
     when_orphaned = signal.SIGTERM if name in ("node_agent", "inference_gateway") else signal.SIGKILL
-    return Program(name, (sys.executable, "-m", f"{name}.main", *words), ports.health, environment, when_orphaned)
+    line = (sys.executable, "-m", f"{name}.main", *words)
+    return Program(name, line, ports.health, environment, when_orphaned, NICENESS.get(name, 0))
 
 
 def _own_flags(name: str, settings: UpSettings) -> dict[str, str]:

@@ -20,6 +20,7 @@ from chassis.tracing import NoTracer, Tracer
 from cluster_gateway.assignment_message import assignment_message
 from cluster_gateway.batch import Batch
 from cluster_gateway.domain.bootstrap import QUEUE, missing_queues
+from cluster_gateway.domain.credentials import named_secret
 from cluster_gateway.domain.mirror import Mirror
 from cluster_gateway.domain.writing import Conflict
 from cluster_gateway.fact_writer import FactWriter
@@ -30,7 +31,7 @@ from cluster_gateway.kubernetes.event_writer import EventWriter
 from cluster_gateway.kubernetes.node_reports import NodeReports
 from cluster_gateway.kubernetes.positions import Positions
 from cluster_gateway.kubernetes.reflector import BeganAnew, Listed, Seen, Watched
-from cluster_gateway.kubernetes.requests import NotServed
+from cluster_gateway.kubernetes.requests import NotServed, reading, values_of
 from cluster_gateway.kubernetes.sender import HELD_PAUSE, Sender
 from cluster_gateway.kubernetes.together import Together
 from cluster_gateway.kubernetes.watching import Watching
@@ -178,6 +179,7 @@ class KubernetesGateway:
                 self._make_queues()
                 serving.append(await self._bus.serve(subjects.WRITE, self._on_write))
                 serving.append(await self._bus.serve(subjects.SAMPLES, self._on_samples))
+                serving.append(await self._bus.serve(subjects.CREDENTIAL, self._on_credential))
                 serving.append(await self._bus.serve(subjects.REPORTS, self._on_report))
                 self.ready.set()
             if self._work or (self._commits.waiting and self._watching.complete):
@@ -314,6 +316,15 @@ class KubernetesGateway:
         if error := refused_sample(gateway_pb2.WriteRequest.FromString(payload)):
             return _reply(error)
         return await self._on_write(payload)
+
+    async def _on_credential(self, payload: bytes) -> bytes:
+        """The values of a Secret that a trigger's authentication names: from the API server to who asks, and nowhere else."""
+        request = gateway_pb2.CredentialRequest.FromString(payload)
+        item = self.mirror.store.get(Key(request.kind, request.namespace, request.name))
+        key, data = named_secret(item, request.secret), None
+        if key is not None:
+            data = values_of(await self._api.send(reading(key, self._watching.served)))
+        return gateway_pb2.CredentialReply(found=data is not None, data=data or {}).SerializeToString()
 
     async def _on_report(self, payload: bytes) -> bytes:
         """What an agent beside a kubelet says; the answer tells whether the API server has stored it."""

@@ -3,7 +3,7 @@
 import base64
 from collections.abc import Mapping
 
-from apiserver.api import ApiRequest, field_manager
+from apiserver.api import Answer, ApiRequest, field_manager
 from cluster_gateway.kubernetes.discovery import Served
 from cluster_gateway.secrets import GENERATE, SSH_KEYPAIR, ssh_keypair
 from kube import Key, Manifest, Mutation, Object
@@ -82,6 +82,13 @@ def binding(mutation: Mutation, there: Object, served: Mapping[str, Served]) -> 
 def reading(key: Key, served: Mapping[str, Served]) -> ApiRequest:
     """GET of the object as it is now."""
     return ApiRequest("GET", served_kind(served, key).path(key.namespace, key.name))
+
+
+def values_of(answer: Answer) -> dict[str, bytes] | None:
+    """The values of a Secret that was read; None where there is none."""
+    if not answer.ok:
+        return None
+    return {name: base64.b64decode(value) for name, value in (answer.body.get("data") or {}).items()}
 
 
 def served_kind(served: Mapping[str, Served], key: Key) -> Served:

@@ -5,7 +5,6 @@ from collections.abc import Sequence
 from collections.abc import Set as AbstractSet
 
 from descheduler.domain.cluster.budgets import BUDGET
-from descheduler.domain.cluster.pod_traits import POD
 from descheduler.domain.cluster.view import ClusterView
 from descheduler.domain.load.anomaly import AnomalyRecords
 from descheduler.domain.migration.arbiter import Arbiter
@@ -16,6 +15,7 @@ from descheduler.domain.plan_report import plan_manifest
 from descheduler.domain.planning import Planning
 from descheduler.domain.policy.policy import DeschedulerPolicy
 from kube import Decision, Event, Key, Manifest, Outcome, Store
+from kube.runs import runs
 from kube.scheduling_pause import SWITCH, pause_of
 
 
@@ -43,14 +43,16 @@ class DeschedulerCore:
 
     def fold(self, events: Sequence[Event], now: int) -> None:
         """Take in what one change set changed."""
-        for event in events:
-            if event.key.kind == POD:
-                self._view.fold(event)
-                self._book.serving.fold(event)
-            elif event.key.kind == BUDGET:
-                self._book.serving.fold(event)
-            elif event.key.kind == MIGRATION:
-                self._migrations.fold(event)
+        for run in runs(events):
+            match run[0].key.kind:
+                case "Pod":
+                    self._view.fold(run)
+                    self._book.serving.fold(run)
+                case kind if kind == BUDGET:
+                    self._book.serving.fold(run)
+                case kind if kind == MIGRATION:
+                    for event in run:
+                        self._migrations.fold(event)
 
     def hear(self, service: str, decision: Decision) -> None:
         """Nothing that others decide matters here before it is a fact."""

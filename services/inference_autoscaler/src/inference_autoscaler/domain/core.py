@@ -7,20 +7,24 @@ from dataclasses import asdict
 from typing import Protocol
 
 from inference_autoscaler.domain.cluster.pod_index import PodIndex
-from inference_autoscaler.domain.cluster.scale import SCALABLE
+from inference_autoscaler.domain.cluster.scale import SCALABLE, scale_of
 from inference_autoscaler.domain.horizontal.desk import HorizontalDesk
 from inference_autoscaler.domain.horizontal.spec import AUTOSCALER
 from inference_autoscaler.domain.keda.desk import ScaledObjectDesk
 from inference_autoscaler.domain.keda.scaled_object import SCALED_OBJECT
+from inference_autoscaler.domain.metrics.pod_use import NODE_METRIC
 from inference_autoscaler.domain.metrics.reading import POD, READING, series_of
 from inference_autoscaler.domain.metrics.readings import Readings
 from inference_autoscaler.domain.policy import AutoscalerPolicy
 from inference_autoscaler.domain.serving.desk import CONCERNING, InferenceDesk
 from inference_autoscaler.domain.serving.inference_service import SERVICE
-from kube import Decision, Event, Key, Manifest, Outcome, Store
+from kube import Decision, Event, Key, Manifest, Object, Outcome, Store
 from kube.scheduling_pause import SWITCH, pause_of
 
-_INTEREST = frozenset((AUTOSCALER, SCALED_OBJECT, READING, POD, "ConfigMap", *SCALABLE, *CONCERNING))
+_CREDENTIALS = ("Secret", "ServiceAccount", "TriggerAuthentication.keda.sh", "ClusterTriggerAuthentication.keda.sh")
+_INTEREST = frozenset(
+    (NODE_METRIC, AUTOSCALER, SCALED_OBJECT, READING, POD, "ConfigMap", *_CREDENTIALS, *SCALABLE, *CONCERNING)
+)
 
 
 class Desk(Protocol):
@@ -49,8 +53,8 @@ _NAMES = ("serving", "keda", "horizontal")
 
 
 def concerns(kind: str, metadata: Manifest) -> bool:
-    """Whether objects of ``kind`` can matter to what is decided here."""
-    return kind in _INTEREST
+    """Whether a new object can matter to what is decided here: of pods only those that a selector can find."""
+    return "labels" in metadata if kind == POD else kind in _INTEREST
 
 
 class AutoscalerCore:
@@ -62,11 +66,11 @@ class AutoscalerCore:
 
     def __init__(self, policy: AutoscalerPolicy | None = None) -> None:
         self._policy = policy or AutoscalerPolicy()
-        self._store = Store()
+        self.store = Store()
         self._readings, self._pods = Readings(), PodIndex()
         self._keda = ScaledObjectDesk(self._readings)
         self._horizontal = HorizontalDesk(self._readings, self._pods, self._keda.value, self._keda.present_value)
-        self._serving = InferenceDesk(self._policy.knative)
+        self._serving = InferenceDesk(self._policy.knative, self._pods)
         self._now = 0
         self._assumed: set[str] = set()
         self._remembered: int | None = None
@@ -74,7 +78,7 @@ class AutoscalerCore:
 
     def read_from(self, store: Store) -> None:
         """Where objects are looked up."""
-        self._store = self._horizontal.store = self._keda.store = self._serving.store = store
+        self.store = self._horizontal.store = self._keda.store = self._serving.store = store
 
     def fold(self, events: Sequence[Event], now: int) -> None:
         """Take in what one change set changed."""
@@ -84,11 +88,15 @@ class AutoscalerCore:
             match event.key.kind:
                 case "Pod":
                     self._pods.fold(event)
+                    self._serving.fold_pod(event)
+                case kind if kind == NODE_METRIC:
+                    self._readings.use.fold(event)
                 case "HorizontalPodAutoscaler.autoscaling":
                     self._horizontal.fold(event)
                     self._serving.fold(event)
                 case "ScaledObject.keda.sh":
                     self._keda.fold(event)
+                    self._serving.fold(event)
                 case kind if kind in CONCERNING:
                     self._serving.fold(event)
         for event in events:  # what a sample is of is there by now, in whatever order they came
@@ -165,6 +173,11 @@ class AutoscalerCore:
         key = Key(AUTOSCALER, str(arguments.get("namespace") or "default"), str(arguments.get("name") or ""))
         return self._horizontal.explain(key, int(arguments.get("now") or self._now))
 
+    def pods_of(self, target: Key) -> list[Object]:
+        """The pods of what can be scaled, by name; none where it cannot, or is not there."""
+        scale = scale_of(self.store.get(target))
+        return [] if scale is None else self._pods.selected(target.namespace, scale.selector)
+
     def check(self) -> list[str]:
         """The invariants that do not hold."""
         return self._horizontal.check()
@@ -175,4 +188,4 @@ class AutoscalerCore:
 
     @property
     def _paused(self) -> bool:
-        return pause_of(self._store.get(SWITCH)) is not None
+        return pause_of(self.store.get(SWITCH)) is not None

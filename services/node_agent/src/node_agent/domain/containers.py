@@ -63,7 +63,6 @@ class Container:
     field: str
     """Where it stands in the manifest: ``spec.containers[0]``."""
     restarts: str
-    has_command: bool
     startup: Probe | None
     liveness: Probe | None
     readiness: Probe | None
@@ -159,7 +158,6 @@ def _container(manifest: Manifest, field: str, before: bool, policy: str) -> Con
         role=role,
         field=field,
         restarts=restarts,
-        has_command=bool(manifest.get("command")),
         startup=_probe(manifest.get("startupProbe")) if probed else None,
         liveness=_probe(manifest.get("livenessProbe")) if probed else None,
         readiness=_probe(manifest.get("readinessProbe")) if probed else None,

@@ -6,6 +6,7 @@ from dataclasses import asdict
 
 from kube import Decision, Event, Key, Manifest, Outcome, Store
 from kube.node_slo import NODE_SLO
+from kube.runs import runs
 from resources import format_amounts
 from slo_controller.domain.configuration.config_map import CONFIG_MAP, Configuration
 from slo_controller.domain.configuration.parts import COLOCATION_KEY, HOST_APPLICATIONS, PARTS
@@ -65,17 +66,24 @@ class SloCore:
                 self._store.put(event.new)
             else:
                 self._store.remove(event.key)
-        for event in events:
-            self._due.update(dict.fromkeys(self._nodes.fold(event)))
-            self._advice.fold(event)
-            if event.key == CONFIG_MAP:
-                self._fold_config(event)
-            elif event.key.kind == NODE_SLO:
-                self._due[event.key.name] = None
-            elif event.key.kind == METRIC:
-                self._asking[event.key.name] = None
-            elif event.key.kind == POD and event.new is None:
+        for run in runs(events):
+            self._due.update(dict.fromkeys(self._nodes.fold(run)))
+            self._fold_run(run)
+
+    def _fold_run(self, run: Sequence[Event]) -> None:
+        kind = run[0].key.kind
+        self._advice.fold(run)
+        if kind == POD and run[0].new is None:
+            for event in run:
                 self._memory.evicted.pop(event.object.uid, None)
+        elif kind == "ConfigMap":
+            for event in run:
+                if event.key == CONFIG_MAP:
+                    self._fold_config(event)
+        elif kind == NODE_SLO:
+            self._due.update((event.key.name, None) for event in run)
+        elif kind == METRIC:
+            self._asking.update((event.key.name, None) for event in run)
 
     def _fold_config(self, event: Event) -> None:
         if self._configuration.fold(event.new):

@@ -1,11 +1,11 @@
 """What the facts say of each node, read once: what was measured on it, and which pods hold something of it."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
 from kube import Event, Key, Object, Store
 from slo_controller.domain.lending.measured import Measured, measured
-from slo_controller.domain.lending.tenants import Tenant, Tenants
+from slo_controller.domain.lending.tenants import Tenant, Tenants, may_move
 from slo_controller.domain.names import METRIC, NODE, POD, TOPOLOGY
 from slo_controller.domain.prediction.kills import Kill, kills_of
 from slo_controller.domain.prediction.workloads import REPLICA_SET, Workload, workload_of
@@ -16,32 +16,42 @@ class Nodes:
     """Over the fold of the facts in ``store``."""
 
     store: Store
-    _tenants: Tenants = field(default_factory=Tenants.none)
+    _tenants: Tenants = field(default_factory=Tenants)
     _measured: dict[str, Measured | None] = field(default_factory=dict)
     _workloads: dict[str, dict[Key, tuple[Tenant, Workload, Object]]] = field(default_factory=dict)
     kills: dict[Key, tuple[Kill, ...]] = field(default_factory=dict)
     """By pod, of those whose containers were killed for want of memory."""
 
-    def fold(self, event: Event) -> Iterable[str]:
-        """Take in what changed; the nodes of which something changed by that."""
-        key = event.key
-        if key.kind == POD:
-            for node in self._tenants.fold(event.old, event.new):
-                self._workloads.pop(node, None)
-                yield node
-            found = kills_of(event.new) if event.new is not None else ()
-            self.kills.pop(key, None)
-            if found:
-                self.kills[key] = found
-        elif key.kind == METRIC:
-            self._measured[key.name] = measured(event.new)
-            if event.new is None:
-                del self._measured[key.name]
-            yield key.name
-        elif key.kind in (NODE, TOPOLOGY):
-            yield key.name
-        elif key.kind == REPLICA_SET:
+    def fold(self, run: Sequence[Event]) -> Iterable[str]:
+        """Take in changes that are alike; the nodes of which something changed by that."""
+        first = run[0]
+        kind = first.key.kind
+        if kind == POD:
+            yield from self._fold_pods(run)
+        elif kind == METRIC:
+            for event in run:
+                self._measured[event.key.name] = measured(event.new)
+                if event.new is None:
+                    del self._measured[event.key.name]
+                yield event.key.name
+        elif kind in (NODE, TOPOLOGY):
+            yield from (event.key.name for event in run)
+        elif kind == REPLICA_SET:
             self._workloads.clear()
+
+    def _fold_pods(self, run: Sequence[Event]) -> Iterable[str]:
+        first = run[0]
+        if may_move(first.old, first.new):
+            for event in run:
+                for node in self._tenants.fold(event.old, event.new):
+                    self._workloads.pop(node, None)
+                    yield node
+        if first.new is None or first.old is None or first.old.status is not first.new.status:
+            killed = first.new is not None and bool(kills_of(first.new))
+            for event in run if killed or self.kills else ():
+                self.kills.pop(event.key, None)
+                if killed:
+                    self.kills[event.key] = kills_of(event.object)
 
     def names(self) -> list[str]:
         """Of all nodes, sorted."""

@@ -24,7 +24,7 @@ _sym_db = _symbol_database.Default()
 
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n#tidegate/decision/v1/decision.proto\x12\x14tidegate.decision.v1\"\xd8\x02\n\x06\x43ommit\x12\x0f\n\x07service\x18\x01 \x01(\t\x12\r\n\x05\x65poch\x18\x02 \x01(\x04\x12\x12\n\ndecided_on\x18\x03 \x01(\x04\x12\x0e\n\x06now_ms\x18\x04 \x01(\x03\x12\x38\n\x06inputs\x18\x05 \x03(\x0b\x32(.tidegate.decision.v1.Commit.InputsEntry\x12\r\n\x05\x62lobs\x18\x06 \x03(\x0c\x12\x31\n\tdecisions\x18\x07 \x03(\x0b\x32\x1e.tidegate.decision.v1.Decision\x12\x15\n\rprivate_state\x18\x08 \x01(\x0c\x12\x16\n\x0eleader_started\x18\t \x01(\x08\x12\x30\n\x07resting\x18\n \x03(\x0b\x32\x1f.tidegate.decision.v1.ObjectRef\x1a-\n\x0bInputsEntry\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\r\n\x05value\x18\x02 \x01(\x04:\x02\x38\x01\"\xbb\x01\n\x08\x44\x65\x63ision\x12\n\n\x02id\x18\x01 \x01(\t\x12\x0c\n\x04name\x18\x02 \x01(\t\x12\x30\n\x07subject\x18\x03 \x01(\x0b\x32\x1f.tidegate.decision.v1.ObjectRef\x12\x0e\n\x06reason\x18\x04 \x01(\t\x12\x0f\n\x07message\x18\x05 \x01(\t\x12\x31\n\tmutations\x18\x06 \x03(\x0b\x32\x1e.tidegate.decision.v1.Mutation\x12\x0f\n\x07payload\x18\x07 \x01(\r\"G\n\tObjectRef\x12\x0c\n\x04kind\x18\x01 \x01(\t\x12\x11\n\tnamespace\x18\x02 \x01(\t\x12\x0c\n\x04name\x18\x03 \x01(\t\x12\x0b\n\x03uid\x18\x04 \x01(\t\"\xf9\x01\n\x08Mutation\x12(\n\x04verb\x18\x01 \x01(\x0e\x32\x1a.tidegate.decision.v1.Verb\x12,\n\x03ref\x18\x02 \x01(\x0b\x32\x1f.tidegate.decision.v1.ObjectRef\x12\x10\n\x08metadata\x18\x03 \x01(\r\x12\x0c\n\x04\x62ody\x18\x04 \x01(\r\x12\r\n\x05patch\x18\x05 \x01(\r\x12\x0c\n\x04node\x18\x06 \x01(\t\x12\x1a\n\rgrace_seconds\x18\x07 \x01(\rH\x00\x88\x01\x01\x12\r\n\x05names\x18\x08 \x03(\t\x12\x0c\n\x04uids\x18\t \x03(\t\x12\r\n\x05nodes\x18\n \x03(\tB\x10\n\x0e_grace_seconds*~\n\x04Verb\x12\x14\n\x10VERB_UNSPECIFIED\x10\x00\x12\x0f\n\x0bVERB_CREATE\x10\x01\x12\x0e\n\nVERB_PATCH\x10\x02\x12\x0f\n\x0bVERB_STATUS\x10\x03\x12\x0f\n\x0bVERB_DELETE\x10\x04\x12\r\n\tVERB_BIND\x10\x05\x12\x0e\n\nVERB_EVICT\x10\x06\x62\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n#tidegate/decision/v1/decision.proto\x12\x14tidegate.decision.v1\"\xa9\x03\n\x06\x43ommit\x12\x0f\n\x07service\x18\x01 \x01(\t\x12\r\n\x05\x65poch\x18\x02 \x01(\x04\x12\x12\n\ndecided_on\x18\x03 \x01(\x04\x12\x0e\n\x06now_ms\x18\x04 \x01(\x03\x12\x38\n\x06inputs\x18\x05 \x03(\x0b\x32(.tidegate.decision.v1.Commit.InputsEntry\x12\r\n\x05\x62lobs\x18\x06 \x03(\x0c\x12\x31\n\tdecisions\x18\x07 \x03(\x0b\x32\x1e.tidegate.decision.v1.Decision\x12\x15\n\rprivate_state\x18\x08 \x01(\x0c\x12\x16\n\x0eleader_started\x18\t \x01(\x08\x12\x30\n\x07resting\x18\n \x03(\x0b\x32\x1f.tidegate.decision.v1.ObjectRef\x12\x38\n\rprivate_parts\x18\x0b \x03(\x0b\x32!.tidegate.decision.v1.PrivatePart\x12\x15\n\rprivate_whole\x18\x0c \x01(\x08\x1a-\n\x0bInputsEntry\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\r\n\x05value\x18\x02 \x01(\x04:\x02\x38\x01\",\n\x0bPrivatePart\x12\x0c\n\x04name\x18\x01 \x01(\t\x12\x0f\n\x07\x63ontent\x18\x02 \x01(\x0c\"\xbb\x01\n\x08\x44\x65\x63ision\x12\n\n\x02id\x18\x01 \x01(\t\x12\x0c\n\x04name\x18\x02 \x01(\t\x12\x30\n\x07subject\x18\x03 \x01(\x0b\x32\x1f.tidegate.decision.v1.ObjectRef\x12\x0e\n\x06reason\x18\x04 \x01(\t\x12\x0f\n\x07message\x18\x05 \x01(\t\x12\x31\n\tmutations\x18\x06 \x03(\x0b\x32\x1e.tidegate.decision.v1.Mutation\x12\x0f\n\x07payload\x18\x07 \x01(\r\"G\n\tObjectRef\x12\x0c\n\x04kind\x18\x01 \x01(\t\x12\x11\n\tnamespace\x18\x02 \x01(\t\x12\x0c\n\x04name\x18\x03 \x01(\t\x12\x0b\n\x03uid\x18\x04 \x01(\t\"\xf9\x01\n\x08Mutation\x12(\n\x04verb\x18\x01 \x01(\x0e\x32\x1a.tidegate.decision.v1.Verb\x12,\n\x03ref\x18\x02 \x01(\x0b\x32\x1f.tidegate.decision.v1.ObjectRef\x12\x10\n\x08metadata\x18\x03 \x01(\r\x12\x0c\n\x04\x62ody\x18\x04 \x01(\r\x12\r\n\x05patch\x18\x05 \x01(\r\x12\x0c\n\x04node\x18\x06 \x01(\t\x12\x1a\n\rgrace_seconds\x18\x07 \x01(\rH\x00\x88\x01\x01\x12\r\n\x05names\x18\x08 \x03(\t\x12\x0c\n\x04uids\x18\t \x03(\t\x12\r\n\x05nodes\x18\n \x03(\tB\x10\n\x0e_grace_seconds*~\n\x04Verb\x12\x14\n\x10VERB_UNSPECIFIED\x10\x00\x12\x0f\n\x0bVERB_CREATE\x10\x01\x12\x0e\n\nVERB_PATCH\x10\x02\x12\x0f\n\x0bVERB_STATUS\x10\x03\x12\x0f\n\x0bVERB_DELETE\x10\x04\x12\r\n\tVERB_BIND\x10\x05\x12\x0e\n\nVERB_EVICT\x10\x06\x62\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
@@ -33,16 +33,18 @@ if not _descriptor._USE_C_DESCRIPTORS:
   DESCRIPTOR._loaded_options = None
   _globals['_COMMIT_INPUTSENTRY']._loaded_options = None
   _globals['_COMMIT_INPUTSENTRY']._serialized_options = b'8\001'
-  _globals['_VERB']._serialized_start=923
-  _globals['_VERB']._serialized_end=1049
+  _globals['_VERB']._serialized_start=1050
+  _globals['_VERB']._serialized_end=1176
   _globals['_COMMIT']._serialized_start=62
-  _globals['_COMMIT']._serialized_end=406
-  _globals['_COMMIT_INPUTSENTRY']._serialized_start=361
-  _globals['_COMMIT_INPUTSENTRY']._serialized_end=406
-  _globals['_DECISION']._serialized_start=409
-  _globals['_DECISION']._serialized_end=596
-  _globals['_OBJECTREF']._serialized_start=598
-  _globals['_OBJECTREF']._serialized_end=669
-  _globals['_MUTATION']._serialized_start=672
-  _globals['_MUTATION']._serialized_end=921
+  _globals['_COMMIT']._serialized_end=487
+  _globals['_COMMIT_INPUTSENTRY']._serialized_start=442
+  _globals['_COMMIT_INPUTSENTRY']._serialized_end=487
+  _globals['_PRIVATEPART']._serialized_start=489
+  _globals['_PRIVATEPART']._serialized_end=533
+  _globals['_DECISION']._serialized_start=536
+  _globals['_DECISION']._serialized_end=723
+  _globals['_OBJECTREF']._serialized_start=725
+  _globals['_OBJECTREF']._serialized_end=796
+  _globals['_MUTATION']._serialized_start=799
+  _globals['_MUTATION']._serialized_end=1048
 # @@protoc_insertion_point(module_scope)

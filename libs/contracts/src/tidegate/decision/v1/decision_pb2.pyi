@@ -80,6 +80,8 @@ class Commit(_message.Message):
     PRIVATE_STATE_FIELD_NUMBER: _builtins.int
     LEADER_STARTED_FIELD_NUMBER: _builtins.int
     RESTING_FIELD_NUMBER: _builtins.int
+    PRIVATE_PARTS_FIELD_NUMBER: _builtins.int
+    PRIVATE_WHOLE_FIELD_NUMBER: _builtins.int
     service: _builtins.str
     epoch: _builtins.int
     """The term of the leader that wrote it."""
@@ -91,6 +93,8 @@ class Commit(_message.Message):
     """The state that no fact tells and that must outlive a crash; empty where it did not change."""
     leader_started: _builtins.bool
     """Set on the first commit of a term: it claims the log and decides nothing."""
+    private_whole: _builtins.bool
+    """Whether private_parts are all of the state: nothing that stands in earlier commits counts any more."""
     @_builtins.property
     def inputs(self) -> _containers.ScalarMap[_builtins.str, _builtins.int]:
         """How far the other services' logs had been read."""
@@ -105,6 +109,10 @@ class Commit(_message.Message):
         depends on which no log tells.
         """
 
+    @_builtins.property
+    def private_parts(self) -> _containers.RepeatedCompositeFieldContainer[Global___PrivatePart]:
+        """Of a private state that is kept in parts: those that changed with this commit, or all of them."""
+
     def __init__(
         self,
         *,
@@ -118,14 +126,40 @@ class Commit(_message.Message):
         private_state: _builtins.bytes = ...,
         leader_started: _builtins.bool = ...,
         resting: _abc.Iterable[Global___ObjectRef] | None = ...,
+        private_parts: _abc.Iterable[Global___PrivatePart] | None = ...,
+        private_whole: _builtins.bool = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["blobs", b"blobs", "decided_on", b"decided_on", "decisions", b"decisions", "epoch", b"epoch", "inputs", b"inputs", "leader_started", b"leader_started", "now_ms", b"now_ms", "private_state", b"private_state", "resting", b"resting", "service", b"service"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["blobs", b"blobs", "decided_on", b"decided_on", "decisions", b"decisions", "epoch", b"epoch", "inputs", b"inputs", "leader_started", b"leader_started", "now_ms", b"now_ms", "private_parts", b"private_parts", "private_state", b"private_state", "private_whole", b"private_whole", "resting", b"resting", "service", b"service"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
 Global___Commit: _TypeAlias = Commit  # noqa: Y015
+
+@_typing.final
+class PrivatePart(_message.Message):
+    """A named part of a private state; empty where there is no such part any more."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    NAME_FIELD_NUMBER: _builtins.int
+    CONTENT_FIELD_NUMBER: _builtins.int
+    name: _builtins.str
+    content: _builtins.bytes
+    def __init__(
+        self,
+        *,
+        name: _builtins.str = ...,
+        content: _builtins.bytes = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["content", b"content", "name", b"name"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___PrivatePart: _TypeAlias = PrivatePart  # noqa: Y015
 
 @_typing.final
 class Decision(_message.Message):

@@ -24,7 +24,7 @@ _sym_db = _symbol_database.Default()
 
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n!tidegate/gateway/v1/gateway.proto\x12\x13tidegate.gateway.v1\"\xaa\x01\n\x0cWriteRequest\x12\n\n\x02id\x18\x01 \x01(\t\x12\r\n\x05\x61\x63tor\x18\x02 \x01(\t\x12*\n\x06writes\x18\x03 \x03(\x0b\x32\x1a.tidegate.gateway.v1.Write\x12\r\n\x05\x62lobs\x18\x04 \x03(\x0c\x12\x13\n\x0btraceparent\x18\x05 \x01(\t\x12/\n\x08identity\x18\x06 \x01(\x0b\x32\x1d.tidegate.gateway.v1.Identity\"\xbe\x01\n\x08Identity\x12\x0c\n\x04user\x18\x01 \x01(\t\x12\x0b\n\x03uid\x18\x02 \x01(\t\x12\x0e\n\x06groups\x18\x03 \x03(\t\x12\x37\n\x05\x65xtra\x18\x04 \x03(\x0b\x32(.tidegate.gateway.v1.Identity.ExtraEntry\x1aN\n\nExtraEntry\x12\x0b\n\x03key\x18\x01 \x01(\t\x12/\n\x05value\x18\x02 \x01(\x0b\x32 .tidegate.gateway.v1.ExtraValues:\x02\x38\x01\"\x1d\n\x0b\x45xtraValues\x12\x0e\n\x06values\x18\x01 \x03(\t\"\xea\x01\n\x05Write\x12\x0e\n\x06\x64\x65lete\x18\x01 \x01(\x08\x12\x0c\n\x04kind\x18\x02 \x01(\t\x12\x11\n\tnamespace\x18\x03 \x01(\t\x12\x0c\n\x04name\x18\x04 \x01(\t\x12\x10\n\x08metadata\x18\x05 \x01(\r\x12\x0c\n\x04\x62ody\x18\t \x01(\r\x12\x0e\n\x06status\x18\n \x01(\r\x12\x19\n\x11\x65xpected_revision\x18\x06 \x01(\x04\x12\r\n\x05\x66orce\x18\x07 \x01(\x08\x12\x1a\n\rgrace_seconds\x18\x08 \x01(\rH\x00\x88\x01\x01\x12\r\n\x05names\x18\x0b \x03(\t\x12\x0b\n\x03uid\x18\x0c \x01(\tB\x10\n\x0e_grace_seconds\"n\n\nWriteReply\x12\x10\n\x08revision\x18\x01 \x01(\x04\x12\r\n\x05\x65rror\x18\x02 \x01(\t\x12\x19\n\x11\x63onflict_revision\x18\x03 \x01(\x04\x12\x11\n\tunchanged\x18\x04 \x03(\r\x12\x11\n\timmutable\x18\x05 \x03(\rb\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n!tidegate/gateway/v1/gateway.proto\x12\x13tidegate.gateway.v1\"\xaa\x01\n\x0cWriteRequest\x12\n\n\x02id\x18\x01 \x01(\t\x12\r\n\x05\x61\x63tor\x18\x02 \x01(\t\x12*\n\x06writes\x18\x03 \x03(\x0b\x32\x1a.tidegate.gateway.v1.Write\x12\r\n\x05\x62lobs\x18\x04 \x03(\x0c\x12\x13\n\x0btraceparent\x18\x05 \x01(\t\x12/\n\x08identity\x18\x06 \x01(\x0b\x32\x1d.tidegate.gateway.v1.Identity\"\xbe\x01\n\x08Identity\x12\x0c\n\x04user\x18\x01 \x01(\t\x12\x0b\n\x03uid\x18\x02 \x01(\t\x12\x0e\n\x06groups\x18\x03 \x03(\t\x12\x37\n\x05\x65xtra\x18\x04 \x03(\x0b\x32(.tidegate.gateway.v1.Identity.ExtraEntry\x1aN\n\nExtraEntry\x12\x0b\n\x03key\x18\x01 \x01(\t\x12/\n\x05value\x18\x02 \x01(\x0b\x32 .tidegate.gateway.v1.ExtraValues:\x02\x38\x01\"\x1d\n\x0b\x45xtraValues\x12\x0e\n\x06values\x18\x01 \x03(\t\"\xea\x01\n\x05Write\x12\x0e\n\x06\x64\x65lete\x18\x01 \x01(\x08\x12\x0c\n\x04kind\x18\x02 \x01(\t\x12\x11\n\tnamespace\x18\x03 \x01(\t\x12\x0c\n\x04name\x18\x04 \x01(\t\x12\x10\n\x08metadata\x18\x05 \x01(\r\x12\x0c\n\x04\x62ody\x18\t \x01(\r\x12\x0e\n\x06status\x18\n \x01(\r\x12\x19\n\x11\x65xpected_revision\x18\x06 \x01(\x04\x12\r\n\x05\x66orce\x18\x07 \x01(\x08\x12\x1a\n\rgrace_seconds\x18\x08 \x01(\rH\x00\x88\x01\x01\x12\r\n\x05names\x18\x0b \x03(\t\x12\x0b\n\x03uid\x18\x0c \x01(\tB\x10\n\x0e_grace_seconds\"R\n\x11\x43redentialRequest\x12\x0c\n\x04kind\x18\x01 \x01(\t\x12\x11\n\tnamespace\x18\x02 \x01(\t\x12\x0c\n\x04name\x18\x03 \x01(\t\x12\x0e\n\x06secret\x18\x04 \x01(\t\"\x8b\x01\n\x0f\x43redentialReply\x12\r\n\x05\x66ound\x18\x01 \x01(\x08\x12<\n\x04\x64\x61ta\x18\x02 \x03(\x0b\x32..tidegate.gateway.v1.CredentialReply.DataEntry\x1a+\n\tDataEntry\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\r\n\x05value\x18\x02 \x01(\x0c:\x02\x38\x01\"n\n\nWriteReply\x12\x10\n\x08revision\x18\x01 \x01(\x04\x12\r\n\x05\x65rror\x18\x02 \x01(\t\x12\x19\n\x11\x63onflict_revision\x18\x03 \x01(\x04\x12\x11\n\tunchanged\x18\x04 \x03(\r\x12\x11\n\timmutable\x18\x05 \x03(\rb\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
@@ -33,6 +33,8 @@ if not _descriptor._USE_C_DESCRIPTORS:
   DESCRIPTOR._loaded_options = None
   _globals['_IDENTITY_EXTRAENTRY']._loaded_options = None
   _globals['_IDENTITY_EXTRAENTRY']._serialized_options = b'8\001'
+  _globals['_CREDENTIALREPLY_DATAENTRY']._loaded_options = None
+  _globals['_CREDENTIALREPLY_DATAENTRY']._serialized_options = b'8\001'
   _globals['_WRITEREQUEST']._serialized_start=59
   _globals['_WRITEREQUEST']._serialized_end=229
   _globals['_IDENTITY']._serialized_start=232
@@ -43,6 +45,12 @@ if not _descriptor._USE_C_DESCRIPTORS:
   _globals['_EXTRAVALUES']._serialized_end=453
   _globals['_WRITE']._serialized_start=456
   _globals['_WRITE']._serialized_end=690
-  _globals['_WRITEREPLY']._serialized_start=692
-  _globals['_WRITEREPLY']._serialized_end=802
+  _globals['_CREDENTIALREQUEST']._serialized_start=692
+  _globals['_CREDENTIALREQUEST']._serialized_end=774
+  _globals['_CREDENTIALREPLY']._serialized_start=777
+  _globals['_CREDENTIALREPLY']._serialized_end=916
+  _globals['_CREDENTIALREPLY_DATAENTRY']._serialized_start=873
+  _globals['_CREDENTIALREPLY_DATAENTRY']._serialized_end=916
+  _globals['_WRITEREPLY']._serialized_start=918
+  _globals['_WRITEREPLY']._serialized_end=1028
 # @@protoc_insertion_point(module_scope)

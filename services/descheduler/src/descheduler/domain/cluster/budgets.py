@@ -1,5 +1,6 @@
 """PodDisruptionBudgets: whether one more pod may be taken away."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from descheduler.domain.cluster.pod_traits import POD
@@ -17,16 +18,17 @@ class ServingPods:
     store: Store = field(default_factory=Store)
     _known: dict[Key, set[Key]] = field(default_factory=dict)
 
-    def fold(self, event: Event) -> None:
-        """A pod or a budget came, changed or went."""
-        if event.key.kind == BUDGET:
-            self._known.pop(event.key, None)
+    def fold(self, run: Sequence[Event]) -> None:
+        """Pods or budgets came, changed or went alike."""
+        kind, namespace, _ = run[0].key
+        if kind == BUDGET:
+            for event in run:
+                self._known.pop(event.key, None)
             return
         for key, pods in self._known.items():
-            if key.namespace == event.key.namespace:
-                pods.discard(event.key)
-                if event.new is not None and self._counts(key, event.new):
-                    pods.add(event.key)
+            if key.namespace == namespace:
+                pods.difference_update(event.key for event in run)
+                pods.update(event.key for event in run if event.new is not None and self._counts(key, event.new))
 
     def of(self, budget: Key) -> set[Key]:
         """Never to be changed."""

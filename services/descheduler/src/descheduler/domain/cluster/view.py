@@ -1,6 +1,6 @@
 """The fold of the facts as this service looks at it: objects by key, and pods by the node that they are on."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
 from descheduler.domain.cluster.pod_traits import POD, is_active, node_of
@@ -16,19 +16,25 @@ class ClusterView:
     store: Store = field(default_factory=Store)
     _on: dict[str, dict[Key, None]] = field(default_factory=dict)
 
-    def fold(self, event: Event) -> None:
-        """A pod came, moved or went."""
-        before = node_of(event.old) if event.old is not None else ""
-        after = node_of(event.new) if event.new is not None else ""
-        if before == after:
-            return
+    def fold(self, run: Sequence[Event]) -> None:
+        """Pods came, moved or went alike."""
+        old, new = run[0].old, run[0].new
+        if old is not None and new is not None and old.body is new.body:
+            return  # as with all of the run
+        for event in run:
+            before = node_of(event.old) if event.old is not None else ""
+            after = node_of(event.new) if event.new is not None else ""
+            if before != after:
+                self._move(event.key, before, after)
+
+    def _move(self, key: Key, before: str, after: str) -> None:
         if before:
             there = self._on.get(before, {})
-            there.pop(event.key, None)
+            there.pop(key, None)
             if not there:
                 self._on.pop(before, None)
         if after:
-            self._on.setdefault(after, {})[event.key] = None
+            self._on.setdefault(after, {})[key] = None
 
     def nodes(self) -> list[Object]:
         """All nodes, by name."""

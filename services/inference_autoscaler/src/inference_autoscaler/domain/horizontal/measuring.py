@@ -36,13 +36,13 @@ def measure_with(readings: Readings, external: External, spec: Horizontal, names
             series = (namespace, metric.described.kind, metric.described.name, metric.name)
         found = readings.of(series, metric.selector)
         if not found:
-            raise NoProposal(metric, "no sample of it stands")
+            raise NoProposal(metric, readings.why_silent(series))
         return sum(one.value_milli for one in found) if metric.type == EXTERNAL else found[0].value_milli
 
     def measure(metric: Metric, size: Size) -> Proposal:
         if metric.type in (EXTERNAL, OBJECT):
             return from_total(metric, size, total(metric, size), near)
-        samples = readings.of_pods(namespace, metric.name, size.pods, metric.container)
+        samples = readings.of_pods(namespace, metric.name, size.pods, metric.container, now)
         return from_pods(metric, size, samples, near, now)
 
     return measure

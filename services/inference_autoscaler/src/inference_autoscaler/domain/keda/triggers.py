@@ -26,6 +26,7 @@ class Source:
 SOURCES = {
     "prometheus": Source("threshold", "", "activationThreshold"),
     "nats-jetstream": Source("lagThreshold", "10", "activationLagThreshold"),
+    "metrics-api": Source("targetValue", "", "activationTargetValue"),
 }
 """Types whose value is handed in as a sample."""
 KNOWN = (CRON, *RESOURCES, *SOURCES)
@@ -58,9 +59,10 @@ def measure(trigger: Trigger, namespace: str, name: str, readings: Readings, now
     if trigger.type not in SOURCES:
         raise TriggerError(f"trigger {trigger.metric}: there is no source of type {trigger.type} here")
     selector: Manifest = {"matchLabels": {NAME_LABEL: name}}
-    found = readings.of((namespace, "", "", trigger.metric), selector)
+    series = (namespace, "", "", trigger.metric)
+    found = readings.of(series, selector)
     if not found:
-        raise TriggerError(f"trigger {trigger.metric}: no sample of it stands")
+        raise TriggerError(f"trigger {trigger.metric}: {readings.why_silent(series)}")
     value = sum(one.value_milli for one in found)
     activation = parse_milli(trigger.metadata.get(SOURCES[trigger.type].activation) or "0")
     return Measured(value, value > activation)

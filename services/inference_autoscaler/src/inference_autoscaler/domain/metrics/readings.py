@@ -1,47 +1,79 @@
 """The samples that stand, by what they are of: one stands until it is replaced or withdrawn."""
 
-from collections.abc import Iterable
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Sequence
 
+from inference_autoscaler.domain.metrics.pod_use import PodUse
 from inference_autoscaler.domain.metrics.reading import CONTAINER_LABEL, POD, Reading, Series, read, series_of
 from kube import Event, Manifest, Object
 from kube.selectors import matches
 
-_Named = dict[str, Reading]
-"""By the names of the objects that say them."""
 
-_NONE: _Named = {}
+class _Listed:
+    """Samples by the names of the objects that say them, and in the order of these."""
+
+    __slots__ = ("_order", "named")
+
+    def __init__(self) -> None:
+        self.named: dict[str, Reading] = {}
+        self._order: Sequence[Reading] | None = None
+
+    def put(self, name: str, one: Reading) -> None:
+        self.named[name], self._order = one, None
+
+    def drop(self, name: str) -> None:
+        del self.named[name]
+        self._order = None
+
+    def ordered(self) -> Sequence[Reading]:
+        """All of them; put in order when somebody asks, and not again before one changes."""
+        if self._order is None:
+            named = self.named
+            self._order = [*named.values()] if len(named) == 1 else [named[name] for name in sorted(named)]
+        return self._order
 
 
-@dataclass(slots=True)
+_NONE = _Listed()
+
+
 class _Samples:
     """Those of one series, and of each label that they carry."""
 
-    named: _Named = field(default_factory=dict)
-    labelled: dict[tuple[str, str], _Named] = field(default_factory=dict)
+    __slots__ = ("all", "labelled")
+
+    def __init__(self) -> None:
+        self.all = _Listed()
+        self.labelled: dict[tuple[str, str], _Listed] = {}
 
     def put(self, name: str, one: Reading) -> None:
-        self.drop(name)
-        self.named[name] = one
+        old = self.all.named.get(name)
+        if old is not None and old.labels != one.labels:
+            self.drop(name)
+        self.all.put(name, one)
         for label in one.labels.items():
-            self.labelled.setdefault(label, {})[name] = one
+            listed = self.labelled.get(label)
+            if listed is None:
+                listed = self.labelled[label] = _Listed()
+            listed.put(name, one)
 
     def drop(self, name: str) -> None:
-        old = self.named.pop(name, None)
-        for label in old.labels.items() if old is not None else ():
-            listed = self.labelled[label]
-            del listed[name]
-            if not listed:
+        old = self.all.named.get(name)
+        if old is None:
+            return
+        self.all.drop(name)
+        for label in old.labels.items():
+            self.labelled[label].drop(name)
+            if not self.labelled[label].named:
                 del self.labelled[label]
 
-    def selected(self, selector: Manifest) -> list[Reading]:
+    def selected(self, selector: Manifest) -> Sequence[Reading]:
         """Those that ``selector`` selects, by name: looked for among those that carry its rarest label."""
         wanted: dict[str, str] = selector.get("matchLabels") or {}
         if len(wanted) == 1 and "matchExpressions" not in selector:
             (label,) = wanted.items()
-            return _ordered(self.labelled.get(label, _NONE))
-        rarest = min((self.labelled.get(label, _NONE) for label in wanted.items()), key=len, default=self.named)
-        return [rarest[name] for name in sorted(rarest) if matches(selector, rarest[name].labels)]
+            return self.labelled.get(label, _NONE).ordered()
+        listed = (self.labelled.get(label, _NONE) for label in wanted.items())
+        rarest = min(listed, key=lambda one: len(one.named), default=self.all)
+        return [one for one in rarest.ordered() if matches(selector, one.labels)]
 
 
 class Readings:
@@ -49,6 +81,9 @@ class Readings:
 
     def __init__(self) -> None:
         self._series: dict[Series, _Samples] = {}
+        self.use = PodUse()
+        self._silent: dict[Series, dict[str, str]] = {}
+        """Why no sample is known, by the names of the objects that say that there is none."""
 
     def fold(self, event: Event) -> None:
         """Take in that a MetricReading changed."""
@@ -59,40 +94,59 @@ class Readings:
         if found is None:
             self._drop(series, event.key.name)
         else:
-            self._series.setdefault(series, _Samples()).put(event.key.name, found)
+            listed = self._series.get(series)
+            if listed is None:
+                listed = self._series[series] = _Samples()
+            listed.put(event.key.name, found)
+        self._note_silence(series, event.key.name, event.new if found is None else None)
 
-    def of(self, series: Series, selector: Manifest | None = None) -> list[Reading]:
+    def _note_silence(self, series: Series, name: str, silent: Object | None) -> None:
+        if silent is not None:
+            self._silent.setdefault(series, {})[name] = str(silent.spec.get("message") or "")
+        elif (listed := self._silent.get(series)) is not None:
+            listed.pop(name, None)
+            if not listed:
+                del self._silent[series]
+
+    def why_silent(self, series: Series) -> str:
+        """Why no sample of ``series`` is known, in the words of the first object that says so."""
+        told = next((why for _, why in sorted(self._silent.get(series, {}).items()) if why), "")
+        return f"no sample of it stands: {told}" if told else "no sample of it stands"
+
+    def of(self, series: Series, selector: Manifest | None = None) -> Sequence[Reading]:
         """The samples of ``series`` whose labels ``selector`` selects (all without one), by the names of their objects."""
         found = self._series.get(series)
         if found is None:
-            return []
-        return _ordered(found.named) if selector is None else found.selected(selector)
+            return ()
+        return found.all.ordered() if selector is None else found.selected(selector)
 
-    def of_pods(self, namespace: str, metric: str, pods: Iterable[Object], container: str = "") -> dict[str, Reading]:
+    def of_pods(
+        self, namespace: str, metric: str, pods: Iterable[Object], container: str, now: int
+    ) -> dict[str, Reading]:
         """The sample of each of the ``pods`` that has one, by name: of one container, or of the pod as a whole.
 
-        A pod whose containers were measured singly used the sum of them.
+        A pod whose containers were measured singly used the sum of them. Where nobody hands in what a pod uses, the report of
+        its node tells it.
         """
         found: dict[str, Reading] = {}
         for pod in pods:
-            listed = self._series.get((namespace, POD, pod.name, metric))
-            if listed is not None and (one := _one(listed.named, container)) is not None:
-                found[pod.name] = one
+            name = pod.key.name
+            series = (namespace, POD, name, metric)
+            listed = self._series.get(series)
+            if listed is not None and (one := _one(listed.all.ordered(), container)) is not None:
+                found[name] = one
+            elif series not in self._silent and (used := self.use.of(pod, metric, container, now)) is not None:
+                found[name] = used
         return found
 
     def _drop(self, series: Series, name: str) -> None:
         if (listed := self._series.get(series)) is not None:
             listed.drop(name)
-            if not listed.named:
+            if not listed.all.named:
                 del self._series[series]
 
 
-def _ordered(named: _Named) -> list[Reading]:
-    return [*named.values()] if len(named) == 1 else [named[name] for name in sorted(named)]
-
-
-def _one(named: _Named, container: str) -> Reading | None:
-    listed = _ordered(named)
+def _one(listed: Sequence[Reading], container: str) -> Reading | None:
     if container:
         return next((one for one in listed if one.labels.get(CONTAINER_LABEL) == container), None)
     whole = next((one for one in listed if CONTAINER_LABEL not in one.labels), None)

@@ -5,6 +5,8 @@ from dataclasses import dataclass, field
 from inference_autoscaler.domain.knative.bounds import Life
 from inference_autoscaler.domain.knative.decider import Panic
 from inference_autoscaler.domain.knative.load import Load
+from inference_autoscaler.domain.rollout.tally import Counts, Tally
+from inference_autoscaler.domain.rollout.trial import Trial
 from kube import Manifest
 
 
@@ -18,12 +20,14 @@ class Past:
 
 @dataclass(slots=True)
 class Course:
-    """It outlives a restart. ``loads`` is what the service bore, by metric; ``pasts`` are by revision."""
+    """It outlives a restart. ``loads`` is what the service bore, by metric; ``pasts`` and ``tallies`` are by revision."""
 
     uid: str
     born: int
     loads: dict[str, Load] = field(default_factory=dict)
     pasts: dict[str, Past] = field(default_factory=dict)
+    tallies: dict[str, Tally] = field(default_factory=dict)
+    trial: Trial | None = None
 
     def load(self, metric: str) -> Load:
         """What is known of one metric; the first sample holds since the service was made."""
@@ -31,6 +35,11 @@ class Course:
 
     def past(self, revision: str) -> Past:
         return self.pasts.setdefault(revision, Past())
+
+    def counts(self, revision: str) -> Counts:
+        """What a revision answered so far, as it stands."""
+        tally = self.tallies.get(revision)
+        return {**tally.total} if tally is not None else {}
 
     def is_quiet(self) -> bool:
         """Whether nothing but zero was heard last."""
@@ -42,18 +51,22 @@ class Course:
             "uid": self.uid,
             "born": self.born,
             "loads": {name: load.manifest() for name, load in self.loads.items()},
-            "pasts": self.pasts_manifest(),
+            "tallies": {name: tally.manifest() for name, tally in self.tallies.items()},
+            **self.decided(),
         }
 
-    def pasts_manifest(self) -> Manifest:
-        """What is remembered of the revisions; nothing of it changes later."""
-        return {
+    def decided(self) -> Manifest:
+        """What looks leave behind; nothing of it changes later."""
+        pasts = {
             name: {"panic": past.panic.manifest(), "life": past.life.manifest()} for name, past in self.pasts.items()
         }
+        return {"pasts": pasts, "trial": self.trial.manifest() if self.trial is not None else None}
 
     @classmethod
     def of(cls, told: Manifest) -> "Course":
         """As it was written down."""
         loads = {name: Load.of(load) for name, load in told["loads"].items()}
         pasts = {name: Past(Panic.of(past["panic"]), Life.of(past["life"])) for name, past in told["pasts"].items()}
-        return cls(told["uid"], told["born"], loads, pasts)
+        tallies = {name: Tally.of(tally) for name, tally in told["tallies"].items()}
+        trial = Trial.of(told["trial"]) if told["trial"] is not None else None
+        return cls(told["uid"], told["born"], loads, pasts, tallies, trial)

@@ -6,21 +6,31 @@ A look is as of the tick that it falls in, so that a second one in the same tick
 from collections.abc import Mapping
 from collections.abc import Set as AbstractSet
 
-from inference_autoscaler.domain.horizontal.status import changed_conditions
+from inference_autoscaler.domain.cluster.pod_index import PodIndex
+from inference_autoscaler.domain.horizontal.spec import AUTOSCALER
 from inference_autoscaler.domain.horizontal.verdict import RESCALE
 from inference_autoscaler.domain.knative.configuration import KnativeConfiguration
 from inference_autoscaler.domain.knative.decider import TICK_MS
+from inference_autoscaler.domain.metrics.reading import Reading as Sample
 from inference_autoscaler.domain.metrics.reading import read as read_sample
 from inference_autoscaler.domain.metrics.reading import series_of, stamp
+from inference_autoscaler.domain.rollout.tally import COUNTED, Tally, counter_of
 from inference_autoscaler.domain.serving import serverless, standard
+from inference_autoscaler.domain.serving.children import LABEL
+from inference_autoscaler.domain.serving.component import PREDICTOR
 from inference_autoscaler.domain.serving.course import Course
-from inference_autoscaler.domain.serving.inference_service import SERVICE, STANDARD, Inference, read, resolved
+from inference_autoscaler.domain.serving.inference_service import SERVICE, STANDARD, Inference, read
 from inference_autoscaler.domain.serving.outcome import Outlook
+from inference_autoscaler.domain.serving.pods import resolved
 from inference_autoscaler.domain.serving.rollout import Rollout
 from inference_autoscaler.domain.serving.runtimes import CLUSTER_RUNTIME, RUNTIME, NoRuntime
-from kube import Decision, Event, Key, Manifest, Mutation, Object, Outcome, Store, Verb, merge, parse_time
+from inference_autoscaler.domain.serving.scalers import SCALED_OBJECT
+from inference_autoscaler.domain.serving.serverless import Surroundings
+from inference_autoscaler.domain.serving.status import first_condition, status_patch
+from kube import Decision, Event, Key, Manifest, Mutation, Object, Outcome, Store, Verb, parse_time
 
-_CHILDREN = ("Deployment.apps", "Service", "HorizontalPodAutoscaler.autoscaling")
+_CHILDREN = ("Deployment.apps", "Service", AUTOSCALER, SCALED_OBJECT)
+_STATUSES = ("containerStatuses", "initContainerStatuses")
 CONCERNING = frozenset((SERVICE, RUNTIME, CLUSTER_RUNTIME, *_CHILDREN))
 """The kinds whose changes are to be folded here."""
 
@@ -28,11 +38,11 @@ CONCERNING = frozenset((SERVICE, RUNTIME, CLUSTER_RUNTIME, *_CHILDREN))
 class InferenceDesk:
     """Makes what InferenceServices consist of, sizes it, and shares the requests among revisions."""
 
-    def __init__(self, configuration: KnativeConfiguration) -> None:
+    def __init__(self, configuration: KnativeConfiguration, pods: PodIndex) -> None:
         self.store = Store()
         self.changed = False
         """Whether anything of what has to be remembered changed."""
-        self._configuration = configuration
+        self._configuration, self._pods = configuration, pods
         self._specs: dict[Key, Inference | str] = {}
         self._courses: dict[Key, Course] = {}
         self._due: dict[Key, None] = {}
@@ -60,6 +70,15 @@ class InferenceDesk:
             self._due[event.key] = None
         self._awake[event.key] = None
 
+    def fold_pod(self, event: Event) -> None:
+        """Take in that containers of a pod of a service ended or started: its model may have failed to load."""
+        pod, old = event.new, event.old
+        name = pod.labels.get(LABEL) if pod is not None else None
+        if pod is None or name is None:
+            return
+        if old is None or any(pod.status.get(one) != old.status.get(one) for one in _STATUSES):
+            self._due[Key(SERVICE, event.key.namespace, name)] = None
+
     def hear(self, sample: Event) -> None:
         """Take in what the request path saw of a service. One that sleeps is woken."""
         item = sample.new
@@ -71,6 +90,11 @@ class InferenceDesk:
         if service is None or at is None:
             return
         course = self._course(service)
+        if metric in COUNTED:
+            if found is not None and self._is_planned(key) and _counted(course, item, found):
+                self.changed = True
+                self._due[key] = self._awake[key] = None
+            return
         if course.load(metric).add(at, None if found is None else found.value_milli):
             self.changed = True
             self._due[key] = self._awake[key] = None
@@ -115,30 +139,45 @@ class InferenceDesk:
         if item is None or spec is None or item.deleting:
             return None
         course = self._course(item)
-        before = course.pasts_manifest()
-        found = self._outlook(item, spec, course, now)
-        self.changed |= course.pasts_manifest() != before
+        before = course.decided()
+        spec, found = self._outlook(item, spec, course, now)
+        self.changed |= course.decided() != before
         if not found.is_awake:
             self._awake.pop(key, None)
-        return _told(item, spec, found, now)
+        patch = status_patch(item, spec, found, self._pods_of(item, found), now)
+        return _told(item, spec, found, patch)
 
-    def _outlook(self, item: Object, spec: Inference | str, course: Course, now: int) -> Outlook:
+    def _outlook(
+        self, item: Object, spec: Inference | str, course: Course, now: int
+    ) -> tuple[Inference | str, Outlook]:
+        """What a look comes to, with the pods that the service has in the end."""
         if isinstance(spec, str):
-            return Outlook(trouble=spec)
+            return spec, Outlook(trouble=spec)
         if spec.stopped:
             children = [
                 child for child in self.store.owned_by(item.uid) if child.kind in _CHILDREN and not child.deleting
             ]
-            return Outlook([Mutation(Verb.DELETE, child.key, child.uid) for child in children], stopped=True)
+            return spec, Outlook([Mutation(Verb.DELETE, child.key, child.uid) for child in children], stopped=True)
         try:
             spec = resolved(item, spec, self.store)
             if spec.mode == STANDARD:
-                return standard.look(item, spec, self.store)
-            return serverless.look(item, spec, course, self.store, self._configuration, now)
+                return spec, standard.look(item, spec, course, self.store, self._pods, now)
+            around = Surroundings(self.store, self._pods, self._configuration)
+            return spec, serverless.look(item, spec, course, around, now)
         except NoRuntime as error:
-            return Outlook(trouble=str(error), reason=error.reason)
+            return spec, Outlook(trouble=str(error), reason=error.reason)
         except ValueError as error:
-            return Outlook(trouble=str(error))
+            return spec, Outlook(trouble=str(error))
+
+    def _pods_of(self, item: Object, found: Outlook) -> list[Object]:
+        """The pods of its predictor's newest revision."""
+        standing = found.standings.get(PREDICTOR)
+        labels = {LABEL: item.name, "app": f"isvc.{standing.name}"} if standing is not None else {}
+        return self._pods.selected(item.namespace, {"matchLabels": labels})
+
+    def _is_planned(self, key: Key) -> bool:
+        spec = self._specs.get(key)
+        return isinstance(spec, Inference) and spec.plan is not None
 
     def _course(self, item: Object) -> Course:
         course = self._courses.get(item.key)
@@ -148,36 +187,38 @@ class InferenceDesk:
         return course
 
 
-def _told(item: Object, spec: Inference | str, found: Outlook, now: int) -> Decision | None:
-    patch = _status(item, spec, found, now)
+def _counted(course: Course, item: Object, found: Sample) -> bool:
+    """Take in what a revision answered by now. Whether it is news."""
+    counter = counter_of(found.series[3], found.labels)
+    if counter is None:
+        return False
+    revision, name = counter
+    return course.tallies.setdefault(revision, Tally()).hear(item.name, name, found.value_milli // 1000)
+
+
+def _told(item: Object, spec: Inference | str, found: Outlook, patch: Manifest) -> Decision | None:
     mutations = (*found.changes, *([Mutation(Verb.STATUS, item.key, item.uid, patch=patch)] if patch else ()))
     if not mutations:
         return None
     if found.made:
         message = f"made anew: {', '.join(found.made)}"
         return Decision("InferenceServiceMade", item.key, item.uid, "ChildrenMade", message, mutations)
+    moved = [one for role, one in found.rollouts.items() if one.split != _split_of(item, role)]
+    if found.trial is not None and moved:
+        message = f"{_shares(moved[0])[1]}; {found.trial.revision}: {found.trial.words}"
+        return Decision("TrafficSplit", item.key, item.uid, found.trial.reason, message, mutations)
     if found.sizes:
         message = "; ".join(found.sizes)
         return Decision("ReplicasScaled", item.key, item.uid, RESCALE, message, mutations)
-    if found.rollout is not None and "components" in patch:
-        reason, message = _shares(found.rollout)
+    if found.rollouts and "components" in patch:
+        reason, message = _shares((moved or [*found.rollouts.values()])[0])
         return Decision("TrafficSplit", item.key, item.uid, reason, message, mutations)
-    condition = found.conditions()[0]
-    return Decision("ServingExplained", item.key, item.uid, condition["reason"], condition["message"], mutations)
+    _, reason, message = first_condition(item, spec, found)
+    return Decision("ServingExplained", item.key, item.uid, reason, message, mutations)
 
 
-def _status(item: Object, spec: Inference | str, found: Outlook, now: int) -> Manifest:
-    """What of the status is to be changed; empty where nothing is."""
-    parts: Manifest = {"observedGeneration": item.metadata.get("generation", 1)}
-    if isinstance(spec, Inference):
-        parts["deploymentMode"] = spec.mode
-        if spec.predictor.model is not None:
-            parts["modelStatus"] = found.model_status()
-    if found.rollout is not None:
-        parts["components"] = {"predictor": found.rollout.manifest(found.rollout.created)}
-    patch = {name: value for name, value in parts.items() if merge(item.status, {name: value}) != item.status}
-    conditions = changed_conditions(item.status, found.conditions(), now)
-    return {**patch, **({"conditions": conditions} if conditions else {})}
+def _split_of(item: Object, role: str) -> dict[str, int]:
+    return Rollout.of((item.status.get("components") or {}).get(role) or {}).split
 
 
 def _shares(rollout: Rollout) -> tuple[str, str]:

@@ -1,6 +1,6 @@
 """Which revision gets what share of the requests: KServe's canaries."""
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 
 from kube import Manifest
@@ -35,6 +35,17 @@ class Rollout:
         shares = {newest: share, stable: ALL - share}
         split = {name: percent for name, percent in shares.items() if percent}
         return Rollout(newest, newest, self.rolled_out, self.previous, split)
+
+    def given(self, serving: Mapping[str, int]) -> "Rollout":
+        """As requests can be given: those of which no pod serves get nothing while another one's do.
+
+        While none serves each keeps its share: it sleeps, or they all start.
+        """
+        awake = {name: percent for name, percent in self.split.items() if serving.get(name)}
+        if not awake or len(awake) == len(self.split):
+            return self
+        (name,) = awake
+        return Rollout(self.created, self.ready, self.rolled_out, self.previous, {name: ALL})
 
     def manifest(self, newest: str) -> Manifest:
         """As the status of a component tells it."""

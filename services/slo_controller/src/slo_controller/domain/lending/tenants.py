@@ -1,23 +1,23 @@
 """The pods of a node: what each is to lending. What they use is not of them but of what was measured."""
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from typing import NamedTuple
 
-from kube import Key, Object
+from kube import Key, Manifest, Object
+from kube.bindings import template_of
 from kube.colocation import LENT_BANDS, band_with_default, qos_of
 from kube.json_text import read_json
 from kube.pods import is_finished, sound_pod_request
 from slo_controller.domain.lending.measured import Measured
 from slo_controller.domain.lending.terms import NOTHING, Use
-from slo_controller.domain.names import POD
 
 PROD = "prod"
 PLACED = "scheduling.koordinator.sh/resource-status"
 """The annotation with the CPUs and the NUMA nodes that a pod was given."""
 
 
-@dataclass(frozen=True, slots=True)
-class Tenant:
+class Tenant(NamedTuple):
     """A pod that holds something of a node. ``zones`` are the NUMA nodes that it was given, empty where it was given none."""
 
     key: Key
@@ -37,27 +37,45 @@ class Tenant:
         return self.qos == "LSE"
 
 
+class _Traits(NamedTuple):
+    """What the pods of one template are alike in."""
+
+    band: str
+    qos: str
+    request: Use
+    zones: tuple[int, ...]
+
+
 @dataclass(slots=True)
 class Tenants:
     """Those of all nodes, kept as facts come."""
 
-    on: dict[str, dict[Key, Tenant]]
-
-    @classmethod
-    def none(cls) -> "Tenants":
-        return cls({})
+    on: dict[str, dict[Key, Tenant]] = field(default_factory=dict)
+    _read: tuple[Manifest, Manifest, _Traits] | None = None
+    """The template and the metadata that were read last, with what they say: pods that come together share theirs."""
 
     def fold(self, old: Object | None, new: Object | None) -> Iterable[str]:
         """Take in a new version of a pod, or that it is gone; the nodes on which something changed by that."""
         before, after = _node(old), _node(new)
-        if before and before != after:
-            self._leave(before, old.key if old else Key(POD, "", ""))
+        if old is not None and before and before != after:
+            self._leave(before, old.key)
             yield before
         if new is not None and after:
-            tenant = _tenant(new, self.on.get(after, {}).get(new.key), old)
-            if self.on.setdefault(after, {}).get(new.key) != tenant:
-                self.on[after][new.key] = tenant
+            there = self.on.setdefault(after, {})
+            known = there.get(new.key)
+            if known is not None and old is not None and old.body is new.body and old.metadata is new.metadata:
+                return
+            tenant = Tenant(new.key, *self._traits(new))
+            if known != tenant:
+                there[new.key] = tenant
                 yield after
+
+    def _traits(self, pod: Object) -> _Traits:
+        template = template_of(pod.body)
+        read = self._read
+        if read is None or read[0] is not template or read[1] is not pod.metadata:
+            read = self._read = template, pod.metadata, _traits(pod)
+        return read[2]
 
     def _leave(self, node: str, key: Key) -> None:
         tenants = self.on.get(node, {})
@@ -66,17 +84,22 @@ class Tenants:
             self.on.pop(node, None)
 
 
+def may_move(old: Object | None, new: Object | None) -> bool:
+    """Whether with a change a pod may hold something else than before, or on another node."""
+    if old is None or new is None:
+        return bool(_node(old or new))
+    return old.body is not new.body or old.metadata is not new.metadata or is_finished(old) is not is_finished(new)
+
+
 def _node(pod: Object | None) -> str:
     """Where a pod holds something; empty where it does not."""
-    return str(pod.spec.get("nodeName") or "") if pod is not None and not is_finished(pod) else ""
+    node = pod.spec.get("nodeName") if pod is not None else None
+    return str(node) if pod is not None and node and not is_finished(pod) else ""
 
 
-def _tenant(pod: Object, known: Tenant | None, old: Object | None) -> Tenant:
-    if known is not None and old is not None and old.body is pod.body and old.metadata is pod.metadata:
-        return known
+def _traits(pod: Object) -> _Traits:
     request = sound_pod_request(pod.spec)
-    return Tenant(
-        pod.key,
+    return _Traits(
         band_with_default(pod.labels, pod.spec),
         qos_of(pod.labels, pod.spec),
         Use(request.get("cpu", 0), request.get("memory", 0)),

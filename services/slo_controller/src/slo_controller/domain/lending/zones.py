@@ -67,7 +67,7 @@ def _of_zone(tenant: Tenant, number: int, zones: Collection[Zone]) -> Tenant | N
     """What of a pod counts in a zone; None where nothing does."""
     if tenant.zones and number not in tenant.zones:
         return None
-    return replace(tenant, request=_part(tenant.request, _spread(tenant, zones)))
+    return tenant._replace(request=_part(tenant.request, _spread(tenant, zones)))
 
 
 def _spread(tenant: Tenant, zones: Collection[Zone]) -> int:

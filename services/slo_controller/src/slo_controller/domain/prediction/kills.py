@@ -30,13 +30,15 @@ class Kill:
 
 def kills_of(pod: Object) -> tuple[Kill, ...]:
     """The newest of each container of ``pod``, as its node tells it."""
-    statuses = pod.status.get("containerStatuses") or ()
+    ended = [
+        (str(status.get("name")), max(times))
+        for status in pod.status.get("containerStatuses") or ()
+        if (times := list(_killed_at(status)))
+    ]
+    if not ended:  # as with nearly every pod: what its containers may use need not be read
+        return ()
     memory = {str(one.get("name")): _memory(one) for one in pod.spec.get("containers") or ()}
-    return tuple(
-        Kill(pod.key, name, max(times), memory.get(name, 0))
-        for status in statuses
-        if (times := list(_killed_at(status))) and (name := str(status.get("name"))) in memory
-    )
+    return tuple(Kill(pod.key, name, at, memory[name]) for name, at in ended if name in memory)
 
 
 def _killed_at(status: Manifest) -> Iterator[int]:

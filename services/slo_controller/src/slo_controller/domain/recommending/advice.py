@@ -1,6 +1,6 @@
 """Which Recommendations have to be looked at, and what comes of it."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
 
@@ -18,13 +18,13 @@ class Advice:
     store: Store
     _due: dict[Key, None] = field(default_factory=dict)
 
-    def fold(self, event: Event) -> None:
-        """Take in what changed: a Recommendation, or who may be selected by one."""
-        key = event.key
-        if key.kind == RECOMMENDATION:
-            self._due[key] = None
-        elif key.kind == REPLICA_SET or (key.kind == POD and _is_other(event)):
-            for item in self.store.in_namespace(RECOMMENDATION, key.namespace):
+    def fold(self, run: Sequence[Event]) -> None:
+        """Take in changes that are alike: of Recommendations, or of those who may be selected by one."""
+        kind, namespace, _ = run[0].key
+        if kind == RECOMMENDATION:
+            self._due.update((event.key, None) for event in run)
+        elif kind == REPLICA_SET or (kind == POD and _is_other(run[0])):
+            for item in self.store.in_namespace(RECOMMENDATION, namespace):
                 if is_by_selector(item):
                     self._due[item.key] = None
 
