@@ -81,8 +81,9 @@ class Reporter:
             if service is None:
                 continue
             is_awake = any(self._directory.ready(pool) for pool in service.pools())
-            samples = self._said.news(key, load_samples(concurrency, rps), now, repeat=is_awake or concurrency > 0)
-            samples += self._said.news(key, answer_samples(service, self._counts), now, repeat=False)
+            again = service.metric if is_awake or concurrency else ""
+            samples = self._said.news(key, load_samples(concurrency, rps), now, again)
+            samples += self._said.news(key, answer_samples(service, self._counts), now)
             if samples:
                 news.append((service, samples))
         if news:

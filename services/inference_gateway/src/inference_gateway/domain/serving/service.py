@@ -11,6 +11,7 @@ SERVICE = "InferenceService.serving.kserve.io"
 GROUP = "serving.kserve.io/"
 MODELS = "tidegate.dev/models"
 """Annotation: the models that the service answers for besides the one of its own name, separated by commas."""
+METRIC = "autoscaling.knative.dev/metric"
 COMPONENTS = ("transformer", "predictor", "explainer")
 ALL = 100
 _STANDARD = ("Standard", "RawDeployment")
@@ -51,6 +52,8 @@ class Service:
     parts: Mapping[str, Component]
     models: tuple[str, ...]
     is_stopped: bool = False
+    metric: str = "concurrency"
+    """What its size goes by, where that is measured here."""
 
     def hosts(self, domain: str) -> Iterator[tuple[str, str]]:
         """Its hosts, each with the component that is meant; those that are surely its own first."""
@@ -83,7 +86,7 @@ def read(item: Object) -> Service | None:
         return None
     entry = next(iter(parts))
     stopped = item.annotations.get(f"{GROUP}stop") == "true"
-    return Service(item.key, item.uid, entry, parts, _models(item), stopped)
+    return Service(item.key, item.uid, entry, parts, _models(item), stopped, _metric(item))
 
 
 def _component(item: Object, name: str) -> Component:
@@ -94,6 +97,10 @@ def _component(item: Object, name: str) -> Component:
         shares = {f"{item.name}-{name}": ALL}
     split = tuple(((item.namespace, pool), percent) for pool, percent in sorted(shares.items()) if percent > 0)
     return Component(split, int(spec.get("containerConcurrency") or 0), int(spec.get("timeout") or 0))
+
+
+def _metric(item: Object) -> str:
+    return str(item.spec["predictor"].get("scaleMetric") or item.annotations.get(METRIC) or "concurrency")
 
 
 def _is_standard(item: Object) -> bool:
