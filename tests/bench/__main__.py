@@ -23,6 +23,7 @@ from tests.bench.colocation.day import colocation_day
 from tests.bench.colocation.experiment import colocation_experiment
 from tests.bench.end_to_end import large, real_gangs, simulated
 from tests.bench.figures import Figure, failed, show
+from tests.bench.gateway import gateway
 from tests.bench.idle import idle
 from tests.bench.lending import lending
 from tests.bench.openb import TRACES
@@ -46,6 +47,7 @@ BENCHMARKS: dict[str, Callable[[], Awaitable[list[Figure]]]] = {
     "queues": queues,
     "lending": lending,
     "admission": admission,
+    "gateway": gateway,
     "agent-rules": agent_rules,
     "agent-process": agent_process,
     "job-quality": job_quality,

@@ -9,6 +9,8 @@ import pytest
 from tidegate_cli.supervisor import endpoint
 
 pytestmark = [pytest.mark.system, pytest.mark.timeout(300)]
+PORT = 18_473
+"""Whatever listens on all addresses of the machine listens on the pods', too: not at this port."""
 MODEL = """
 import http.server, json, os
 class Handler(http.server.BaseHTTPRequestHandler):
@@ -20,8 +22,8 @@ class Handler(http.server.BaseHTTPRequestHandler):
         self.end_headers()
         self.wfile.write(body)
     do_GET = do_POST
-http.server.ThreadingHTTPServer((os.environ["POD_IP"], 8080), Handler).serve_forever()
-"""
+http.server.ThreadingHTTPServer((os.environ["POD_IP"], PORT), Handler).serve_forever()
+""".replace("PORT", str(PORT))
 SERVICE = {
     "apiVersion": "serving.kserve.io/v1beta1",
     "kind": "InferenceService",
@@ -41,9 +43,9 @@ SERVICE = {
                     "name": "kserve-container",
                     "image": "model",
                     "command": ["python", "-c", MODEL],
-                    "ports": [{"containerPort": 8080}],
+                    "ports": [{"containerPort": PORT}],
                     "env": [{"name": "POD_IP", "valueFrom": {"fieldRef": {"fieldPath": "status.podIP"}}}],
-                    "readinessProbe": {"tcpSocket": {"port": 8080}, "periodSeconds": 1},
+                    "readinessProbe": {"tcpSocket": {"port": PORT}, "periodSeconds": 1},
                     "resources": {"requests": {"cpu": "50m"}},
                 }
             ],
