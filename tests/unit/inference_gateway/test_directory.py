@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from inference_gateway.domain.holding import Bounds, Goal, Refusal, Waiting, goal_of
 from inference_gateway.domain.serving.service import Component
+from kube import Key, Object
 
 POOL = ("team", "iris-predictor")
 
@@ -50,6 +51,15 @@ def test_a_model_belongs_to_the_service_that_says_so(facts: Any, make_service: A
     refused = goal_of(facts.directory, "10.0.0.1", "/v1/models/rose:predict", 0)
     assert isinstance(refused, Refusal) and refused.status == 404
     assert refused.body["reason"] == "AmbiguousModel" and "iris.team.example.com" in refused.body["error"]
+
+
+def test_a_graph_is_asked_by_its_name_and_answered_by_its_router(facts: Any, make_pod: Any) -> None:
+    """It has no other component, and is no model."""
+    facts.put(Object(Key("InferenceGraph.serving.kserve.io", "team", "flow"), "u", {}, {"spec": {"nodes": {}}}, {}))
+    facts.put(make_pod("p", "flow", "10.0.0.1"))
+    service, component = facts.directory.meant("flow-team.example.com", "/")
+    assert service.parts[component].choose(0) == ("team", "flow") and facts.directory.ready(("team", "flow"))
+    assert facts.directory.meant("x", "/v2/models/flow/infer") is None and not service.is_measured
 
 
 def test_only_what_matters_to_requests_is_a_change(facts: Any, make_service: Any, make_pod: Any) -> None:

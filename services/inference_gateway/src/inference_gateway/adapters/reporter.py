@@ -78,7 +78,7 @@ class Reporter:
         news: list[tuple[Service, list[Sample]]] = []
         for key, (concurrency, rps) in sorted(self._meter.read(now).items()):
             service = self._directory.services.get(key)
-            if service is None:
+            if service is None or not service.is_measured:
                 continue
             is_awake = any(self._directory.ready(pool) for pool in service.pools())
             again = service.metric if is_awake or concurrency else ""

@@ -8,6 +8,8 @@ from inference_gateway.domain.serving.replica import Pool
 from kube import Key, Manifest, Object
 
 SERVICE = "InferenceService.serving.kserve.io"
+GRAPH = "InferenceGraph.serving.kserve.io"
+KINDS = frozenset((SERVICE, GRAPH))
 GROUP = "serving.kserve.io/"
 MODELS = "tidegate.dev/models"
 """Annotation: the models that the service answers for besides the one of its own name, separated by commas."""
@@ -44,7 +46,7 @@ class Component:
 
 @dataclass(frozen=True, slots=True)
 class Service:
-    """``entry`` is the component that requests come to first; ``parts`` are all."""
+    """``entry`` is the component that requests come to first; ``parts`` are all. A graph has its router alone, under no name."""
 
     key: Key
     uid: str
@@ -59,8 +61,13 @@ class Service:
         """Its hosts, each with the component that is meant; those that are surely its own first."""
         _, namespace, name = self.key
         yield from ((host, self.entry) for host in hosts(name, namespace, domain))
-        for component in self.parts:
+        for component in filter(None, self.parts):
             yield from ((host, component) for host in hosts(f"{name}-{component}", namespace, domain))
+
+    @property
+    def is_measured(self) -> bool:
+        """Whether anybody goes by its load: the routers of graphs are sized by what they use."""
+        return self.key.kind == SERVICE
 
     def names(self) -> tuple[object, ...]:
         """What its hosts depend on."""
@@ -77,6 +84,11 @@ class Service:
 
 def read(item: Object) -> Service | None:
     """What ``item`` says; None while it makes no sense."""
+    stopped = item.annotations.get(f"{GROUP}stop") == "true"
+    if item.kind == GRAPH:
+        timeout = item.spec.get("timeout")
+        router = Component((((item.namespace, item.name), ALL),), 0, timeout if isinstance(timeout, int) else 0)
+        return Service(item.key, item.uid, "", {"": router}, (), stopped)
     try:
         spec = item.spec
         parts = {name: _component(item, name) for name in COMPONENTS if spec.get(name) is not None}
@@ -85,7 +97,6 @@ def read(item: Object) -> Service | None:
     if "predictor" not in parts:
         return None
     entry = next(iter(parts))
-    stopped = item.annotations.get(f"{GROUP}stop") == "true"
     return Service(item.key, item.uid, entry, parts, _models(item), stopped, _metric(item))
 
 
