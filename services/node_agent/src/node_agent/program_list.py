@@ -14,6 +14,8 @@ from node_agent.domain.programs import Program, ProgramError, filled
 
 DEFAULTS = Path(__file__).with_name("programs.yaml")
 SERVERS = Path(__file__).with_name("servers")
+PROGRAMS = ("storage_initializer", "model_agent")
+"""Our own packages that run in pods and are imported by nothing here."""
 VERSION = f"{sys.version_info.major}.{sys.version_info.minor}"
 PACKAGES = f"lib/python{VERSION}/site-packages"
 """Of an environment, below its folder."""
@@ -58,7 +60,7 @@ def places(environments: Path, environment: str, pod_ip: str) -> dict[str, str]:
         "environments": str(environments),
         "packages": PACKAGES,
         "servers": str(SERVERS),
-        "site:storage_initializer": _site("storage_initializer"),
+        **{f"site:{package}": _site(package) for package in PROGRAMS},
         "version": VERSION,
         "pod_ip": pod_ip,
     }
@@ -72,9 +74,7 @@ def environment_words(words: str) -> str:
 def reach(environments: Path, environment: str) -> list[str]:
     """The paths that a container's user must be able to get to for its program to run."""
     found = [environments, SERVERS]
-    site = _site("storage_initializer")
-    if site:
-        found.append(Path(site))
+    found += [Path(site) for site in map(_site, PROGRAMS) if site]
     python = environments / environment / "bin" / "python"
     if environment and python.exists():
         found.append(python.resolve().parents[1])
