@@ -16,12 +16,16 @@ from inference_autoscaler.domain.metrics.reading import POD, READING, series_of
 from inference_autoscaler.domain.metrics.readings import Readings
 from inference_autoscaler.domain.policy import AutoscalerPolicy
 from inference_autoscaler.domain.serving.desk import CONCERNING, InferenceDesk
+from inference_autoscaler.domain.serving.graph_children import GRAPH
+from inference_autoscaler.domain.serving.graph_desk import GraphDesk
 from inference_autoscaler.domain.serving.inference_service import SERVICE
 from kube import Decision, Event, Key, Manifest, Object, Outcome, Store
 from kube.scheduling_pause import SWITCH, pause_of
 
 _CREDENTIALS = ("Secret", "ServiceAccount", "TriggerAuthentication.keda.sh", "ClusterTriggerAuthentication.keda.sh")
-_INTEREST = frozenset((AUTOSCALER, SCALED_OBJECT, READING, POD, "ConfigMap", *_CREDENTIALS, *SCALABLE, *CONCERNING))
+_INTEREST = frozenset(
+    (AUTOSCALER, SCALED_OBJECT, READING, POD, GRAPH, "ConfigMap", *_CREDENTIALS, *SCALABLE, *CONCERNING)
+)
 
 
 class Desk(Protocol):
@@ -68,6 +72,7 @@ class AutoscalerCore:
         self._keda = ScaledObjectDesk(self._readings)
         self._horizontal = HorizontalDesk(self._readings, self._pods, self._keda.value, self._keda.present_value)
         self._serving = InferenceDesk(self._policy.knative, self._pods)
+        self._graphs = GraphDesk()
         self._now = 0
         self._assumed: set[str] = set()
         self._remembered: int | None = None
@@ -76,6 +81,7 @@ class AutoscalerCore:
     def read_from(self, store: Store) -> None:
         """Where objects are looked up."""
         self.store = self._horizontal.store = self._keda.store = self._serving.store = store
+        self._graphs.store = store
 
     def fold(self, events: Sequence[Event], now: int) -> None:
         """Take in what one change set changed."""
@@ -89,11 +95,15 @@ class AutoscalerCore:
                 case "HorizontalPodAutoscaler.autoscaling":
                     self._horizontal.fold(event)
                     self._serving.fold(event)
+                    self._graphs.fold(event)
                 case "ScaledObject.keda.sh":
                     self._keda.fold(event)
                     self._serving.fold(event)
+                case kind if kind == GRAPH:
+                    self._graphs.fold(event)
                 case kind if kind in CONCERNING:
                     self._serving.fold(event)
+                    self._graphs.fold(event)
         for event in events:  # what a sample is of is there by now, in whatever order they came
             if event.key.kind == READING:
                 self._readings.fold(event)
@@ -118,13 +128,16 @@ class AutoscalerCore:
             self._keda.settle(outcome)
         elif outcome.subject.kind == SERVICE:
             self._serving.settle(outcome)
+        elif outcome.subject.kind == GRAPH:
+            self._graphs.settle(outcome)
 
     def decide(self, now: int, in_flight: AbstractSet[Key]) -> list[Decision]:
         """All that should happen now; nothing while an operator keeps everything as it is."""
         self._now = now
         if self._paused or not self._policy.acts:
             return []
-        found = self._serving.decide(now, in_flight) + self._keda.decide(now, in_flight)
+        found = self._serving.decide(now, in_flight) + self._graphs.decide(now, in_flight)
+        found += self._keda.decide(now, in_flight)
         self._horizontal.moved = {change.key for decision in found for change in decision.mutations}
         found += self._horizontal.decide(now, in_flight)
         self._has_decided = bool(found)
