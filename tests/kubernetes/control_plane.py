@@ -153,7 +153,9 @@ def control_plane(
             (folder / "kwok.yaml").write_text(yaml.safe_dump_all(STAGES))
             plane.start("kwok", _kwok(found["kwok"], folder))
         if controllers:
-            plane.start("kube-controller-manager", _controllers(found["kube-controller-manager"], folder))
+            plane.start(
+                "kube-controller-manager", controllers_command(found["kube-controller-manager"], folder, CONTROLLERS)
+            )
         yield plane
     finally:
         plane.stop()
@@ -224,11 +226,12 @@ CONTROLLERS = (
 )
 
 
-def _controllers(program: Path, folder: Path) -> list[str]:
+def controllers_command(program: Path, folder: Path, names: Sequence[str]) -> list[str]:
+    """A controller manager that runs these controllers alone."""
     return [
         str(program),
         f"--kubeconfig={folder / 'kubeconfig'}",
-        f"--controllers={','.join(CONTROLLERS)}",
+        f"--controllers={','.join(names)}",
         "--leader-elect=false",
         "--bind-address=127.0.0.1",
         "--secure-port=0",

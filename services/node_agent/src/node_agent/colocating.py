@@ -11,9 +11,9 @@ from node_agent.close_look import CloseLook, programs_used
 from node_agent.domain.colocation.adoption import left_behind
 from node_agent.domain.colocation.bursts import any_raised
 from node_agent.domain.colocation.core import Enforcement, enforce
+from node_agent.domain.colocation.disturbances import Disturbance
 from node_agent.domain.colocation.evictions import current
 from node_agent.domain.colocation.groups import Group, Knobs
-from node_agent.domain.colocation.interference import Disturbance
 from node_agent.domain.colocation.machine import Machine, machine_of
 from node_agent.domain.colocation.memory_protection import Watermark, watermarks
 from node_agent.domain.colocation.network import not_kept

@@ -14,11 +14,12 @@ from node_agent.domain.colocation.bursts import (
     raised_quotas,
 )
 from node_agent.domain.colocation.cpu_pools import CpuPools, cpu_pools, pinnings
+from node_agent.domain.colocation.disturbances import Disturbance
 from node_agent.domain.colocation.eviction_goals import newest_round, window_ms
 from node_agent.domain.colocation.evictions import NOBODY, Asked, wishes
 from node_agent.domain.colocation.groups import Knobs, joined
 from node_agent.domain.colocation.history import History, grown
-from node_agent.domain.colocation.interference import UNDISTURBED, Calm, Disturbance, judged
+from node_agent.domain.colocation.interference import UNDISTURBED, Calm, judged
 from node_agent.domain.colocation.machine import Machine
 from node_agent.domain.colocation.memory_protection import protections
 from node_agent.domain.colocation.network import NetworkPlan, class_ids, network_plan
@@ -57,6 +58,8 @@ class Kept:
     asked: Asked = NOBODY
     history: History = ()
     calm: Calm = UNDISTURBED
+    untried: Held = FREE
+    """What best effort was held to before it was held for the sake of pods that it may disturb."""
     standing: Standing | None = field(default=None, compare=False, repr=False)
 
 
@@ -87,12 +90,13 @@ def enforce(situation: Situation, kept: Kept) -> Enforcement:
         situation.now,
         window_ms(slo.thresholds),
     )
-    held = suppressed(situation, allowed, standing.pools, kept.held)
+    held = suppressed(situation, allowed, standing.pools, _held_before(kept, calm))
     raised = raised_quotas(situation, standing.pools, kept.raised) if standing.bursting else {}
     limits = limits_of(slo, machine, pods.values(), quotas_by_group(pods, raised)) if raised else standing.limits
     knobs = joined((tier_files(held, standing.pools, machine), limits, standing.files))
     asked = wishes(situation, history, kept.asked)
-    after = Kept(held, raised, asked, history, calm, standing)
+    untried = kept.held if kept.calm.held_milli is None else kept.untried
+    after = Kept(held, raised, asked, history, calm, untried, standing)
     return Enforcement(knobs, standing.caches, left, after, disturbances, standing.network)
 
 
@@ -112,6 +116,12 @@ def _standing(grounds: Grounds) -> Standing:
     limits, caches = limits_of(slo, machine, pods, {}), cache_groups(slo, machine, pods)
     network = network_plan(slo, machine, pods)
     return Standing(grounds, pools, any_raised(pods, slo.burst), limits, files, caches, network)
+
+
+def _held_before(kept: Kept, calm: Calm) -> Held:
+    """What is taken for a trial is given back at once; what was measured meanwhile may leave less."""
+    let_go = calm.held_milli is None and kept.calm.held_milli is not None
+    return kept.untried if let_go else kept.held
 
 
 def _least(situation: Situation) -> int:

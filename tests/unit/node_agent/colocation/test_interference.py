@@ -1,0 +1,205 @@
+"""Who disturbs whom, and how it is found out: best effort is held where that helps, and not for what it does not do."""
+
+import random
+
+import pytest
+from tests.unit.node_agent.colocation.conftest import Desk, machine, pod
+
+from node_agent.domain.colocation.core import Enforcement
+from node_agent.domain.colocation.groups import Group, Tier
+from node_agent.domain.colocation.pods import NodePod
+from node_agent.domain.colocation.samples import Stall
+
+BEST_EFFORT = Group(Tier.BEST_EFFORT)
+
+
+DISTURBED = {
+    "resourceUsedThresholdWithBE": {"enable": True, "cpuSuppressThresholdPercent": 95, "cpuSuppressPolicy": "cfsQuota"}
+}
+
+
+def online_and_hogs() -> tuple[NodePod, ...]:
+    return pod("web", "LS", 9500, requests={"cpu": "1"}), pod("big", "BE", 5000), pod("small", "BE", 5000)
+
+
+def quota(found: Enforcement) -> int:
+    """What best effort is held to, in milli-cores."""
+    return int(found.knobs[BEST_EFFORT]["cpu.max"].split()[0]) // 100
+
+
+def known(usual: Stall) -> Desk:
+    """A node that knows what is usual for its online pod."""
+    one = Desk(machine(20), DISTURBED, *online_and_hogs())
+    one.uses(web=1000, big=100).stalls(web=usual).round()
+    return one
+
+
+def test_a_pod_that_waits_much_longer_than_usual_holds_best_effort_below_what_it_uses() -> None:
+    """Long before the threshold would; and it gets all of it back at once when it was held for a while."""
+    one = known(Stall(cpu=40))
+    one.uses(web=1000, big=6000, small=2000).stalls(web=Stall(cpu=300))
+    assert one.round().disturbances == (), "it may be over already"
+    found = one.round()
+    assert quota(found) == 5_600
+    (told,) = found.disturbances
+    assert (told.victim, told.culprit, told.kind, told.stall, told.usual) == ("web", "big", "cpu", 300, 40)
+    assert told.described(one.pods) == (
+        "default/web waits for cpu 30.0 % of the time (usually 4.0 %); default/big takes most of what best effort has"
+    )
+    one.uses(web=1000, big=4000, small=1600).stalls(web=Stall(cpu=20))
+    assert [quota(one.round()) for _ in range(6)] == [5_600] * 4 + [18_000] * 2
+
+
+def test_what_is_over_in_the_next_round_holds_nobody() -> None:
+    one = known(Stall(cpu=40))
+    for stall in (900, 20, 900, 20, 900):
+        found = one.uses(web=1000, big=6000).stalls(web=Stall(cpu=stall)).round()
+        assert quota(found) == 18_000 and found.disturbances == ()
+
+
+def test_what_best_effort_gets_back_is_no_more_than_the_threshold_leaves_by_then() -> None:
+    one = known(Stall(cpu=40))
+    for _ in range(2):
+        one.uses(web=1000, big=8000).stalls(web=Stall(cpu=300)).round()
+    quotas = [quota(one.uses(web=9000, big=5600).stalls(web=Stall()).round()) for _ in range(6)]
+    assert quotas == [5_600] * 4 + [10_000] * 2
+
+
+def test_more_cycles_per_instruction_than_usual_hold_best_effort_before_anybody_waits() -> None:
+    one = known(Stall(cpi=1100))
+    one.uses(web=1000, big=6000, small=2000).stalls(web=Stall(cpi=1650))
+    assert [one.round().disturbances for _ in range(2)] == [(), ()], "half as much again is noise"
+    one.uses(web=1000, big=6000, small=2000).stalls(web=Stall(cpi=1800)).round()
+    found = one.round()
+    assert quota(found) == 5_600
+    (told,) = found.disturbances
+    assert told.described(one.pods) == (
+        "default/web needs 1.80 cycles per instruction (usually 1.10); default/big takes most of what best effort has"
+    )
+
+
+def test_cycles_per_instruction_of_which_nothing_usual_is_known_disturb_nobody() -> None:
+    one = Desk(machine(20), DISTURBED, *online_and_hogs())
+
+    def told(cpi: int) -> list[int]:
+        one.uses(web=1000, big=6000).stalls(web=Stall(cpi=cpi)).round()
+        return [found.usual for found in one.round().disturbances]
+
+    assert told(9000) == []
+    one.uses(web=1000, big=100).stalls(web=Stall(cpu=10)).round()
+    assert told(9000) == [], "it was measured, but no cycles were counted"
+    one.uses(web=1000, big=100).stalls(web=Stall(cpi=1000)).round()
+    one.uses(web=1000, big=100).stalls(web=Stall()).round()
+    assert told(2000) == [1000], "what was not counted is not learned"
+
+
+@pytest.mark.parametrize(("later", "disturbed"), [(1950, False), (1300, True)])
+def test_whether_holding_helps_against_cycles_is_judged_by_what_is_beyond_the_usual(
+    later: int, disturbed: bool
+) -> None:
+    one = known(Stall(cpi=800))
+    rounds = [one.uses(web=1000, big=4000).stalls(web=Stall(cpi=cpi)).round() for cpi in (2000, 2000, 2000, 2000)]
+    assert [len(found.disturbances) for found in rounds] == [0, 1, 1, 1]
+    assert bool(one.uses(web=1000, big=4000).stalls(web=Stall(cpi=later)).round().disturbances) is disturbed
+
+
+def test_best_effort_is_let_go_when_holding_it_does_not_help() -> None:
+    """What a pod waits for though nearly nothing else runs is its own doing, and no disturbance for some minutes."""
+    one = known(Stall(cpu=40))
+    found = []
+    for used in (6000, 6000, 4200, 2940, 2058):
+        done = one.uses(web=1000, big=used).stalls(web=Stall(cpu=300)).round()
+        found.append((quota(done), len(done.disturbances)))
+    assert found == [(18_000, 0), (4_200, 1), (2_940, 1), (2_058, 1), (18_000, 0)]
+
+    def told(stall: int) -> list[int]:
+        one.uses(web=1000, big=6000).stalls(web=Stall(cpu=stall)).round()
+        return [found.usual for found in one.round().disturbances]
+
+    assert told(800) == [], "not three times what is usual now"
+    assert told(950) == [300]
+    one.uses(web=1000, big=6000).stalls(web=Stall()).round(400)
+    one.round(20)
+    assert told(300) == [40]
+
+
+def test_a_stall_that_falls_while_best_effort_is_held_keeps_it_held_and_has_to_fall_on() -> None:
+    one = known(Stall(cpu=40))
+    held = []
+    for stall in (400, 410, 350, 320, 290, 280, 250, 240, 230):
+        found = one.uses(web=1000, big=6000).stalls(web=Stall(cpu=stall)).round()
+        held.append(len(found.disturbances))
+    assert held[:6] == [0, 1, 1, 1, 1, 1] and sum(held) < len(held) - 1
+
+
+def test_who_is_disturbed_no_more_though_best_effort_was_let_go_was_disturbed_by_something_else() -> None:
+    """For some minutes as much is no disturbance."""
+    one = known(Stall(cpu=40))
+    for stall in (300, 300, 20, 20, 20, 20, 20, 20, 20, 20):
+        one.uses(web=1000, big=6000).stalls(web=Stall(cpu=stall)).round()
+    for _ in range(5):
+        assert quota(one.uses(web=1000, big=6000).stalls(web=Stall(cpu=800)).round()) == 18_000
+
+
+def test_best_effort_that_disturbs_again_at_once_is_held_for_twice_as_long() -> None:
+    """So whom it disturbs is disturbed for two rounds in a minute and a half at last."""
+    one, held, lengths = known(Stall(cpu=40)), False, [0]
+    for _ in range(600):
+        found = one.uses(web=1000, big=4000 if held else 8000).stalls(web=Stall(cpu=20 if held else 400)).round()
+        held = quota(found) < 18_000
+        if held:
+            lengths[-1] += 1
+        elif lengths[-1]:
+            lengths.append(0)
+    assert lengths[:7] == [5, 10, 20, 40, 80, 80, 80]
+
+
+@pytest.mark.parametrize("share", [0.1, 0.3, 0.5, 0.8])
+def test_waiting_that_comes_and_goes_whatever_best_effort_does_costs_it_next_to_nothing(share: float) -> None:
+    """Over five minutes of chance, drawn fifty times, 97 of 100 parts of what the threshold leaves stay best effort's."""
+    kept = 0.0
+    for seed in range(50):
+        chance, one, used = random.Random(seed), known(Stall(cpu=20)), 8000
+        for _ in range(300):
+            stall = chance.randint(100, 200) if chance.random() < share else chance.randint(0, 99)
+            used = min(18_000, quota(one.uses(web=1000, big=used).stalls(web=Stall(cpu=stall)).round()))
+            kept += used / 18_000 / 300 / 50
+    assert kept >= 0.97
+
+
+def test_what_a_pod_waits_for_while_it_does_nothing_is_not_what_is_usual() -> None:
+    one = Desk(machine(20), DISTURBED, *online_and_hogs())
+    one.uses(web=5, big=100).stalls(web=Stall()).round()
+    for _ in range(3):
+        found = one.uses(web=1000, big=6000).stalls(web=Stall(cpu=290)).round()
+        assert found.disturbances == ()
+
+
+@pytest.mark.parametrize(
+    ("stall", "used", "throttled"),
+    [
+        (Stall(cpu=290), 6000, ()),  # too short to matter while nobody knows what is usual
+        (Stall(cpu=400), 500, ()),  # best effort does nothing
+        (Stall(cpu=400), 6000, ("web",)),  # its own quota keeps it
+    ],
+)
+def test_what_is_no_disturbance_holds_nobody(stall: Stall, used: int, throttled: tuple[str, ...]) -> None:
+    one = Desk(machine(20), DISTURBED, *online_and_hogs())
+    one.uses(web=1000, big=used).stalls(throttled, web=stall).round()
+    found = one.round()
+    assert found.disturbances == () and found.knobs[BEST_EFFORT]["cpu.max"] == "1800000 100000"
+
+
+def test_a_pod_that_meets_its_own_quota_far_more_often_than_usual_is_disturbed() -> None:
+    one = Desk(machine(20), DISTURBED, *online_and_hogs())
+    one.uses(web=1000, big=6000).stalls(("web",), web=Stall(quota=500))
+    assert [one.round().disturbances for _ in range(2)] == [(), ()], "nobody knows yet what is usual"
+    one.uses(web=1000, big=10).stalls(("web",), web=Stall(quota=60)).round()
+    one.uses(web=1000, big=6000).stalls(("web",), web=Stall(quota=500)).round()
+    assert [(told.kind, told.usual) for told in one.round().disturbances] == [("quota", 60)]
+
+
+def test_memory_is_taken_by_whom_has_most_of_it() -> None:
+    one = Desk(machine(20), DISTURBED, *online_and_hogs())
+    one.uses(memory=1, web=1000, big=(6000, 1), small=(10, 5)).stalls(web=Stall(memory=400)).round()
+    assert [(told.culprit, told.kind) for told in one.round().disturbances] == [("small", "memory")]
