@@ -121,8 +121,9 @@ class AutoscalerCore:
                     if kind in SCALABLE:
                         concerns.see_target(event)
                         self._keda.touch(event.key)
-                    self._serving.fold(event)
-                    self._graphs.fold(event)
+                    if kind in CONCERNING:
+                        self._serving.fold(event)
+                        self._graphs.fold(event)
         for event in events:  # what a sample is of is there by now, in whatever order they came
             if event.key.kind == READING:
                 self._take_sample(event, now)
