@@ -14,11 +14,11 @@ from node_agent.domain.programs import Program, ProgramError, filled
 
 DEFAULTS = Path(__file__).with_name("programs.yaml")
 SERVERS = Path(__file__).with_name("servers")
-PROGRAMS = ("storage_initializer", "model_agent")
-"""Our own packages that run in pods and are imported by nothing here."""
 VERSION = f"{sys.version_info.major}.{sys.version_info.minor}"
 PACKAGES = f"lib/python{VERSION}/site-packages"
 """Of an environment, below its folder."""
+PROGRAMS = ("storage_initializer", "model_agent", "graph_router")
+"""Our own that stand in for images. No code imports them."""
 INSTALLED = "installed.txt"
 """The file in the folder of an environment that is complete; it says what was installed."""
 
@@ -82,7 +82,7 @@ def reach(environments: Path, environment: str) -> list[str]:
 
 
 def _site(package: str) -> str:
-    """The folder that has the package, which no code here imports: it is a program of its own."""
+    """The folder that has the package; "" where it is not installed."""
     found = importlib.util.find_spec(package)
     return str(Path(found.origin).parents[1]) if found is not None and found.origin else ""
 
