@@ -40,9 +40,13 @@ class ProgramList:
 
 
 def default_folder() -> Path:
-    """Where environments are, unless somebody says otherwise."""
-    cache = os.environ.get("XDG_CACHE_HOME")
-    return (Path(cache) if cache else Path.home() / ".cache") / "tidegate" / "environments"
+    """Where environments are, unless somebody says otherwise: in the user's cache, or the machine's for one without a home."""
+    given = os.environ.get("XDG_CACHE_HOME")
+    try:
+        cache = Path(given) if given else Path.home() / ".cache"
+    except RuntimeError:
+        cache = Path("/var/cache")
+    return cache / "tidegate" / "environments"
 
 
 def read_list(file: Path | None) -> ProgramList:
