@@ -307,6 +307,15 @@ SUPPORT = (
         "`metadataAnnotations`",
     ),
     Support(
+        "InferenceGraph.serving.kserve.io",
+        ("inference_autoscaler",),
+        "a router of its own (Deployment, Service and HorizontalPodAutoscaler of its name) that takes each request from `root` through "
+        "`Sequence`, `Switch`, `Ensemble` and `Splitter`; steps by `serviceName`, `serviceUrl` or `nodeName`, with `data`, `condition` "
+        "(paths of GJSON without modifiers other than `@this`), `dependency` and `weight`; `resources`, bounds and places of the "
+        "router, `timeout`, `routerTimeouts.serviceClient`, `serving.kserve.io/stop`. A graph that comes back to a node is refused",
+        "to zero: a router is one pod at least; `routerTimeouts` of its own server",
+    ),
+    Support(
         "ServingRuntime.serving.kserve.io",
         ("inference_autoscaler",),
         "runs the models whose format, version and protocol it lists; those of the namespace go before those of the cluster, then by "
@@ -458,7 +467,5 @@ SUPPORT = (
 
 BY_KIND = {support.kind: support for support in SUPPORT}
 
-CHECKED_ONLY: dict[str, str] = {
-    "InferenceGraph.serving.kserve.io": "nothing carries requests from step to step yet; whoever applies one is told so",
-}
+CHECKED_ONLY: dict[str, str] = {}
 """Kinds that admission completes and checks, and that nobody acts on."""

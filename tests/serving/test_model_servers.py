@@ -7,6 +7,7 @@ import sys
 import tempfile
 import urllib.request
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -42,7 +43,14 @@ def system(environment: Callable[[str], Path]) -> Iterator[Any]:
         environment(name)
     with tempfile.TemporaryDirectory(prefix="tidegate-") as folder:
         Path(folder).chmod(0o711)
-        made = _system_tools().System(Path(folder) / "data", "--set", f"node_agent.environments={default_folder()}")
+        custom = Path(folder) / "length_model.py"
+        custom.write_text((HERE / "models" / "custom" / "length_model.py").read_text())
+        programs = Path(folder) / "programs.yaml"
+        words = ["{environment}/bin/python", "{servers}/own_address.py", str(custom)]
+        own = {"name": "length", "images": ["registry.test/length"], "environment": "kserve", "entrypoint": words}
+        programs.write_text(yaml.safe_dump({"programs": [{**own, "env": {"POD_IP": "{pod_ip}"}}]}))
+        settings = (f"node_agent.environments={default_folder()}", f"node_agent.programs={programs}")
+        made = _system_tools().System(Path(folder) / "data", *(word for one in settings for word in ("--set", one)))
         made.folder.mkdir()
         made.start()
         made.apply(*RUNTIMES)
@@ -199,3 +207,36 @@ def test_a_model_that_cannot_be_fetched_says_why(system: Any) -> None:
     said = system.eventually(reason, SERVING_SECONDS)
     assert "its interoperability endpoint speaks S3" in said
     end(system, "nowhere")
+
+
+def test_a_model_of_ones_own_runs_by_a_line_in_a_file_of_programs(system: Any) -> None:
+    probe = {"httpGet": {"path": "/v2/health/ready", "port": 8080}, "periodSeconds": 1}
+    container = {
+        "name": "kserve-container",
+        "image": "registry.test/length:7",
+        "readinessProbe": probe,
+        "resources": SMALL,
+    }
+    system.apply(inference_service("length", {"containers": [container]}))
+    url = f"http://{address_of(ready_pod(system, 'length'))}:8080"
+    assert ask(f"{url}/v1/models/length:predict", {"instances": ["a", "four"]}) == {"predictions": [1, 4]}
+    end(system, "length")
+
+
+def test_an_agent_batches_and_tells_before_a_real_server(system: Any, iris: Path, heard: Any) -> None:
+    """Two who ask at the same time are answered by one prediction, and somebody hears of it."""
+    model = {"modelFormat": {"name": "sklearn"}, "storageUri": f"file://{iris}", "resources": SMALL}
+    agent = {"batcher": {"maxBatchSize": 2, "maxLatency": 60_000}, "logger": {"url": heard.url, "mode": "all"}}
+    system.apply(inference_service("batched", {"model": model, **agent}))
+    url = f"http://{address_of(ready_pod(system, 'batched'))}:9081/v1/models/batched:predict"
+    flowers = [[6.8, 2.8, 4.8, 1.4], [5.1, 3.5, 1.4, 0.2]]
+    with ThreadPoolExecutor(2) as threads:
+        answers = list(threads.map(lambda flower: ask(url, {"instances": [flower]}), flowers))
+    assert [one["predictions"] for one in answers] == [[1], [0]]
+    assert len({one["batchId"] for one in answers}) == 1
+    system.eventually(lambda: len(heard.events) == 2)
+    kinds = [headers["ce-type"].rpartition(".")[2] for headers, _ in heard.events]
+    assert kinds == ["request", "response"]
+    assert len(json.loads(heard.events[0][1])["instances"]) == 2
+    assert heard.events[0][0]["ce-inferenceservicename"] == "batched"
+    end(system, "batched")
