@@ -235,7 +235,9 @@ def test_a_source_that_fails_is_asked_less_often_and_soon_again_once_it_answers(
     assert gaps[1] <= 20_000 < gaps[3] and max(gaps) <= LONGEST_REST_MS + 10_000
     while not times.due(now):
         now += 1000
+    assert times.counts() == (1, 1)
     times.answered("s", now, failed=False)
+    assert times.counts() == (1, 0)
     assert times.next_due() is not None and (times.next_due() or 0) - now <= 10_000
 
 

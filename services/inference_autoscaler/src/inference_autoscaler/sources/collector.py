@@ -75,6 +75,10 @@ class Collector:
         self._said: dict[Key, tuple[int, Manifest]] = {}
         self._swept = 0
 
+    def counts(self) -> tuple[int, int]:
+        """How many sources are asked, and how many of them said nothing the last time."""
+        return self._timetable.counts()
+
     async def run(self) -> None:
         """Ask for ever."""
         async with asyncio.TaskGroup() as tasks:
