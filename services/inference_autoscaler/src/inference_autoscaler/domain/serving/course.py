@@ -48,6 +48,17 @@ class Course:
         """Whether nothing but zero was heard last."""
         return all(not load.runs or load.runs[-1][2] == 0 for load in self.loads.values())
 
+    def rewind(self, now: int) -> None:
+        """The time was set back to ``now``: nothing was later."""
+        self.born = min(self.born, now)
+        for load in self.loads.values():
+            load.rewind(now)
+        for past in self.pasts.values():
+            past.panic.rewind(now)
+            past.life.rewind(now)
+        if self.trial is not None:
+            self.trial.rewind(now)
+
     def manifest(self) -> Manifest:
         """As it is written down."""
         return {
