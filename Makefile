@@ -14,7 +14,7 @@ ALONE := tests/containers tests/documents/test_commands.py tests/kubernetes/test
 # The others wait more than they compute: two files at a time. With TIDEGATE_LAB=all some need the machine for themselves.
 BESIDE := $(if $(TIDEGATE_LAB),0,2)
 
-.PHONY: help setup demo test test-kubernetes lint check proto bench bench-kubernetes docs clean
+.PHONY: help setup demo test test-kubernetes test-serving lint check proto bench bench-kubernetes docs clean
 
 help: ## What there is to make
 	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-16s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -46,6 +46,9 @@ test: lint ## Everything that can run on this machine
 
 test-kubernetes: setup ## All that runs on a real Kubernetes, a real node included; builds it where it is not there
 	@TIDEGATE_LAB=build TIDEGATE_LAB_CASES=all $(BIN)/pytest tests/kubernetes tests/contract
+
+test-serving: setup ## Model servers and stores of models for real; installs what they run in (1.5 GB) where it is not there
+	@TIDEGATE_SERVING=install $(BIN)/pytest tests/serving
 
 bench: setup ## Speed, as a table with a reference beside each figure
 	@$(BIN)/python -m tests.bench

@@ -29,6 +29,9 @@ OWN: dict[str, set[str]] = {
             "tls_folder",
             "inject_ca_from",
             "unreviewed_users",
+            "metrics_api_host",
+            "metrics_api_port",
+            "metrics_apis",
         ),
         *(f"webhook_{name}" for name in ("host", "port", "url", "service", "namespace")),
     },
@@ -44,6 +47,7 @@ OWN: dict[str, set[str]] = {
         "reserve_mib",
         "agent_account",
     },
+    "inference_gateway": {"gateway_host", "gateway_port"},
     "node_agent": {"node", "kubelet", "identity", "cgroup_mount", "drain_on_stop", "enforce", "isolate", "allow_root"},
 }
 """Settings that the chart gives itself, or that mean nothing on a cluster."""
@@ -113,6 +117,7 @@ SPECIAL: dict[str, dict[str, Schema]] = {
     "admission": {
         "api": form(names=WORDS),
         "webhooks": form(enabled=SWITCH, gatewayAccount=TEXT),
+        "metricsApis": form(custom=SWITCH, external=SWITCH),
         "certManager": form(enabled=SWITCH, issuerRef=ANYTHING),
     },
     "cluster_gateway": {"writesForUsers": SWITCH, "secrets": SWITCH, "agentAccount": TEXT},

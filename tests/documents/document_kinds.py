@@ -39,7 +39,8 @@ SUPPORT = (
         "mounts as far as the machine permits (docs/operations.md); volumes `emptyDir`, `configMap`, `secret`, "
         "`downwardAPI`, `projected`, `hostPath`, `persistentVolumeClaim`, `ephemeral`; gangs by annotation, with "
         "Koordinator's match policies; resource claims",
-        "`image` (a pod with a container without `command` ends or waits with `ImageNotRunnable`), `serviceAccountName`, `dnsPolicy`, "
+        "`image` where no program stands in for it (docs/serving.md; without `command` the pod ends or waits with "
+        "`ImageNotRunnable`), `serviceAccountName`, `dnsPolicy`, "
         "other kinds of volumes keep the pod from starting, with the reason",
     ),
     Support(
@@ -284,27 +285,32 @@ SUPPORT = (
     Support(
         "InferenceService.serving.kserve.io",
         ("inference_autoscaler",),
-        "its predictor, by containers of its own or by a model and a runtime. Serverless: revisions, sized as Knative's autoscaler does "
-        "by `concurrency` or `rps` (stable and panic windows, `containerConcurrency`, Knative's annotations for targets, windows, "
-        "initial and activation scale, delays, to zero and back; the load is handed in as MetricReadings of the service); canaries by "
-        "`canaryTrafficPercent`, never to a revision that is not ready. Standard (`RawDeployment`): Deployment, Service and "
-        "HorizontalPodAutoscaler by KServe's names, `behavior` honoured; classes `hpa`, `external`, `none`. `serving.kserve.io/stop`. "
-        "On Kubernetes KServe's own controller acts on them",
-        "transformer, explainer, logger, batcher, workers, `canary`, class `keda`; `storageUri` (nothing fetches models yet); nothing "
-        "carries requests yet, so the split is told and not enforced",
+        "predictor, transformer and explainer, by containers of their own, by a model and a runtime, or by one of KServe's older "
+        "blocks (`predictor.triton` with `modelRepository` too, which is read as `storageUri`); models are fetched by an init container "
+        "as KServe has it, or mounted (`pvc://`); `logger` and `batcher` by KServe's agent before the server. Serverless: revisions, "
+        "sized as Knative's autoscaler does by `concurrency` or `rps` (stable and panic windows, `containerConcurrency`, Knative's "
+        "annotations for targets, windows, initial and activation scale, delays, to zero and back; the load is handed in as "
+        "MetricReadings of the service); canaries by `canaryTrafficPercent`, or in steps by the annotations `tidegate.dev/rollout` "
+        "(docs/adr/0038), with promotion and taking back by what revisions answered; never to a revision that is not ready. Standard "
+        "(`RawDeployment`): Deployment, Service and HorizontalPodAutoscaler or ScaledObject by KServe's names, `behavior` honoured, "
+        "`canary` with shares; classes `hpa`, `keda`, `external`, `none`. `serving.kserve.io/stop`. On Kubernetes KServe's own "
+        "controller acts on them",
+        "refused: `workerSpec`, the mode ModelMesh; without effect: `batcher.timeout`, `scaleMetricType`, a logger's "
+        "`metadataAnnotations`",
     ),
     Support(
         "ServingRuntime.serving.kserve.io",
         ("inference_autoscaler",),
         "runs the models whose format, version and protocol it lists; those of the namespace go before those of the cluster, then by "
-        "priority, the newest first, by name; `runtime` and `runtimeVersion` of a model",
-        "`multiModel`, `workerSpec`, endpoints",
+        "priority, the newest first, by name; `runtime` and `runtimeVersion` of a model; labels, annotations and placeholders such as "
+        "`{{.Name}}`",
+        "endpoints, `replicas`; one with `multiModel` or `workerSpec` is never given to a model, and says so",
     ),
     Support(
         "ClusterServingRuntime.serving.kserve.io",
         ("inference_autoscaler",),
         "like a ServingRuntime, for models of all namespaces",
-        "`multiModel`, `workerSpec`, endpoints",
+        "as for a ServingRuntime",
     ),
     Support(
         "MetricReading.tidegate.dev",

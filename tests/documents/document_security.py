@@ -118,7 +118,12 @@ ACCOUNTS = (
     (
         "`admission`",
         "admission",
-        {"api": "always", "webhooks": "`webhooks.enabled`", "ownCertificate": "no cert-manager"},
+        {
+            "api": "always",
+            "webhooks": "`webhooks.enabled`",
+            "metricsApis": "`metricsApis`",
+            "ownCertificate": "no cert-manager",
+        },
     ),
     (
         "`cluster_gateway`",

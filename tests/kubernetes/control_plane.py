@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from http.client import HTTPException
 from pathlib import Path
 from typing import Any
+from urllib.error import HTTPError
 
 import yaml
 from cryptography import x509
@@ -91,6 +92,9 @@ class ControlPlane:
         try:
             with urllib.request.urlopen(asked, context=self._tls(), timeout=seconds) as answer:
                 yield answer
+        except HTTPError as error:
+            error.add_note(f"{asked.get_method()} {asked.full_url}: {error.read().decode(errors='replace')[:2000]}")
+            raise
         except HTTPException as error:
             raise ConnectionError(f"{asked.full_url}: {type(error).__name__}: {error}") from error
 
@@ -153,7 +157,9 @@ def control_plane(
             (folder / "kwok.yaml").write_text(yaml.safe_dump_all(STAGES))
             plane.start("kwok", _kwok(found["kwok"], folder))
         if controllers:
-            plane.start("kube-controller-manager", _controllers(found["kube-controller-manager"], folder))
+            plane.start(
+                "kube-controller-manager", controllers_command(found["kube-controller-manager"], folder, CONTROLLERS)
+            )
         yield plane
     finally:
         plane.stop()
@@ -224,11 +230,12 @@ CONTROLLERS = (
 )
 
 
-def _controllers(program: Path, folder: Path) -> list[str]:
+def controllers_command(program: Path, folder: Path, names: Sequence[str]) -> list[str]:
+    """A controller manager that runs these controllers alone."""
     return [
         str(program),
         f"--kubeconfig={folder / 'kubeconfig'}",
-        f"--controllers={','.join(CONTROLLERS)}",
+        f"--controllers={','.join(names)}",
         "--leader-elect=false",
         "--bind-address=127.0.0.1",
         "--secure-port=0",

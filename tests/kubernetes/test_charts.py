@@ -383,3 +383,40 @@ def test_the_namespace_may_enforce_the_restricted_profile_without_the_node_agent
     objects = helm.template("tidegate", {"node-agent": {"enabled": False}})
     assert not of_kind(objects, "DaemonSet")
     assert {item["metadata"].get("namespace", NAMESPACE) for item in objects} == {NAMESPACE}
+
+
+SERVED = {"admission": {"metricsApis": {"custom": True, "external": True}}}
+
+
+def test_metrics_are_served_where_they_are_asked_for_and_nowhere_else(helm: Helm, usual: list[Manifest]) -> None:
+    """A cluster may have another server for them."""
+    assert not of_kind(usual, "APIService")
+    objects = helm.template("tidegate", SERVED)
+    told = {item["metadata"]["name"]: item["spec"] for item in of_kind(objects, "APIService")}
+    assert sorted(told) == [
+        "v1beta1.custom.metrics.k8s.io",
+        "v1beta1.external.metrics.k8s.io",
+        "v1beta2.custom.metrics.k8s.io",
+    ]
+    given = arguments(objects, "tidegate-admission")
+    assert given["metrics-apis"] == "custom,external"
+    for spec in told.values():
+        assert spec["service"]["name"] == given["webhook-service"] == "tidegate-admission"
+        service = named(objects, "Service", spec["service"]["name"])
+        ports = {port["port"]: port["targetPort"] for port in service["spec"]["ports"]}
+        assert ports[spec["service"]["port"]] == "metrics-api"
+    one = helm.template("tidegate", {"admission": {"metricsApis": {"external": True}}})
+    assert [item["spec"]["group"] for item in of_kind(one, "APIService")] == ["external.metrics.k8s.io"]
+
+
+def test_sources_of_samples_are_reached_where_there_are_some(helm: Helm, usual: list[Manifest]) -> None:
+    def goes_anywhere(objects: Sequence[Manifest]) -> bool:
+        return {} in named(objects, "NetworkPolicy", "tidegate-inference-autoscaler")["spec"]["egress"]
+
+    asked = helm.template(
+        "tidegate", {"inference-autoscaler": {"settings": {"sampling": {"prometheus": "http://p:9090"}}}}
+    )
+    assert goes_anywhere(asked) and not goes_anywhere(usual)
+    assert (
+        arguments(asked, "tidegate-inference-autoscaler")["sampling"] == '{"prometheus":"http://p:9090","scrape":false}'
+    )

@@ -170,6 +170,14 @@ def test_the_second_of_two_waits_for_the_lease_and_takes_over_when_the_first_is_
     assert list(rig.cores[1].assumed) == ["toy/1/1"]
 
 
+def test_the_core_that_decides_is_told_and_none_where_another_process_leads(rig: Rig) -> None:
+    """What is done beside the decisions, by what the core knows, is done by the leader alone."""
+    first, second = rig.start("a"), rig.start("b")
+    assert first.deciding is rig.cores[0] and second.deciding is None
+    rig.stop(0)
+    assert first.deciding is None and second.deciding is rig.cores[1]
+
+
 def test_a_leader_that_was_followed_is_refused_and_stops(rig: Rig, caplog: pytest.LogCaptureFixture) -> None:
     """Two that both believe to hold the lease: the log lets only the newer one write."""
     first = rig.start("a")

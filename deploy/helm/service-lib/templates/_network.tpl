@@ -46,6 +46,10 @@ spec:
     - ports: {{ range $.Values.networkPolicy.apiServerPorts }}
         - {port: {{ . }}, protocol: TCP}{{ end }}
     {{- end }}
+    {{- if $service.anywhere }}
+    # Sources of samples: wherever they are.
+    - {}
+    {{- end }}
     {{- with $.Values.networkPolicy.extraEgress }}{{ toYaml . | nindent 4 }}{{ end }}
 {{- end -}}
 

@@ -43,6 +43,9 @@ class Decider:
     workplace: Workplace
     ready: asyncio.Event = field(default_factory=asyncio.Event)
     term: Term | None = None
+    deciding: Core | None = None
+    """The core of the present term, once it knows everything; None where another process leads, or between two terms."""
+
     quarantine: Quarantine = field(default_factory=Quarantine)
 
     async def run(self) -> None:
@@ -71,6 +74,7 @@ class Decider:
             began, term = clock(), self._new_term(from_present)
             try:
                 await term.begin()
+                self.deciding = term.core
                 self.ready.set()
                 self.quarantine.trouble = ""
                 await term.go_on()
@@ -78,6 +82,7 @@ class Decider:
                 log.warning("leadership_lost", extra={"service": self.role.service, "detail": str(stale)})
                 return
             except CoreFailed as failed:
+                self.deciding = None
                 await term.end()
                 failures = 0 if clock() - began > LASTING_SECONDS else failures + 1
                 explained = await self._contain(term.intake, failed)
@@ -87,6 +92,7 @@ class Decider:
                     self.quarantine.trouble = f"nothing is decided: {failed}"
                 await asyncio.sleep(_pause(failures, LONGEST_REST if explained else LONGEST_STANDSTILL))
             finally:
+                self.deciding = None
                 await term.end()
 
     def _new_term(self, from_present: bool) -> Term:

@@ -6,7 +6,7 @@ long: ``GRANTED_SECONDS`` for what was granted, ``REFUSED_SECONDS`` for what was
 
 import asyncio
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from admission.applier import Unavailable
@@ -28,7 +28,7 @@ class ClusterCallers:
     def __init__(self, api: Api) -> None:
         self._api = api
         self._known: Remembered[bytes, ClusterCaller | str] = Remembered()
-        self._granted: Remembered[tuple[str, Ask], str] = Remembered()
+        self._granted: Remembered[tuple[str, tuple[tuple[str, str], ...]], str] = Remembered()
 
     async def caller(self, token: str) -> "ClusterCaller":
         """Whose token it is. Raises Denied, Unavailable."""
@@ -59,18 +59,22 @@ class ClusterCallers:
 
     async def refusal(self, identity: gateway_pb2.Identity, ask: Ask) -> str:
         """Why they may not do it; "" where they may. Raises Unavailable."""
-        who = (identity.SerializeToString(deterministic=True).hex(), ask)
+        return await self.refuses(identity, attributes(ask), _words(ask))
+
+    async def refuses(self, identity: gateway_pb2.Identity, wanted: Mapping[str, str], words: str) -> str:
+        """The same of ``wanted``, the ``resourceAttributes`` of a review; ``words`` say it to people."""
+        who = (identity.SerializeToString(deterministic=True).hex(), tuple(sorted(wanted.items())))
         known = self._granted.get(who)
         if known is not None:
             return known
-        spec = {"user": identity.user, "groups": list(identity.groups), "resourceAttributes": attributes(ask)}
+        spec = {"user": identity.user, "groups": list(identity.groups), "resourceAttributes": dict(wanted)}
         spec |= {"uid": identity.uid} if identity.uid else {}
         spec |= {"extra": {key: list(found.values) for key, found in identity.extra.items()}} if identity.extra else {}
         status = await self._ask(ACCESS_REVIEWS, spec)
         if status.get("allowed"):
             return self._granted.put(who, "", GRANTED_SECONDS)
         why = status.get("reason") or status.get("evaluationError") or "the cluster's rules do not allow it"
-        return self._granted.put(who, f"{identity.user} may not {_words(ask)}: {why}", REFUSED_SECONDS)
+        return self._granted.put(who, f"{identity.user} may not {words}: {why}", REFUSED_SECONDS)
 
     async def _ask(self, path: str, spec: Manifest) -> Manifest:
         """The status of a review. Raises Unavailable."""

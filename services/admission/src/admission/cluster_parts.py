@@ -7,6 +7,9 @@ from pathlib import Path
 from admission.callers import Callers
 from admission.cluster_callers import ClusterCallers
 from admission.domain.pod_review import SchedulerRule
+from admission.metrics_api.front_proxy import FrontProxy
+from admission.metrics_api.registration import GROUPS, MetricsRegistrar, services_of
+from admission.metrics_api.server import MetricsServer
 from admission.secured_api import SecuredApi
 from admission.settings import Settings
 from admission.view import View
@@ -33,8 +36,9 @@ async def add_cluster_parts(parts: Parts, settings: Settings, context: Context, 
     api = Api(access)
     api.open()
     parts.tasks["connections"] = _held_open(api)
-    services, names = make_api(ClusterCallers(api) if "cluster" in settings.access else None)
-    if not (settings.api_port or settings.webhook_port):
+    callers = ClusterCallers(api)
+    services, names = make_api(callers if "cluster" in settings.access else None)
+    if not (settings.api_port or settings.webhook_port or settings.metrics_api_port):
         parts.rpc, parts.rpc_names = services, names
         return
     keeper = _keeper(settings, api)
@@ -48,6 +52,21 @@ async def add_cluster_parts(parts: Parts, settings: Settings, context: Context, 
         parts.rpc, parts.rpc_names = services, names
     if settings.webhook_port:
         _add_webhooks(parts, settings, api, view, keeper, rule)
+    if settings.metrics_api_port:
+        _add_metrics(parts, settings, api, view, keeper, callers)
+
+
+def _add_metrics(
+    parts: Parts, settings: Settings, api: Api, view: View, keeper: CertificateKeeper, callers: ClusterCallers
+) -> None:
+    if unknown := {*settings.metrics_apis} - GROUPS.keys():
+        raise SystemExit(f"metrics_apis: {', '.join(sorted(unknown))}: there are {', '.join(GROUPS)}")
+    proxy = FrontProxy(api)
+    address = Address(settings.metrics_api_host, settings.metrics_api_port)
+    server = MetricsServer(view, keeper, proxy, callers, address)
+    registrar = MetricsRegistrar(api, keeper, services_of(settings.metrics_apis))
+    parts.tasks |= {"front proxy": proxy.run(), "metrics": server.run(), "metrics registration": registrar.run()}
+    parts.ready = [*parts.ready, server.ready]
 
 
 def _add_webhooks(

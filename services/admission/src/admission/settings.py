@@ -26,6 +26,10 @@ class Settings(ServiceSettings):
     ``scheduler_name`` where they name nobody; without ``scheduled_namespaces`` none are. What ``unreviewed_users`` write to our
     own kinds is not reviewed: the user as whom decisions are carried out. Without any, decisions are known by their field manager,
     which whoever may write can state as well.
+
+    With ``metrics_api_port`` samples are served to the API server, as ``custom.metrics.k8s.io`` and ``external.metrics.k8s.io``; it
+    finds that server at the service of the webhooks. ``metrics_apis`` (``custom``, ``external``) are those whose APIServices are
+    told by which authority it is trusted.
     """
 
     admin_token: str = ""
@@ -46,21 +50,29 @@ class Settings(ServiceSettings):
     scheduled_namespaces: str = "tidegate.dev/schedule=true"
     scheduled_pods: str = "tidegate.dev/schedule!=false"
     unreviewed_users: tuple[str, ...] = ()
+    metrics_api_host: str = "127.0.0.1"
+    metrics_api_port: int = 0
+    metrics_apis: tuple[str, ...] = ()
 
     @property
     def uses_cluster(self) -> bool:
         """Whether an API server is needed."""
-        return bool(self.webhook_port or self.api_port or "cluster" in self.access)
+        return bool(self.webhook_port or self.api_port or self.metrics_api_port or "cluster" in self.access)
 
     @property
     def names(self) -> tuple[str, ...]:
         """What the server is called by: those for whom its certificate is made."""
         webhooks = self.webhook_names if self.webhook_port else ()
-        return tuple(dict.fromkeys((*webhooks, *self.api_names, *(_FORWARDED if self.api_port else ()))))
+        metrics = (self._service_name,) if self.metrics_api_port else ()
+        return tuple(dict.fromkeys((*webhooks, *metrics, *self.api_names, *(_FORWARDED if self.api_port else ()))))
 
     @property
     def webhook_names(self) -> tuple[str, ...]:
         """What the API server calls the webhooks' server by."""
         if self.webhook_url:
             return (urlsplit(self.webhook_url).hostname or "",)
-        return (f"{self.webhook_service}.{self.webhook_namespace}.svc",)
+        return (self._service_name,)
+
+    @property
+    def _service_name(self) -> str:
+        return f"{self.webhook_service}.{self.webhook_namespace}.svc"

@@ -19,7 +19,12 @@ _CHILDREN: dict[str, tuple[str, ...]] = {
     "Deployment.apps": ("ReplicaSet.apps",),
     "TrainJob.trainer.kubeflow.org": ("JobSet.jobset.x-k8s.io", _POD_GROUP),
     "JobSet.jobset.x-k8s.io": ("Job.batch", "Service"),
-    "InferenceService.serving.kserve.io": ("Deployment.apps", "HorizontalPodAutoscaler.autoscaling", "Service"),
+    "InferenceService.serving.kserve.io": (
+        "Deployment.apps",
+        "HorizontalPodAutoscaler.autoscaling",
+        "ScaledObject.keda.sh",
+        "Service",
+    ),
 }
 _KUBEFLOW = (_POD_GROUP, "Service", "ConfigMap")
 _QUEUED: dict[str, tuple[str, str]] = {

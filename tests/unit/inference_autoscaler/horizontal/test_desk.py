@@ -166,6 +166,8 @@ def test_what_was_refused_is_not_counted_and_decided_again(cluster: Any) -> None
     assert isinstance(lost, Decision) and "New size: 14" in lost.message
     cluster.core.assume("1", lost)
     cluster.core.settle(Outcome("1", lost.name, lost.subject, False, {"": "stale"}))
+    assert cluster.core.decide(cluster.now, frozenset()) == [], "that it is to be looked at again is written down first"
+    assert cluster.core.remember_parts() and cluster.core.deadline() == cluster.now
     (again,) = cluster.core.decide(cluster.now, frozenset())
     assert "New size: 14" in again.message
 

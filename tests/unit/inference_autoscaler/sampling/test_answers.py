@@ -210,10 +210,10 @@ def test_counters_of_histograms_are_counters() -> None:
 
 def test_sources_that_become_known_together_are_not_asked_at_one_moment() -> None:
     times = Timetable()
-    times.keep({f"s{number}": 15_000 for number in range(200)}, 0)
+    for number in range(200):
+        times.keep(f"s{number}", 15_000, 0, 1000)
     first = [len(times.due(now)) for now in range(0, 1001, 100)]
     assert sum(first) == 200 and max(first) < 60
-    times.keep({f"s{number}": 15_000 for number in range(200)}, 1000)
     for number in range(200):
         times.answered(f"s{number}", 1000, failed=False)
     later = [len(times.due(now)) for now in range(1000, 31_000, 1000)]
@@ -222,7 +222,7 @@ def test_sources_that_become_known_together_are_not_asked_at_one_moment() -> Non
 
 def test_a_source_that_fails_is_asked_less_often_and_soon_again_once_it_answers() -> None:
     times = Timetable()
-    times.keep({"s": 10_000}, 0)
+    times.keep("s", 10_000, 0, 1)
     now, gaps = 0, []
     for _ in range(6):
         last = now
@@ -239,8 +239,8 @@ def test_a_source_that_fails_is_asked_less_often_and_soon_again_once_it_answers(
 
 def test_a_source_is_not_asked_while_it_is_being_asked_nor_when_nobody_wants_it() -> None:
     times = Timetable()
-    times.keep({"s": 1000}, 0)
+    times.keep("s", 1000, 0, 1)
     assert times.due(0) == ["s"] and times.due(5000) == []
-    times.keep({}, 5000)
+    times.drop("s")
     times.answered("s", 5000, failed=False)
     assert times.due(9000) == []

@@ -3,6 +3,8 @@
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from inference_autoscaler.domain.sampling.plan import SamplingPlan
 from inference_autoscaler.domain.sampling.rules import RuleError, read_rules
@@ -74,6 +76,10 @@ def test_a_trigger_without_a_server_is_left_to_who_hands_samples_in() -> None:
 
 def test_triggers_without_a_source_outside_are_not_asked() -> None:
     assert wanted(scaled({"type": "cron", "metadata": {}}, {"type": "cpu", "metadata": {"value": "50"}})) == []
+
+
+def test_triggers_are_left_alone_where_somebody_else_acts_on_scaled_objects() -> None:
+    assert wanted(scaled(prometheus()), plan=SamplingPlan.of({}, triggers=False)) == []
 
 
 def test_what_lets_us_in_is_named_and_not_told() -> None:
@@ -203,3 +209,36 @@ def test_rules_without_a_prometheus_are_refused() -> None:
 
 def _plan(series: str) -> SamplingPlan:
     return SamplingPlan.of({"prometheus": "http://p", "externalRules": [{"seriesQuery": series}]})
+
+
+_NAMES = st.sampled_from(["a", "b", "c"])
+_QUERIES = st.sampled_from(["q", "r"])
+
+
+@given(
+    st.lists(
+        st.tuples(_NAMES, st.none() | st.lists(st.tuples(_QUERIES, st.sampled_from([5, 60])), max_size=2)), max_size=12
+    )
+)
+def test_what_is_kept_up_is_what_a_first_look_would_find(
+    changes: list[tuple[str, list[tuple[str, int]] | None]],
+) -> None:
+    """Whatever becomes of the objects, and however often it is looked meanwhile."""
+    kept, store = Wants(SamplingPlan()), Store()
+    for name, triggers in changes:
+        if triggers is None:
+            store.remove(Key("ScaledObject.keda.sh", "default", name))
+        else:
+            every = min((seconds for _, seconds in triggers), default=5)
+            item = scaled(*(prometheus(query=query) for query, _ in triggers), pollingInterval=every)
+            store.put(from_manifest({**item, "metadata": {"name": name}}))
+        before = {place: dict(one.wants) for place, one in kept.asked.items()}
+        changed = kept.update(store)
+        fresh = Wants(SamplingPlan())
+        fresh.update(store)
+        assert kept.all == fresh.all
+        assert {place: one.wants for place, one in kept.asked.items()} == {
+            place: one.wants for place, one in fresh.asked.items()
+        }
+        after = {place: one.wants for place, one in kept.asked.items()}
+        assert {place for place in before.keys() | after.keys() if before.get(place) != after.get(place)} <= changed

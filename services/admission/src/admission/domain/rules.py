@@ -13,6 +13,7 @@ from admission.domain import (
     elastic_quota,
     horizontal_autoscaler,
     hyper_node,
+    inference_graph,
     inference_service,
     job_flow,
     job_set,
@@ -37,6 +38,7 @@ from admission.domain import (
     run_policy,
     runtime_class,
     scaled_object,
+    serving_runtime,
     topology,
     train_job,
     training_runtime,
@@ -344,11 +346,13 @@ SIZES = {
     ),
     **dict.fromkeys(
         ("ServingRuntime.serving.kserve.io", "ClusterServingRuntime.serving.kserve.io"),
-        Rules(_top(inference_service.RUNTIME_SPEC), checks=(inference_service.check_runtime,)),
+        Rules(
+            _top(serving_runtime.RUNTIME_SPEC),
+            checks=(serving_runtime.check_runtime,),
+            warnings=(serving_runtime.warn_runtime,),
+        ),
     ),
-    "InferenceGraph.serving.kserve.io": Rules(
-        _top(inference_service.GRAPH_SPEC), checks=(inference_service.check_graph,)
-    ),
+    "InferenceGraph.serving.kserve.io": Rules(_top(inference_graph.GRAPH_SPEC), checks=(inference_graph.check_graph,)),
     "MetricReading.tidegate.dev": Rules(_top(metric_reading.READING_SPEC), checks=(metric_reading.check_reading,)),
 }
 

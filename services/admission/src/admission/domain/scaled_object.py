@@ -146,6 +146,8 @@ def _check_trigger(path: str, trigger: Manifest) -> Iterable[FieldError]:
     for name in _AMOUNTS if kind in SERVED else ():
         if metadata.get(name):
             yield from check_amount(f"{path}.metadata.{name}", metadata[name])
+    if kind == "metrics-api":
+        yield from one_of(f"{path}.metadata.format", metadata.get("format"), ("json",))
     for name in ("start", "end") if kind == "cron" else ():
         if metadata.get(name):
             yield from _check_schedule(f"{path}.metadata.{name}", metadata[name], metadata.get("timezone") or "")

@@ -7,6 +7,8 @@ import asyncio
 import base64
 import datetime
 import logging
+import ssl
+import tempfile
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -137,6 +139,16 @@ def taken(answered: Answer) -> None:
     """Raises NotKept where an API server did not take what it was told."""
     if not answered.ok:
         raise NotKept(answered.message)
+
+
+def load_into(context: ssl.SSLContext, serving: Serving) -> None:
+    """Connections from now on are served with this; a context reads it from files alone."""
+    with tempfile.TemporaryDirectory() as folder:
+        chain, key = Path(folder) / "tls.crt", Path(folder) / "tls.key"
+        chain.write_bytes(serving.chain)
+        key.touch(mode=0o600)
+        key.write_bytes(serving.key)
+        context.load_cert_chain(chain, key)
 
 
 _PARTS = {

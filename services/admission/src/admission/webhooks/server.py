@@ -2,10 +2,8 @@
 
 import asyncio
 import ssl
-import tempfile
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
-from pathlib import Path
 
 import orjson
 from aiohttp import web
@@ -15,7 +13,7 @@ from admission.domain.pod_review import SchedulerRule, choose_scheduler, shape_p
 from admission.domain.webhook import answer_pod
 from admission.domain.world import Review
 from admission.view import View
-from admission.webhooks.certificate_keeper import CertificateKeeper, Serving
+from admission.webhooks.certificate_keeper import CertificateKeeper, Serving, load_into
 from admission.webhooks.judge import Judge
 from admission.webhooks.registration import MUTATE, NODES, PODS, PROFILES, SCHEDULER, VALIDATE
 from kube import Key, Manifest
@@ -97,13 +95,7 @@ class WebhookServer:
             choose_scheduler(review, self._rule.scheduler)
 
     def _load(self, serving: Serving) -> None:
-        """Connections from now on are served with this; the context reads it from files alone."""
-        with tempfile.TemporaryDirectory() as folder:
-            chain, key = Path(folder) / "tls.crt", Path(folder) / "tls.key"
-            chain.write_bytes(serving.chain)
-            key.touch(mode=0o600)
-            key.write_bytes(serving.key)
-            self._context.load_cert_chain(chain, key)
+        load_into(self._context, serving)
 
 
 def _handler(answering: Answering) -> Callable[[web.Request], Awaitable[web.Response]]:

@@ -67,10 +67,10 @@ _MAY: dict[str, dict[Verb, tuple[str, ...]]] = {
         Verb.STATUS: (_NODE, _RECOMMENDATION),
     },
     "inference_autoscaler": {
-        Verb.CREATE: (_AUTOSCALER, _DEPLOYMENT, _SERVICE),
-        Verb.PATCH: (*_SCALABLE, _AUTOSCALER),
+        Verb.CREATE: (_AUTOSCALER, _SCALED, _DEPLOYMENT, _SERVICE),
+        Verb.PATCH: (*_SCALABLE, _AUTOSCALER, _SCALED, _SERVICE),
         Verb.STATUS: (_AUTOSCALER, _SCALED, _INFERENCE),
-        Verb.DELETE: (_AUTOSCALER, _DEPLOYMENT, _SERVICE),
+        Verb.DELETE: (_AUTOSCALER, _SCALED, _DEPLOYMENT, _SERVICE),
     },
 }
 
@@ -127,6 +127,7 @@ _ONLY: dict[tuple[str, Verb, str], tuple[str, ...]] = {
         "spec.template",
         "metadata.annotations.tidegate.dev/made-of",
     ),
+    ("inference_autoscaler", Verb.PATCH, _SERVICE): ("spec.ports",),
     ("gang_scheduler", Verb.STATUS, _POD): ("conditions.PodScheduled", "nominatedNodeName"),
     ("gang_scheduler", Verb.PATCH, _CLAIM): (
         "metadata.annotations.volume.kubernetes.io/selected-node",

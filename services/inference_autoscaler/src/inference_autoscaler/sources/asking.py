@@ -3,12 +3,15 @@
 import asyncio
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 
 from inference_autoscaler.domain.sampling.source import Access, Exposition, JetStreamLag, JsonValue, Promql, Source
 from inference_autoscaler.sources import exposition
 from inference_autoscaler.sources.answers import SourceFailed, Values, lag, located, vector
 from inference_autoscaler.sources.credentials import Credentials
-from inference_autoscaler.sources.fetching import Fetcher, Refused, Request
+from inference_autoscaler.sources.fetching import Fetcher, Refused, Request, server_of
+
+Pairs = tuple[tuple[str, str], ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,24 +43,32 @@ class Asker:
         match source:
             case Promql():
                 form = (("query", source.query), *source.parameters)
-                content = await self._get(f"{source.address}/api/v1/query", source.access, form=form)
-                return Answer(vector(content, source.by, summed=source.summed, empty_is_zero=source.empty_is_zero))
+                read = partial(vector, by=source.by, summed=source.summed, empty_is_zero=source.empty_is_zero)
+                return await self._of_one(f"{source.address}/api/v1/query", source.access, read, form=form)
             case JetStreamLag():
                 asked = (("acc", source.account), ("consumers", "true"), ("config", "true"))
-                content = await self._get(f"{source.address}/jsz", source.access, parameters=asked)
-                return Answer(lag(content, source.account, source.stream, source.consumer))
+                read = partial(lag, account=source.account, stream=source.stream, consumer=source.consumer)
+                return await self._of_one(f"{source.address}/jsz", source.access, read, parameters=asked)
             case JsonValue():
-                return Answer(located(await self._get(source.url, source.access), source.location))
+                return await self._of_one(source.url, source.access, partial(located, location=source.location))
             case Exposition():
                 return await self._look_at(source, pods)
+
+    async def _of_one(self, url: str, access: Access, read: Callable[[bytes], Values], **asked: Pairs) -> Answer:
+        """What ``read`` makes of the content that ``url`` gives."""
+        content = await self._get(url, access, **asked)
+        try:
+            return Answer(read(content))
+        except SourceFailed as failed:
+            raise SourceFailed(f"{server_of(url)}: {failed}") from None
 
     async def _get(
         self,
         url: str,
         access: Access,
         *,
-        parameters: tuple[tuple[str, str], ...] = (),
-        form: tuple[tuple[str, str], ...] = (),
+        parameters: Pairs = (),
+        form: Pairs = (),
     ) -> bytes:
         """The content that ``url`` gives to whom ``access`` lets in; what was refused is asked once more with what counts now."""
         for anew in (False, True):

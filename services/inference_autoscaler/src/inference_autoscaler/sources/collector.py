@@ -3,24 +3,23 @@
 import asyncio
 import logging
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field
 from typing import Protocol
 
 from inference_autoscaler.domain.metrics.reading import POD, READING
 from inference_autoscaler.domain.sampling.plan import SamplingPlan
 from inference_autoscaler.domain.sampling.source import Exposition, Source
-from inference_autoscaler.domain.sampling.want import WANT_LABEL, Want
-from inference_autoscaler.domain.sampling.wants import Wants
+from inference_autoscaler.domain.sampling.want import WANT_LABEL
+from inference_autoscaler.domain.sampling.wants import Asked, Wants
 from inference_autoscaler.sources.answers import SourceFailed
 from inference_autoscaler.sources.asking import Answer, PodAddress
 from inference_autoscaler.sources.hand_in import NotHandedIn
 from inference_autoscaler.sources.pod_addresses import address_of
-from inference_autoscaler.sources.timetable import Timetable
+from inference_autoscaler.sources.timetable import FIRST_SPREAD_MS, Timetable
 from kube import Key, Manifest, Object, Store
 
 log = logging.getLogger(__name__)
 
-LOOK_SECONDS = 0.5
+LOOK_SECONDS = 1.0
 """How often it is looked whether anything else is wanted, or is due."""
 SWEEP_SECONDS = 10.0
 """How often it is looked for samples that nobody wants any more."""
@@ -53,14 +52,6 @@ class HandingIn(Protocol):
     async def delete(self, key: Key, uid: str) -> None: ...
 
 
-@dataclass(slots=True)
-class _Asked:
-    """One source, and whoever wants something of it."""
-
-    source: Source
-    wants: list[Want] = field(default_factory=list)
-
-
 class Collector:
     """Runs beside the decider of the leader; where another process leads it does nothing.
 
@@ -83,7 +74,6 @@ class Collector:
         """Know nothing: at the start, and when the lead was lost."""
         self._seen: View | None = None
         self._wants = Wants(self._plan)
-        self._asked: dict[str, _Asked] = {}
         self._timetable = Timetable()
         self._said: dict[Key, tuple[int, Manifest]] = {}
         self._swept = 0
@@ -102,18 +92,22 @@ class Collector:
 
     def _look(self, view: View, tasks: asyncio.TaskGroup) -> None:
         now = self._now()
-        if self._wants.update(view.store):
-            self._asked = _by_source(self._wants.all.values())
-            intervals = {name: min(want.every_ms for want in asked.wants) for name, asked in self._asked.items()}
-            self._timetable.keep(intervals, now)
+        asked = self._wants.asked
+        changed = self._wants.update(view.store)
+        spread = FIRST_SPREAD_MS if len(changed) > 1 else 1
+        for name in sorted(changed):
+            if name in asked:
+                self._timetable.keep(name, asked[name].every_ms, now, spread)
+            else:
+                self._timetable.drop(name)
         for name in self._timetable.due(now):
-            tasks.create_task(self._ask(view, name, self._asked[name]), name="asks a source of samples")
+            tasks.create_task(self._ask(view, name, asked[name]), name="asks a source of samples")
         if now - self._swept >= SWEEP_SECONDS * 1000:
             self._swept = now
             for item in self._unwanted(view):
                 tasks.create_task(self._drop(item), name="drops a sample")
 
-    async def _ask(self, view: View, name: str, asked: _Asked) -> None:
+    async def _ask(self, view: View, name: str, asked: Asked) -> None:
         """Ask one source and hand in what it says. Whatever it says, others are asked all the same."""
         failed = ""
         async with self._limit:
@@ -131,14 +125,14 @@ class Collector:
             await self._say(view, reading)
         self._timetable.answered(name, self._now(), failed=bool(failed))
 
-    def _addresses(self, view: View, asked: _Asked) -> list[PodAddress]:
+    def _addresses(self, view: View, asked: Asked) -> list[PodAddress]:
         source = asked.source
         return [address_of(pod) for pod in view.pods_of(source.target)] if isinstance(source, Exposition) else []
 
-    def _readings(self, view: View, asked: _Asked, answer: Answer, failed: str) -> Iterable[Manifest]:
+    def _readings(self, view: View, asked: Asked, answer: Answer, failed: str) -> Iterable[Manifest]:
         """The samples that an answer comes to."""
         now = self._now()
-        for want in asked.wants:
+        for want in list(asked.wants.values()):
             if want.target is None:
                 yield want.reading(answer.values.get(""), failed or "it tells no value", now)
                 continue
@@ -185,14 +179,6 @@ class Collector:
             await self._hand_in.delete(item.key, item.uid)
         except NotHandedIn as error:
             log.warning("sample_not_dropped", extra={"sample": item.name, "detail": str(error)})
-
-
-def _by_source(wants: Iterable[Want]) -> dict[str, _Asked]:
-    """By a name of each source."""
-    found: dict[str, _Asked] = {}
-    for want in wants:
-        found.setdefault(repr(want.source), _Asked(want.source)).wants.append(want)
-    return found
 
 
 def _same(one: Manifest, other: Manifest) -> bool:

@@ -66,7 +66,7 @@ class Fetcher:
                 content = await _bounded(answer, place)
                 if answer.status in (401, 403):
                     raise Refused(f"{place} does not let us in: it answers {answer.status}")
-                if answer.status >= 300 and not _explains(answer.status):
+                if answer.status >= 300 and not _explains(answer):
                     raise SourceFailed(f"{place} answers {answer.status}")
                 return content
         except TimeoutError:
@@ -77,9 +77,9 @@ class Fetcher:
             raise SourceFailed(f"{place} cannot be asked: {_cause(error)}") from None
 
 
-def _explains(status: int) -> bool:
-    """Whether a Prometheus says in the content why it refuses a query: 400, 422 and 503."""
-    return status in (400, 422, 503)
+def _explains(answer: aiohttp.ClientResponse) -> bool:
+    """Whether it is a Prometheus that says in the content why it refuses a query."""
+    return answer.status in (400, 422, 503) and answer.content_type == "application/json"
 
 
 async def _bounded(answer: aiohttp.ClientResponse, place: str) -> bytes:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 LONGEST_REST_MS = 60_000
 """A source that fails is asked less and less often, but no less often than so, or than it would be anyhow."""
 FIRST_SPREAD_MS = 1_000
-"""Sources that become known together are first asked within so long."""
+"""Sources that become known together are first asked within so long; one alone at once."""
 
 
 @dataclass(slots=True)
@@ -25,17 +25,17 @@ class Timetable:
     def __init__(self) -> None:
         self._turns: dict[str, Turn] = {}
 
-    def keep(self, intervals: dict[str, int], now: int) -> None:
-        """These are asked from ``now`` on, each at its interval; no others."""
-        for gone in self._turns.keys() - intervals.keys():
-            del self._turns[gone]
-        spread = FIRST_SPREAD_MS if len(intervals.keys() - self._turns.keys()) > 1 else 1
-        for name, every_ms in intervals.items():
-            known = self._turns.get(name)
-            if known is None:
-                self._turns[name] = Turn(every_ms, now + _offset(name, spread))
-            elif known.every_ms != every_ms:
-                known.every_ms, known.due = every_ms, min(known.due, now + every_ms)
+    def keep(self, name: str, every_ms: int, now: int, spread_ms: int) -> None:
+        """It is asked from ``now`` on, at this interval; for the first time within ``spread_ms``."""
+        known = self._turns.get(name)
+        if known is None:
+            self._turns[name] = Turn(every_ms, now + _offset(name, spread_ms))
+        elif known.every_ms != every_ms:
+            known.every_ms, known.due = every_ms, min(known.due, now + every_ms)
+
+    def drop(self, name: str) -> None:
+        """It is asked no more."""
+        self._turns.pop(name, None)
 
     def due(self, now: int) -> list[str]:
         """Whose turn it is: they are being asked until ``answered``."""

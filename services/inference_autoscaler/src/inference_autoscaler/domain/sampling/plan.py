@@ -30,16 +30,18 @@ _KEYS = frozenset(("prometheus", "rules", "externalRules", "scrape"))
 class SamplingPlan:
     """``prometheus`` is the address of the Prometheus that ``rules`` (of pods and objects) and ``external`` are for.
 
-    With ``scrapes`` the pods of a target are asked themselves for what no rule tells of them.
+    With ``scrapes`` the pods of a target are asked themselves for what no rule tells of them. Without ``triggers`` nothing is
+    asked for ScaledObjects: somebody else acts on them.
     """
 
     prometheus: str = ""
     rules: tuple[Rule, ...] = ()
     external: tuple[Rule, ...] = ()
     scrapes: bool = True
+    triggers: bool = True
 
     @classmethod
-    def of(cls, given: Manifest) -> "SamplingPlan":
+    def of(cls, given: Manifest, *, triggers: bool = True) -> "SamplingPlan":
         """``given`` has the keys prometheus, rules, externalRules (both in the adapter's words) and scrape. Raises RuleError."""
         if unknown := given.keys() - _KEYS:
             raise RuleError(f"{', '.join(sorted(unknown))}: no such key; there are {', '.join(sorted(_KEYS))}")
@@ -47,4 +49,6 @@ class SamplingPlan:
         address = str(given.get("prometheus") or "").rstrip("/")
         if (rules or external) and not address:
             raise RuleError("prometheus: is not given; rules are questions to the Prometheus at this address")
-        return cls(address, (*rules, *(_BUILT_IN if address else ())), external, given.get("scrape") is not False)
+        return cls(
+            address, (*rules, *(_BUILT_IN if address else ())), external, given.get("scrape") is not False, triggers
+        )

@@ -1,10 +1,11 @@
-"""What an InferenceService is made of: Deployments, and in standard mode a Service and an autoscaler, by KServe's names."""
+"""What an InferenceService is made of, by KServe's names: Deployments, Services, and in standard mode autoscalers."""
 
 import json
 from hashlib import sha256
 
-from inference_autoscaler.domain.serving.inference_service import GROUP, Inference, Predictor
-from inference_autoscaler.domain.serving.runtimes import SOURCE
+from inference_autoscaler.domain.serving.agent import PORT as AGENT_PORT
+from inference_autoscaler.domain.serving.component import Component
+from inference_autoscaler.domain.serving.inference_service import GROUP
 from kube import Manifest, Object
 from kube.owners import owner_reference
 
@@ -14,109 +15,100 @@ REVISION = "serving.knative.dev/revision"
 MADE_OF = "tidegate.dev/made-of"
 """Annotation of a revision's Deployment: of what its pods were made. Another one needs another revision."""
 PORT, CONTAINER_PORT = 80, 8080
-_CPU_PERCENT = 80
+_FRONT = "transformer-container"
 
 
-def component_name(item: Object) -> str:
-    """What the children of the predictor are called."""
-    return f"{item.name}-predictor"
+def component_name(item: Object, component: Component) -> str:
+    """What the children of a component are called."""
+    own = f"{component.name}-" if component.name else ""
+    return f"{item.name}-{own}{component.role}"
 
 
-def revision_name(item: Object, number: int) -> str:
+def revision_name(item: Object, component: Component, number: int) -> str:
     """As Knative names revisions."""
-    return f"{component_name(item)}-{number:05d}"
+    return f"{component_name(item, component)}-{number:05d}"
 
 
-def template(item: Object, predictor: Predictor, name: str) -> Manifest:
-    """The template of the pods that the Deployment ``name`` has."""
-    labels = {**predictor.labels, LABEL: item.name, COMPONENT: "predictor", "app": f"isvc.{name}"}
-    metadata: Manifest = {"labels": labels}
-    if predictor.annotations:
-        metadata["annotations"] = predictor.annotations
-    return {"metadata": metadata, "spec": predictor.pod}
+def serving_container(pod: Manifest) -> Manifest:
+    """The container that requests come to first."""
+    containers: list[Manifest] = pod["containers"]
+    return next((one for one in containers if one.get("name") == _FRONT), containers[0])
 
 
-def made_of(predictor: Predictor) -> str:
+def serving_port(pod: Manifest) -> int:
+    """Where its pods take requests, an agent aside."""
+    ports = serving_container(pod).get("ports") or ()
+    return int(ports[0]["containerPort"]) if ports else CONTAINER_PORT
+
+
+def made_of(component: Component) -> str:
     """A short text that differs where the pods do; how many there are is no part of it."""
     content = json.dumps(
-        [predictor.pod, predictor.labels, predictor.concurrency, predictor.annotations.get(SOURCE)], sort_keys=True
+        [component.pod, component.labels, component.concurrency, sorted(component.annotations.items())], sort_keys=True
     )
     return sha256(content.encode()).hexdigest()[:16]
 
 
-def revision_deployment(item: Object, predictor: Predictor, number: int, replicas: int) -> Manifest:
-    """The Deployment of a new revision."""
-    name = revision_name(item, number)
-    made = _deployment(item, predictor, f"{name}-deployment", name, replicas)
+def revision_deployment(item: Object, component: Component, name: str, replicas: int) -> Manifest:
+    """The Deployment of the new revision ``name``."""
+    made = _deployment(item, component, f"{name}-deployment", name, replicas)
     made["metadata"]["labels"][REVISION] = name
-    made["metadata"]["annotations"] = {MADE_OF: made_of(predictor)}
+    made["metadata"]["annotations"] = {MADE_OF: made_of(component)}
     return made
 
 
-def standard_deployment(item: Object, predictor: Predictor) -> Manifest:
-    """The one Deployment of a predictor in standard mode, at its minimum: an autoscaler goes on from there."""
-    name = component_name(item)
-    return _deployment(item, predictor, name, name, max(1, predictor.minimum))
+def standard_deployment(item: Object, component: Component) -> Manifest:
+    """The one Deployment of a component in standard mode, at its minimum: an autoscaler goes on from there."""
+    name = component_name(item, component)
+    made = _deployment(item, component, name, name, max(1, component.minimum))
+    made["metadata"]["annotations"] = {MADE_OF: made_of(component)}
+    return made
 
 
-def standard_service(item: Object) -> Manifest:
-    """The Service in front of it."""
-    name = component_name(item)
-    ports = [{"name": name, "port": PORT, "targetPort": CONTAINER_PORT, "protocol": "TCP"}]
+def service(item: Object, component: Component, name: str) -> Manifest:
+    """The Service in front of the pods of the Deployment or revision ``name``."""
+    first, *others = serving_container(component.pod).get("ports") or [{"containerPort": CONTAINER_PORT}]
+    target = AGENT_PORT if component.agent is not None else int(first["containerPort"])
+    ports = [_port(first, str(first.get("name") or name), PORT, target)]
+    ports += [
+        _port(one, str(one.get("name") or ""), int(one["containerPort"]), int(one["containerPort"])) for one in others
+    ]
     spec = {"selector": {"app": f"isvc.{name}"}, "ports": ports}
-    return {"apiVersion": "v1", "kind": "Service", "metadata": _metadata(item, name), "spec": spec}
+    return {"apiVersion": "v1", "kind": "Service", "metadata": metadata_of(item, component, name), "spec": spec}
 
 
-def standard_autoscaler(item: Object, predictor: Predictor) -> Manifest:
-    """The HorizontalPodAutoscaler of it; a maximum that is not given is the minimum, as KServe has it.
-
-    The ``behavior`` that a user wrote is honoured, which KServe drops.
-    """
-    name, minimum = component_name(item), max(1, predictor.minimum)
-    spec: Manifest = {
-        "scaleTargetRef": {"apiVersion": "apps/v1", "kind": "Deployment", "name": name},
-        "minReplicas": minimum,
-        "maxReplicas": max(predictor.maximum, minimum),
-        "metrics": predictor.metrics or [_metric(predictor)],
-    }
-    if predictor.behavior:
-        spec["behavior"] = predictor.behavior
-    return {
-        "apiVersion": "autoscaling/v2",
-        "kind": "HorizontalPodAutoscaler",
-        "metadata": _metadata(item, name),
-        "spec": spec,
-    }
-
-
-def is_scaled_here(spec: Inference) -> bool:
-    """Whether an autoscaler is made for it in standard mode."""
-    return spec.scaled_by == "hpa"
-
-
-def _metric(predictor: Predictor) -> Manifest:
-    percent = int(predictor.target) if predictor.target else _CPU_PERCENT
-    target = {"type": "Utilization", "averageUtilization": percent}
-    return {"type": "Resource", "resource": {"name": predictor.metric or "cpu", "target": target}}
-
-
-def _deployment(item: Object, predictor: Predictor, name: str, app: str, replicas: int) -> Manifest:
-    spec: Manifest = {
-        "replicas": replicas,
-        "selector": {"matchLabels": {"app": f"isvc.{app}"}},
-        "template": template(item, predictor, app),
-        "progressDeadlineSeconds": 600,
-        "revisionHistoryLimit": 10,
-        "strategy": predictor.strategy
-        or {"type": "RollingUpdate", "rollingUpdate": {"maxSurge": "25%", "maxUnavailable": "25%"}},
-    }
-    return {"apiVersion": "apps/v1", "kind": "Deployment", "metadata": _metadata(item, name), "spec": spec}
-
-
-def _metadata(item: Object, name: str) -> Manifest:
+def metadata_of(item: Object, component: Component, name: str) -> Manifest:
+    """Name, labels and owner of a child."""
     return {
         "name": name,
         "namespace": item.namespace,
-        "labels": {LABEL: item.name, COMPONENT: "predictor"},
+        "labels": {LABEL: item.name, COMPONENT: component.role},
         "ownerReferences": [owner_reference(item)],
     }
+
+
+def _port(container: Manifest, name: str, port: int, target: int) -> Manifest:
+    made: Manifest = {"name": name, "port": port, "targetPort": target, "protocol": container.get("protocol") or "TCP"}
+    return {**made, "appProtocol": "kubernetes.io/h2c"} if name.startswith(("h2c", "grpc")) else made
+
+
+def _deployment(item: Object, component: Component, name: str, app: str, replicas: int) -> Manifest:
+    spec: Manifest = {
+        "replicas": replicas,
+        "selector": {"matchLabels": {"app": f"isvc.{app}"}},
+        "template": _template(item, component, app),
+        "progressDeadlineSeconds": 600,
+        "revisionHistoryLimit": 10,
+        "strategy": component.strategy
+        or {"type": "RollingUpdate", "rollingUpdate": {"maxSurge": "25%", "maxUnavailable": "25%"}},
+    }
+    metadata = metadata_of(item, component, name)
+    return {"apiVersion": "apps/v1", "kind": "Deployment", "metadata": metadata, "spec": spec}
+
+
+def _template(item: Object, component: Component, app: str) -> Manifest:
+    labels = {**component.labels, LABEL: item.name, COMPONENT: component.role, "app": f"isvc.{app}"}
+    metadata: Manifest = {"labels": labels}
+    if component.annotations:
+        metadata["annotations"] = component.annotations
+    return {"metadata": metadata, "spec": component.pod}

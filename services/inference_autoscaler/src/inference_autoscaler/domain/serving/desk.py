@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from collections.abc import Set as AbstractSet
 
 from inference_autoscaler.domain.cluster.pod_index import PodIndex
-from inference_autoscaler.domain.horizontal.status import changed_conditions
+from inference_autoscaler.domain.horizontal.spec import AUTOSCALER
 from inference_autoscaler.domain.horizontal.verdict import RESCALE
 from inference_autoscaler.domain.knative.configuration import KnativeConfiguration
 from inference_autoscaler.domain.knative.decider import TICK_MS
@@ -16,15 +16,21 @@ from inference_autoscaler.domain.metrics.reading import read as read_sample
 from inference_autoscaler.domain.metrics.reading import series_of, stamp
 from inference_autoscaler.domain.rollout.tally import COUNTED, Tally, counter_of
 from inference_autoscaler.domain.serving import serverless, standard
+from inference_autoscaler.domain.serving.children import LABEL
+from inference_autoscaler.domain.serving.component import PREDICTOR
 from inference_autoscaler.domain.serving.course import Course
-from inference_autoscaler.domain.serving.inference_service import SERVICE, STANDARD, Inference, read, resolved
+from inference_autoscaler.domain.serving.inference_service import SERVICE, STANDARD, Inference, read
 from inference_autoscaler.domain.serving.outcome import Outlook
+from inference_autoscaler.domain.serving.pods import resolved
 from inference_autoscaler.domain.serving.rollout import Rollout
 from inference_autoscaler.domain.serving.runtimes import CLUSTER_RUNTIME, RUNTIME, NoRuntime
+from inference_autoscaler.domain.serving.scalers import SCALED_OBJECT
 from inference_autoscaler.domain.serving.serverless import Surroundings
-from kube import Decision, Event, Key, Manifest, Mutation, Object, Outcome, Store, Verb, merge, parse_time
+from inference_autoscaler.domain.serving.status import first_condition, status_patch
+from kube import Decision, Event, Key, Manifest, Mutation, Object, Outcome, Store, Verb, parse_time
 
-_CHILDREN = ("Deployment.apps", "Service", "HorizontalPodAutoscaler.autoscaling")
+_CHILDREN = ("Deployment.apps", "Service", AUTOSCALER, SCALED_OBJECT)
+_STATUSES = ("containerStatuses", "initContainerStatuses")
 CONCERNING = frozenset((SERVICE, RUNTIME, CLUSTER_RUNTIME, *_CHILDREN))
 """The kinds whose changes are to be folded here."""
 
@@ -34,8 +40,7 @@ class InferenceDesk:
 
     def __init__(self, configuration: KnativeConfiguration, pods: PodIndex) -> None:
         self.store = Store()
-        self.changed = False
-        """Whether anything of what has to be remembered changed."""
+        self._changed: dict[Key, None] = {}
         self._configuration, self._pods = configuration, pods
         self._specs: dict[Key, Inference | str] = {}
         self._courses: dict[Key, Course] = {}
@@ -56,7 +61,8 @@ class InferenceDesk:
         if event.new is None:
             for known in (self._specs, self._due, self._awake):
                 known.pop(event.key, None)
-            self.changed |= self._courses.pop(event.key, None) is not None
+            if self._courses.pop(event.key, None) is not None:
+                self._changed[event.key] = None
             return
         old = event.old
         if old is None or old.body is not event.new.body or old.annotations != event.new.annotations:
@@ -64,8 +70,20 @@ class InferenceDesk:
             self._due[event.key] = None
         self._awake[event.key] = None
 
-    def hear(self, sample: Event) -> None:
-        """Take in what the request path saw of a service. One that sleeps is woken."""
+    def fold_pod(self, event: Event) -> None:
+        """Take in that containers of a pod of a service ended or started: its model may have failed to load."""
+        pod, old = event.new, event.old
+        name = pod.labels.get(LABEL) if pod is not None else None
+        if pod is None or name is None:
+            return
+        if old is None or any(pod.status.get(one) != old.status.get(one) for one in _STATUSES):
+            self._due[Key(SERVICE, event.key.namespace, name)] = None
+
+    def hear(self, sample: Event, now: int) -> None:
+        """Take in what the request path saw of a service, and said at ``now``. One that sleeps is woken by a load.
+
+        A sample of times to come is one of now: else nothing would be heard until they have come.
+        """
         item = sample.new
         if item is None:
             return
@@ -74,15 +92,15 @@ class InferenceDesk:
         service = self.store.get(key)
         if service is None or at is None:
             return
-        course = self._course(service)
+        course, at = self._course(service), min(at, now)
         if metric in COUNTED:
             if found is not None and self._is_planned(key) and _counted(course, item, found):
-                self.changed = True
-                self._due[key] = self._awake[key] = None
+                self._changed[key] = self._due[key] = self._awake[key] = None
             return
         if course.load(metric).add(at, None if found is None else found.value_milli):
-            self.changed = True
-            self._due[key] = self._awake[key] = None
+            self._changed[key] = None
+            if key in self._awake or (found is not None and found.value_milli):
+                self._due[key] = self._awake[key] = None
 
     def settle(self, outcome: Outcome) -> None:
         """Look again at what was refused."""
@@ -92,6 +110,10 @@ class InferenceDesk:
     def decide(self, now: int, in_flight: AbstractSet[Key]) -> list[Decision]:
         """A look at each that is due."""
         tick = now // TICK_MS
+        if self._tick is not None and tick < self._tick:
+            for key, course in self._courses.items():
+                course.rewind(now)
+                self._changed[key] = None
         if self._tick is not None and tick > self._tick:
             self._due.update(self._awake)
         self._tick = tick
@@ -105,16 +127,19 @@ class InferenceDesk:
         """The next look at those that are awake."""
         return None if self._tick is None or not self._awake else (self._tick + 1) * TICK_MS
 
-    def manifest(self) -> Manifest:
-        """What has to be remembered."""
-        return {f"{key.namespace}/{key.name}": course.manifest() for key, course in sorted(self._courses.items())}
+    def take_changes(self) -> dict[str, Manifest | None]:
+        """What has to be remembered anew."""
+        changed, self._changed = self._changed, {}
+        known = ((key, self._courses.get(key)) for key in changed)
+        return {f"{key.namespace}/{key.name}": None if one is None else one.manifest() for key, one in known}
 
     def passes_round(self, since: int | None, now: int) -> bool:
         """Never: whoever begins anew looks at all of them as of the present tick."""
         return False
 
     def restore(self, told: Mapping[str, Manifest], at: int) -> None:
-        """Take up what was remembered."""
+        """Take up what was remembered at ``at``."""
+        self._tick = at // TICK_MS
         for name, one in told.items():
             namespace, _, own = name.partition("/")
             self._courses[Key(SERVICE, namespace, own)] = Course.of(one)
@@ -125,30 +150,41 @@ class InferenceDesk:
             return None
         course = self._course(item)
         before = course.decided()
-        found = self._outlook(item, spec, course, now)
-        self.changed |= course.decided() != before
+        spec, found = self._outlook(item, spec, course, now)
+        if course.decided() != before:
+            self._changed[key] = None
         if not found.is_awake:
             self._awake.pop(key, None)
-        return _told(item, spec, found, now)
+        patch = status_patch(item, spec, found, self._pods_of(item, found), now)
+        return _told(item, spec, found, patch)
 
-    def _outlook(self, item: Object, spec: Inference | str, course: Course, now: int) -> Outlook:
+    def _outlook(
+        self, item: Object, spec: Inference | str, course: Course, now: int
+    ) -> tuple[Inference | str, Outlook]:
+        """What a look comes to, with the pods that the service has in the end."""
         if isinstance(spec, str):
-            return Outlook(trouble=spec)
+            return spec, Outlook(trouble=spec)
         if spec.stopped:
             children = [
                 child for child in self.store.owned_by(item.uid) if child.kind in _CHILDREN and not child.deleting
             ]
-            return Outlook([Mutation(Verb.DELETE, child.key, child.uid) for child in children], stopped=True)
+            return spec, Outlook([Mutation(Verb.DELETE, child.key, child.uid) for child in children], stopped=True)
         try:
             spec = resolved(item, spec, self.store)
             if spec.mode == STANDARD:
-                return standard.look(item, spec, self.store)
+                return spec, standard.look(item, spec, course, self.store, self._pods, now)
             around = Surroundings(self.store, self._pods, self._configuration)
-            return serverless.look(item, spec, course, around, now)
+            return spec, serverless.look(item, spec, course, around, now)
         except NoRuntime as error:
-            return Outlook(trouble=str(error), reason=error.reason)
+            return spec, Outlook(trouble=str(error), reason=error.reason)
         except ValueError as error:
-            return Outlook(trouble=str(error))
+            return spec, Outlook(trouble=str(error))
+
+    def _pods_of(self, item: Object, found: Outlook) -> list[Object]:
+        """The pods of its predictor's newest revision."""
+        standing = found.standings.get(PREDICTOR)
+        labels = {LABEL: item.name, "app": f"isvc.{standing.name}"} if standing is not None else {}
+        return self._pods.selected(item.namespace, {"matchLabels": labels})
 
     def _is_planned(self, key: Key) -> bool:
         spec = self._specs.get(key)
@@ -158,7 +194,7 @@ class InferenceDesk:
         course = self._courses.get(item.key)
         if course is None or course.uid != item.uid:
             course = self._courses[item.key] = Course(item.uid, parse_time(item.created))
-            self.changed = True
+            self._changed[item.key] = None
         return course
 
 
@@ -171,39 +207,29 @@ def _counted(course: Course, item: Object, found: Sample) -> bool:
     return course.tallies.setdefault(revision, Tally()).hear(item.name, name, found.value_milli // 1000)
 
 
-def _told(item: Object, spec: Inference | str, found: Outlook, now: int) -> Decision | None:
-    patch = _status(item, spec, found, now)
+def _told(item: Object, spec: Inference | str, found: Outlook, patch: Manifest) -> Decision | None:
     mutations = (*found.changes, *([Mutation(Verb.STATUS, item.key, item.uid, patch=patch)] if patch else ()))
     if not mutations:
         return None
     if found.made:
         message = f"made anew: {', '.join(found.made)}"
         return Decision("InferenceServiceMade", item.key, item.uid, "ChildrenMade", message, mutations)
-    if found.trial is not None and "components" in patch and found.rollout is not None:
-        message = f"{_shares(found.rollout)[1]}; {found.trial.revision}: {found.trial.words}"
+    moved = [one for role, one in found.rollouts.items() if one.split != _split_of(item, role)]
+    if found.trial is not None and moved:
+        message = f"{_shares(moved[0])[1]}; {found.trial.revision}: {found.trial.words}"
         return Decision("TrafficSplit", item.key, item.uid, found.trial.reason, message, mutations)
     if found.sizes:
         message = "; ".join(found.sizes)
         return Decision("ReplicasScaled", item.key, item.uid, RESCALE, message, mutations)
-    if found.rollout is not None and "components" in patch:
-        reason, message = _shares(found.rollout)
+    if found.rollouts and "components" in patch:
+        reason, message = _shares((moved or [*found.rollouts.values()])[0])
         return Decision("TrafficSplit", item.key, item.uid, reason, message, mutations)
-    condition = found.conditions()[0]
-    return Decision("ServingExplained", item.key, item.uid, condition["reason"], condition["message"], mutations)
+    _, reason, message = first_condition(item, spec, found)
+    return Decision("ServingExplained", item.key, item.uid, reason, message, mutations)
 
 
-def _status(item: Object, spec: Inference | str, found: Outlook, now: int) -> Manifest:
-    """What of the status is to be changed; empty where nothing is."""
-    parts: Manifest = {"observedGeneration": item.metadata.get("generation", 1)}
-    if isinstance(spec, Inference):
-        parts["deploymentMode"] = spec.mode
-        if spec.predictor.model is not None:
-            parts["modelStatus"] = found.model_status()
-    if found.rollout is not None:
-        parts["components"] = {"predictor": found.rollout.manifest(found.rollout.created)}
-    patch = {name: value for name, value in parts.items() if merge(item.status, {name: value}) != item.status}
-    conditions = changed_conditions(item.status, found.conditions(), now)
-    return {**patch, **({"conditions": conditions} if conditions else {})}
+def _split_of(item: Object, role: str) -> dict[str, int]:
+    return Rollout.of((item.status.get("components") or {}).get(role) or {}).split
 
 
 def _shares(rollout: Rollout) -> tuple[str, str]:

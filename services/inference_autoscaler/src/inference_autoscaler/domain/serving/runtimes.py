@@ -1,31 +1,30 @@
-"""Which ServingRuntime runs a model, and the pods that come of it: KServe's choice."""
+"""Which ServingRuntime runs a model: KServe's choice."""
 
+import json
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
-from kube import Manifest, Object, Store, merge, parse_time
+from kube import Manifest, Object, Store, parse_time
 
 RUNTIME, CLUSTER_RUNTIME = "ServingRuntime.serving.kserve.io", "ClusterServingRuntime.serving.kserve.io"
 CONTAINER = "kserve-container"
 SOURCE = "internal.serving.kserve.io/storage-initializer-sourceuri"
 """Annotation of pods that says where their model is to be fetched from."""
-_NOT_OF_PODS = frozenset(
+STORES = "storage-config"
+_NOT_OF_CONTAINERS = frozenset(
     [
-        *("supportedModelFormats", "multiModel", "disabled", "protocolVersions", "workerSpec", "replicas"),
-        *("grpcEndpoint", "grpcDataEndpoint", "httpDataEndpoint", "storageHelper", "builtInAdapter"),
+        "modelFormat",
+        "storageUri",
+        "modelRepository",
+        "storage",
+        "protocolVersion",
+        "runtime",
+        "runtimeVersion",
+        "confidential",
+        "name",
     ]
 )
-_OF_CONTAINERS = (
-    "resources",
-    "env",
-    "args",
-    "command",
-    "image",
-    "ports",
-    "volumeMounts",
-    "livenessProbe",
-    "readinessProbe",
-)
+"""What of a model is no part of its container."""
 
 
 class NoRuntime(Exception):
@@ -47,6 +46,8 @@ class Model:
     runtime_version: str
     storage: str
     container: Manifest
+    fetches: tuple[Manifest, ...] = ()
+    """Variables for whoever fetches it, where it names a store by its key."""
 
     @classmethod
     def of(cls, given: Manifest) -> "Model":
@@ -58,36 +59,34 @@ class Model:
             str(given.get("protocolVersion") or "v1"),
             str(given.get("runtime") or ""),
             str(given.get("runtimeVersion") or ""),
-            str(given.get("storageUri") or ""),
-            {name: given[name] for name in _OF_CONTAINERS if name in given},
+            _storage_of(given),
+            {name: value for name, value in given.items() if name not in _NOT_OF_CONTAINERS},
+            tuple(_fetches(given.get("storage") or {})),
         )
 
 
-def pod_of(model: Model, namespace: str, store: Store) -> Manifest:
-    """The spec of the pods that run the model. Raises NoRuntime."""
-    runtime = _named(model, namespace, store) if model.runtime else _chosen(model, namespace, store)
-    spec = {name: value for name, value in runtime.spec.items() if name not in _NOT_OF_PODS}
-    spec["containers"] = [
-        _filled(one, model) if one.get("name") == CONTAINER else one for one in spec.get("containers") or ()
-    ]
-    return spec
+def _storage_of(given: Manifest) -> str:
+    """Where it is: a URI, or a path in a bucket of the store that ``storage`` names."""
+    storage = given.get("storage") or {}
+    parameters = storage.get("parameters") or {}
+    if given.get("storageUri") or not parameters.get("bucket"):
+        return str(given.get("storageUri") or "")
+    return f"{parameters.get('type') or 's3'}://{parameters['bucket']}/{str(storage.get('path') or '').lstrip('/')}"
 
 
-def _filled(container: Manifest, model: Model) -> Manifest:
-    """The runtime's container with what the model says of it laid over; its ``runtimeVersion`` is the tag of the image."""
-    merged: Manifest = merge(container, {name: value for name, value in model.container.items() if name != "env"})
-    own = {one["name"]: one for one in model.container.get("env") or ()}
-    inherited = [one for one in container.get("env") or () if one["name"] not in own]
-    if own or inherited:
-        merged["env"] = [*inherited, *own.values()]
-    if model.runtime_version and "image" not in model.container:
-        merged["image"] = f"{_untagged(str(merged.get('image') or ''))}:{model.runtime_version}"
-    return merged
+def _fetches(storage: Manifest) -> Iterator[Manifest]:
+    """The entry of KServe's Secret of stores, and what is said otherwise than there."""
+    if storage.get("key"):
+        reference = {"name": STORES, "key": storage["key"]}
+        yield {"name": "STORAGE_CONFIG", "valueFrom": {"secretKeyRef": reference}}
+    if storage.get("parameters"):
+        value = json.dumps(storage["parameters"], sort_keys=True)
+        yield {"name": "STORAGE_OVERRIDE_CONFIG", "value": value}
 
 
-def _untagged(image: str) -> str:
-    head, colon, tag = image.rpartition(":")
-    return head if colon and "/" not in tag else image
+def runtime_of(model: Model, namespace: str, store: Store) -> Object:
+    """The runtime that runs it. Raises NoRuntime."""
+    return _named(model, namespace, store) if model.runtime else _chosen(model, namespace, store)
 
 
 def _named(model: Model, namespace: str, store: Store) -> Object:
@@ -97,6 +96,11 @@ def _named(model: Model, namespace: str, store: Store) -> Object:
         raise NoRuntime("RuntimeNotRecognized", f"there is no runtime {model.runtime}")
     if found.spec.get("disabled"):
         raise NoRuntime("RuntimeDisabled", f"runtime {model.runtime} is disabled")
+    if found.spec.get("multiModel"):
+        raise NoRuntime(
+            "NoSupportingRuntime",
+            f"runtime {model.runtime} is multiModel: it serves models of ModelMesh, each of which shares pods",
+        )
     if not _speaks(found, model):
         raise NoRuntime("NoSupportingRuntime", f"runtime {model.runtime} does not speak {model.protocol}")
     if not any(_fits(row, model) for row in _rows(found)):
@@ -109,7 +113,8 @@ def _chosen(model: Model, namespace: str, store: Store) -> Object:
     fitting = [
         (_rank(runtime, row), runtime)
         for runtime in _all(namespace, store)
-        if not runtime.spec.get("disabled") and not runtime.spec.get("multiModel") and _speaks(runtime, model)
+        if not any(runtime.spec.get(field) for field in ("disabled", "multiModel", "workerSpec"))
+        and _speaks(runtime, model)
         for row in _rows(runtime)
         if row.get("autoSelect") and _fits(row, model)
     ]

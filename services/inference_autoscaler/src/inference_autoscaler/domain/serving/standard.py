@@ -1,69 +1,149 @@
-"""InferenceServices in standard mode: a Deployment, a Service and an autoscaler, kept as they should be."""
+"""InferenceServices in standard mode: a Deployment, a Service and what scales it for each component, kept as they should be."""
 
+from collections.abc import Collection
+from dataclasses import replace
+
+from inference_autoscaler.domain.cluster.pod_index import PodIndex
 from inference_autoscaler.domain.horizontal.spec import AUTOSCALER
+from inference_autoscaler.domain.serving.canaries import (
+    before_promotion,
+    canary_trial,
+    shares,
+    sight_of,
+    sized,
+    stable_minimum,
+)
 from inference_autoscaler.domain.serving.children import (
+    COMPONENT,
     MADE_OF,
     component_name,
-    is_scaled_here,
     made_of,
-    standard_autoscaler,
+    service,
     standard_deployment,
-    standard_service,
 )
+from inference_autoscaler.domain.serving.component import PREDICTOR, Component
+from inference_autoscaler.domain.serving.course import Course
 from inference_autoscaler.domain.serving.inference_service import Inference
-from inference_autoscaler.domain.serving.outcome import Outlook
+from inference_autoscaler.domain.serving.outcome import Outlook, Standing
+from inference_autoscaler.domain.serving.rollout import Rollout
+from inference_autoscaler.domain.serving.scalers import SCALED_OBJECT, scaler
 from kube import Key, Manifest, Mutation, Object, Store, Verb
 
 DEPLOYMENT, K8S_SERVICE = "Deployment.apps", "Service"
+_OWN = (DEPLOYMENT, K8S_SERVICE, AUTOSCALER, SCALED_OBJECT)
+_KINDS = {"Deployment": DEPLOYMENT, "Service": K8S_SERVICE, "ScaledObject": SCALED_OBJECT}
 
 
-def look(item: Object, spec: Inference, store: Store) -> Outlook:
-    """What has to happen to its children."""
+def look(item: Object, spec: Inference, course: Course, store: Store, pods: PodIndex, now: int) -> Outlook:
+    """What has to happen to its children. ``course`` learns how canaries do."""
     found = Outlook()
-    name, predictor = component_name(item), spec.predictor
-    wanted = standard_deployment(item, predictor)
-    wanted["metadata"]["annotations"] = {MADE_OF: made_of(predictor)}
-    there = store.get(Key(DEPLOYMENT, item.namespace, name))
-    if there is None:
-        _create(found, wanted)
-    else:
-        found.is_serving = int(there.status.get("availableReplicas") or 0) > 0
-        if there.annotations.get(MADE_OF) != made_of(predictor):
-            found.changes.append(_renewed(there, wanted))
-            found.made.append(f"Deployment {name}")
-        elif spec.scaled_by == "none" and there.spec.get("replicas") != predictor.minimum:
-            patch = {"spec": {"replicas": predictor.minimum}}
-            found.changes.append(Mutation(Verb.PATCH, there.key, there.uid, patch=patch))
-            found.sizes.append(f"{name} {predictor.minimum}, its minReplicas")
-    if store.get(Key(K8S_SERVICE, item.namespace, name)) is None:
-        _create(found, standard_service(item))
-    _keep_autoscaler(found, item, spec, store)
+    trial = course.trial = found.trial = canary_trial(item, spec, course, store)
+    if trial is not None and spec.plan is not None:
+        trial.look(spec.plan, sight_of(item, trial, course, store, pods), now)
+        found.is_awake = trial.is_awake(spec.plan, now)
+    canaries = [sized(item, spec, one, trial, store) for one in spec.canaries]
+    for canary in canaries:
+        _keep_deployment(found, item, canary.component, canary.replicas, store)
+        keep_service(found, service(item, canary.component, canary.name), store)
+    for component in spec.components:
+        least = stable_minimum(component, canaries) if component.role == PREDICTOR else component.minimum
+        found.standings[component.role] = _look(found, item, spec, replace(component, minimum=least), store)
+    stable = found.standings[PREDICTOR]
+    before = before_promotion(item, spec, store)
+    split = shares(stable, canaries, before, spec.predictor.minimum)
+    rollout = Rollout(stable.name, stable.name, stable.name, before, split)
+    found.standings[PREDICTOR] = replace(stable, rollout=rollout, is_serving=stable.is_serving or bool(before))
+    found.canaries = {canary.name: canary.serving > 0 for canary in canaries}
+    _drop(found, item, {*(one.name for one in found.standings.values()), *found.canaries, before}, store)
     return found
 
 
-def _keep_autoscaler(found: Outlook, item: Object, spec: Inference, store: Store) -> None:
-    """There is one, as it should be, where one is asked for; else none that is its own."""
-    wanted = standard_autoscaler(item, spec.predictor)
-    there = store.get(Key(AUTOSCALER, item.namespace, component_name(item)))
-    if there is None:
-        if is_scaled_here(spec):
-            _create(found, wanted)
-    elif (there.controller or {}).get("uid") == item.uid:
-        if not is_scaled_here(spec):
-            found.changes.append(Mutation(Verb.DELETE, there.key, there.uid))
-        elif there.spec != {**there.spec, **wanted["spec"]} or ("behavior" in there.spec) != (
-            "behavior" in wanted["spec"]
+def _drop(found: Outlook, item: Object, kept: Collection[str], store: Store) -> None:
+    """What a canary that is gone, or a predictor of another name, was made of."""
+    for child in store.owned_by(item.uid):
+        if (
+            child.kind in _OWN
+            and child.name not in kept
+            and child.labels.get(COMPONENT) == PREDICTOR
+            and not child.deleting
         ):
-            patch = {"behavior": None, **wanted["spec"]}
-            found.changes.append(Mutation(Verb.PATCH, there.key, there.uid, patch={"spec": patch}))
-            found.made.append(f"HorizontalPodAutoscaler {there.name}")
+            found.changes.append(Mutation(Verb.DELETE, child.key, child.uid))
 
 
-def _create(found: Outlook, wanted: Manifest) -> None:
-    kind = {"Deployment": DEPLOYMENT, "Service": K8S_SERVICE}.get(wanted["kind"], AUTOSCALER)
-    metadata = wanted["metadata"]
+def _keep_deployment(found: Outlook, item: Object, component: Component, replicas: int | None, store: Store) -> int:
+    """The Deployment is there with the pods that it should have, and of that size where one is said; how many serve."""
+    name, wanted = component_name(item, component), standard_deployment(item, component)
+    there = store.get(Key(DEPLOYMENT, item.namespace, name))
+    if there is None:
+        if replicas is not None:
+            wanted["spec"]["replicas"] = replicas
+        create(found, wanted)
+        return 0
+    if there.annotations.get(MADE_OF) != made_of(component):
+        found.changes.append(_renewed(there, wanted))
+        found.made.append(f"Deployment {name}")
+    elif replicas is not None and there.spec.get("replicas") != replicas:
+        found.changes.append(Mutation(Verb.PATCH, there.key, there.uid, patch={"spec": {"replicas": replicas}}))
+        found.sizes.append(f"{name} {replicas}, its minReplicas")
+    return int(there.status.get("availableReplicas") or 0)
+
+
+def create(found: Outlook, wanted: Manifest) -> None:
+    """A child that is not there yet."""
+    metadata, kind = wanted["metadata"], _KINDS.get(wanted["kind"], AUTOSCALER)
     found.changes.append(Mutation(Verb.CREATE, Key(kind, metadata["namespace"], metadata["name"]), manifest=wanted))
     found.made.append(f"{wanted['kind']} {metadata['name']}")
+
+
+def keep_service(found: Outlook, wanted: Manifest, store: Store) -> None:
+    """The Service is there, with the ports that it should have."""
+    metadata = wanted["metadata"]
+    there = store.get(Key(K8S_SERVICE, metadata["namespace"], metadata["name"]))
+    if there is None:
+        create(found, wanted)
+    elif [_told(port) for port in there.spec.get("ports") or ()] != [_told(port) for port in wanted["spec"]["ports"]]:
+        patch = {"spec": {"ports": wanted["spec"]["ports"]}}
+        found.changes.append(Mutation(Verb.PATCH, there.key, there.uid, patch=patch))
+        found.made.append(f"Service {there.name}")
+
+
+def _told(port: Manifest) -> tuple[object, ...]:
+    return port.get("name"), port.get("port"), port.get("targetPort")
+
+
+def _look(found: Outlook, item: Object, spec: Inference, component: Component, store: Store) -> Standing:
+    name = component_name(item, component)
+    replicas = component.minimum if spec.scaled_by == "none" else None
+    serving = _keep_deployment(found, item, component, replicas, store)
+    keep_service(found, service(item, component, name), store)
+    _keep_scaler(found, item, spec, component, store)
+    return Standing(name, serving > 0, serving)
+
+
+def _keep_scaler(found: Outlook, item: Object, spec: Inference, component: Component, store: Store) -> None:
+    """There is the one that is asked for, as it should be, and no other that is its own."""
+    wanted = scaler(item, component, spec.scaled_by)
+    for kind in (AUTOSCALER, SCALED_OBJECT):
+        there = store.get(Key(kind, item.namespace, component_name(item, component)))
+        is_wanted = wanted is not None and _KINDS.get(wanted["kind"], AUTOSCALER) == kind
+        if there is None:
+            if is_wanted and wanted is not None:
+                create(found, wanted)
+        elif (there.controller or {}).get("uid") != item.uid or there.deleting:
+            continue
+        elif not is_wanted or wanted is None:
+            found.changes.append(Mutation(Verb.DELETE, there.key, there.uid))
+        elif _differs(there.spec, wanted["spec"]):
+            patch = {**dict.fromkeys(("behavior", "advanced")), **wanted["spec"]}
+            patch = {name: value for name, value in patch.items() if value is not None or name in there.spec}
+            found.changes.append(Mutation(Verb.PATCH, there.key, there.uid, patch={"spec": patch}))
+            found.made.append(f"{wanted['kind']} {there.name}")
+
+
+def _differs(there: Manifest, wanted: Manifest) -> bool:
+    """Whether something that is wanted is otherwise, or a part is there that is not."""
+    optional = any((name in there) != (name in wanted) for name in ("behavior", "advanced"))
+    return optional or there != {**there, **wanted}
 
 
 def _renewed(there: Object, wanted: Manifest) -> Mutation:
