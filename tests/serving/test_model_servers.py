@@ -16,6 +16,7 @@ import yaml
 
 from kube import Key, Manifest
 from node_agent.program_list import default_folder
+from resources import parse_milli
 
 pytestmark = [pytest.mark.system, pytest.mark.timeout(600)]
 HERE = Path(__file__).parent
@@ -240,3 +241,49 @@ def test_an_agent_batches_and_tells_before_a_real_server(system: Any, iris: Path
     assert len(json.loads(heard.events[0][1])["instances"]) == 2
     assert heard.events[0][0]["ce-inferenceservicename"] == "batched"
     end(system, "batched")
+
+
+def pods_metric(name: str, target: str) -> Manifest:
+    return {
+        "type": "Pods",
+        "pods": {"metric": {"name": name}, "target": {"type": "AverageValue", "averageValue": target}},
+    }
+
+
+def test_an_autoscaler_goes_by_what_triton_tells_of_itself(system: Any) -> None:
+    """Its pods are asked for what the autoscaler names: a gauge as it is, and what is made of counters once there is load."""
+    triton = {"storageUri": f"file://{ECHO.parent}", "resources": SMALL}
+    service = inference_service("busy", {"triton": triton})
+    service["metadata"]["annotations"]["serving.kserve.io/autoscalerClass"] = "external"
+    reference = {"apiVersion": "apps/v1", "kind": "Deployment", "name": "busy-predictor"}
+    wanted = [
+        pods_metric("nv_inference_pending_request_count", "5"),
+        pods_metric("nv_inference_service_rate", "1000000"),
+    ]
+    autoscaler = {
+        "apiVersion": "autoscaling/v2",
+        "kind": "HorizontalPodAutoscaler",
+        "metadata": {"name": "busy", "namespace": "default"},
+        "spec": {"scaleTargetRef": reference, "minReplicas": 1, "maxReplicas": 1, "metrics": wanted},
+    }
+    system.apply(service, autoscaler)
+    pod = ready_pod(system, "busy")
+    url = f"http://{address_of(pod)}:8080/v2/models/double/infer"
+    given = {"inputs": [{"name": "INPUT0", "shape": [1, 1], "datatype": "FP32", "data": [1.0]}]}
+
+    def sampled() -> list[Manifest]:
+        """What the autoscaler wants; the gateway tells other things."""
+        specs = [one["spec"] for one in system.all_of("metricreadings")]
+        return [one for one in specs if one["metric"]["name"].startswith("nv_")]
+
+    def known() -> dict[str, str]:
+        for _ in range(20):
+            ask(url, given)
+        return {one["metric"]["name"]: one["value"] for one in sampled() if "value" in one}
+
+    found = system.eventually(lambda: told if len(told := known()) == 2 else None, SERVING_SECONDS)
+    assert found["nv_inference_pending_request_count"] == "0"
+    assert parse_milli(found["nv_inference_service_rate"]) > 1000
+    system.patiently(lambda: system.client.delete([Key("HorizontalPodAutoscaler.autoscaling", "default", "busy")]))
+    system.eventually(lambda: not sampled(), SERVING_SECONDS)
+    end(system, "busy")
