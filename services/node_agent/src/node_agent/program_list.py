@@ -17,7 +17,7 @@ SERVERS = Path(__file__).with_name("servers")
 VERSION = f"{sys.version_info.major}.{sys.version_info.minor}"
 PACKAGES = f"lib/python{VERSION}/site-packages"
 """Of an environment, below its folder."""
-PROGRAMS = ("storage_initializer", "graph_router")
+PROGRAMS = ("storage_initializer", "model_agent", "graph_router")
 """Our own that stand in for images. No code imports them."""
 INSTALLED = "installed.txt"
 """The file in the folder of an environment that is complete; it says what was installed."""
@@ -40,9 +40,13 @@ class ProgramList:
 
 
 def default_folder() -> Path:
-    """Where environments are, unless somebody says otherwise."""
-    cache = os.environ.get("XDG_CACHE_HOME")
-    return (Path(cache) if cache else Path.home() / ".cache") / "tidegate" / "environments"
+    """Where environments are, unless somebody says otherwise: in the user's cache, or the machine's for one without a home."""
+    given = os.environ.get("XDG_CACHE_HOME")
+    try:
+        cache = Path(given) if given else Path.home() / ".cache"
+    except RuntimeError:
+        cache = Path("/var/cache")
+    return cache / "tidegate" / "environments"
 
 
 def read_list(file: Path | None) -> ProgramList:

@@ -58,6 +58,8 @@ class Course:
             past.life.rewind(now)
         if self.trial is not None:
             self.trial.rewind(now)
+        if self.pursuit is not None:
+            self.pursuit.watch.rewind(now)
 
     def manifest(self) -> Manifest:
         """As it is written down."""
