@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from inference_gateway.adapters.endpoint_stream import EndpointStream
 from inference_gateway.adapters.proxy_admin import ProxyAdmin, ProxyAway
 from inference_gateway.adapters.proxy_files import ProxyFiles
-from inference_gateway.domain.configuration import configuration
+from inference_gateway.domain.configuration import Known, configuration
 from inference_gateway.domain.envoy.layout import Layout
 from inference_gateway.domain.serving.directory import Directory
 from inference_gateway.domain.serving.replica import Pool
@@ -32,7 +32,7 @@ class Conductor:
     ) -> None:
         self._directory, self._layout, self._endpoints = directory, layout, endpoints
         self._admin, self._up = admin, proxy_up
-        self._files = ProxyFiles(layout)
+        self._files, self._known = ProxyFiles(layout), Known()
         self._changed = asyncio.Event()
         self._told = asyncio.Event()
         self.routable: frozenset[Pool] = frozenset()
@@ -60,7 +60,7 @@ class Conductor:
 
     async def _tell(self) -> None:
         """First where the replicas are, then who is sent there; so no route leads to what the proxy does not know yet."""
-        told = configuration(self._directory, self._layout)
+        told = configuration(self._directory, self._layout, self._known)
         self._endpoints.put(self._files.write_clusters(told, asyncio.get_running_loop().time()))
         if self.ready.is_set():
             await self._taken_in({name: one for name, one in self._files.versions.items() if "rds" not in name})
