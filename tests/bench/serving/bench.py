@@ -104,7 +104,8 @@ def _run(answers: Sequence[Answer], looks: Sequence[Look]) -> ServingRun:
 
 
 def _figures(answers: Sequence[Answer], looks: Sequence[Look]) -> list[Figure]:
-    lost = sum(one.status != 200 for one in answers)
+    lost = [one for one in answers if one.status != 200]
+    when = ", ".join(f"{one.status} at {one.due:.1f} s" for one in lost[:5])
     day_ms = [1000 * one.seconds for one in answers if one.due < DAY]
     steady = [1000 * one.seconds for one in answers if one.due >= DAY and not is_ramp(one.due)]
     ramps = [1000 * one.seconds for one in answers if is_ramp(one.due)]
@@ -114,7 +115,7 @@ def _figures(answers: Sequence[Answer], looks: Sequence[Look]) -> list[Figure]:
     awake = [100 * one.busy for one in looks if one.ready]
     first = next(one for one in answers if one.due >= DAY + SILENCE)
     return [
-        at_most(f"serving: requests lost of {len(answers):,}", lost, "", 0),
+        at_most(f"serving: requests lost of {len(answers):,}", len(lost), "", 0, when),
         at_most("serving: p95 of the day", percentile(day_ms, 95), "ms", TARGET_MS, "a request alone takes 50 ms"),
         at_most("serving: p95 in and between spikes, after their ramps", percentile(steady, 95), "ms", TARGET_MS),
         Figure(f"serving: p95 in the ramps, {RAMP:.0f} s each", percentile(ramps, 95), "ms"),
