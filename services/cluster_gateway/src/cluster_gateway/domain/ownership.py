@@ -28,6 +28,7 @@ _CONFIG = "ConfigMap"
 _AUTOSCALER = "HorizontalPodAutoscaler.autoscaling"
 _SCALED = "ScaledObject.keda.sh"
 _INFERENCE = "InferenceService.serving.kserve.io"
+_GRAPH = "InferenceGraph.serving.kserve.io"
 _DEPLOYMENT = "Deployment.apps"
 _SERVICE = "Service"
 _SCALABLE = (_DEPLOYMENT, "ReplicaSet.apps", "StatefulSet.apps")
@@ -69,7 +70,7 @@ _MAY: dict[str, dict[Verb, tuple[str, ...]]] = {
     "inference_autoscaler": {
         Verb.CREATE: (_AUTOSCALER, _SCALED, _DEPLOYMENT, _SERVICE),
         Verb.PATCH: (*_SCALABLE, _AUTOSCALER, _SCALED, _SERVICE),
-        Verb.STATUS: (_AUTOSCALER, _SCALED, _INFERENCE),
+        Verb.STATUS: (_AUTOSCALER, _SCALED, _INFERENCE, _GRAPH),
         Verb.DELETE: (_AUTOSCALER, _SCALED, _DEPLOYMENT, _SERVICE),
     },
 }
@@ -90,6 +91,7 @@ _STATUS_OF_OTHERS = frozenset(
         _AUTOSCALER,
         _SCALED,
         _INFERENCE,
+        _GRAPH,
     ]
     + [f"{kind}.apps" for kind in ("Deployment", "ReplicaSet", "StatefulSet", "DaemonSet")]
 )

@@ -19,13 +19,15 @@ from inference_autoscaler.domain.metrics.reading import POD, READING, series_of
 from inference_autoscaler.domain.metrics.readings import Readings
 from inference_autoscaler.domain.policy import AutoscalerPolicy
 from inference_autoscaler.domain.serving.desk import CONCERNING, InferenceDesk
+from inference_autoscaler.domain.serving.graph_children import GRAPH
+from inference_autoscaler.domain.serving.graph_desk import GraphDesk
 from inference_autoscaler.domain.serving.inference_service import SERVICE
 from kube import Decision, Event, Key, Manifest, Object, Outcome, Store
 from kube.scheduling_pause import SWITCH, pause_of
 
 _CREDENTIALS = ("Secret", "ServiceAccount", "TriggerAuthentication.keda.sh", "ClusterTriggerAuthentication.keda.sh")
 _INTEREST = frozenset(
-    (NODE_METRIC, AUTOSCALER, SCALED_OBJECT, READING, POD, "ConfigMap", *_CREDENTIALS, *SCALABLE, *CONCERNING)
+    (NODE_METRIC, AUTOSCALER, SCALED_OBJECT, READING, POD, GRAPH, "ConfigMap", *_CREDENTIALS, *SCALABLE, *CONCERNING)
 )
 
 
@@ -76,6 +78,7 @@ class AutoscalerCore:
         told = External(sources.value, sources.present_value, sources.is_steady)
         self._horizontal = HorizontalDesk(self._readings, self._pods, told)
         self._serving = InferenceDesk(self._policy.knative, self._pods)
+        self._graphs = GraphDesk()
         self._now = 0
         self._assumed: set[str] = set()
         self._remembered: int | None = None
@@ -84,6 +87,7 @@ class AutoscalerCore:
     def read_from(self, store: Store) -> None:
         """Where objects are looked up."""
         self.store = self._horizontal.store = self._keda.store = self._serving.store = store
+        self._graphs.store = store
         self._horizontal.concerns.store = store
 
     def fold(self, events: Sequence[Event], now: int) -> None:
@@ -105,16 +109,21 @@ class AutoscalerCore:
                     self._horizontal.fold(event)
                     self._keda.touch(event.key)
                     self._serving.fold(event)
+                    self._graphs.fold(event)
                 case "ScaledObject.keda.sh":
                     made = self._keda.autoscaler_of(event.key)
                     self._keda.fold(event)
                     concerns.touch_all((made, self._keda.autoscaler_of(event.key)))
                     self._serving.fold(event)
+                case kind if kind == GRAPH:
+                    self._graphs.fold(event)
                 case kind if kind in SCALABLE or kind in CONCERNING:
                     if kind in SCALABLE:
                         concerns.see_target(event)
                         self._keda.touch(event.key)
-                    self._serving.fold(event)
+                    if kind in CONCERNING:
+                        self._serving.fold(event)
+                        self._graphs.fold(event)
         for event in events:  # what a sample is of is there by now, in whatever order they came
             if event.key.kind == READING:
                 self._take_sample(event, now)
@@ -148,13 +157,16 @@ class AutoscalerCore:
             self._keda.settle(outcome)
         elif outcome.subject.kind == SERVICE:
             self._serving.settle(outcome)
+        elif outcome.subject.kind == GRAPH:
+            self._graphs.settle(outcome)
 
     def decide(self, now: int, in_flight: AbstractSet[Key]) -> list[Decision]:
         """All that should happen now; nothing while an operator keeps everything as it is."""
         self._now = now
         if self._paused or not self._policy.acts:
             return []
-        found = self._serving.decide(now, in_flight) + self._keda.decide(now, in_flight)
+        found = self._serving.decide(now, in_flight) + self._graphs.decide(now, in_flight)
+        found += self._keda.decide(now, in_flight)
         self._horizontal.moved = {change.key for decision in found for change in decision.mutations}
         found += self._horizontal.decide(now, in_flight)
         self._has_decided = bool(found)
@@ -181,11 +193,13 @@ class AutoscalerCore:
         return {_AT: b"%d" % self._now, **{name: _written(part) for name, part in changed.items()}}
 
     def restore_parts(self, parts: Mapping[str, bytes]) -> None:
-        """Take up what a predecessor remembered."""
+        """Take up what a predecessor remembered; what an older version wrote in another form is learnt anew."""
+        if _AT not in parts:
+            return
         self._remembered, told = int(parts[_AT]), {of: dict[str, Manifest]() for of in _NAMES}
         for name, content in parts.items():
             of, slash, own = name.partition("/")
-            if slash:
+            if slash and of in told:
                 told[of][own] = orjson.loads(content)
         for of, desk in zip(_NAMES, self._desks, strict=True):
             desk.restore(told[of], self._remembered)

@@ -17,7 +17,6 @@ from inference_autoscaler.domain.serving.children import (
     COMPONENT,
     MADE_OF,
     component_name,
-    made_of,
     service,
     standard_deployment,
 )
@@ -79,8 +78,8 @@ def _keep_deployment(found: Outlook, item: Object, component: Component, replica
             wanted["spec"]["replicas"] = replicas
         create(found, wanted)
         return 0
-    if there.annotations.get(MADE_OF) != made_of(component):
-        found.changes.append(_renewed(there, wanted))
+    if there.annotations.get(MADE_OF) != component.digest:
+        found.changes.append(renewed(there, wanted))
         found.made.append(f"Deployment {name}")
     elif replicas is not None and there.spec.get("replicas") != replicas:
         found.changes.append(Mutation(Verb.PATCH, there.key, there.uid, patch={"spec": {"replicas": replicas}}))
@@ -146,7 +145,7 @@ def _differs(there: Manifest, wanted: Manifest) -> bool:
     return optional or there != {**there, **wanted}
 
 
-def _renewed(there: Object, wanted: Manifest) -> Mutation:
+def renewed(there: Object, wanted: Manifest) -> Mutation:
     """The Deployment with pods of another make; its size stays."""
     template: Manifest = wanted["spec"]["template"]
     old: Manifest = there.spec.get("template") or {}
