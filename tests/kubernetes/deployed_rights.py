@@ -173,7 +173,7 @@ FLAGS: dict[str, tuple[str, ...]] = {
     "gang_scheduler": ("--scheduler-names", "tidegate,volcano,koord-scheduler"),
     "descheduler": (),
     "slo_controller": (),
-    "inference_autoscaler": ("--acts", "false"),
+    "inference_autoscaler": ("--horizontal", "false"),
     "node_agent": ("--kubelet", "true", "--node", "n0", "--usage-interval", "1s", "--inventory", str(INVENTORY)),
 }
 

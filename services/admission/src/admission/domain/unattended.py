@@ -4,6 +4,8 @@ _KINDS = (
     "InferenceGraph.serving.kserve.io",
     "PipelineRun.tidegate.dev",
     "NetworkPolicy.networking.k8s.io",
+    "Ingress.networking.k8s.io",
+    "HTTPRoute.gateway.networking.k8s.io",
     "Experiment.kubeflow.org",
     "Trial.kubeflow.org",
     "Suggestion.kubeflow.org",

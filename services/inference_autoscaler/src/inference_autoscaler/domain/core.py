@@ -70,7 +70,7 @@ class AutoscalerCore:
         self._readings, self._pods = Readings(), PodIndex()
         self._keda = ScaledObjectDesk(self._readings)
         self._horizontal = HorizontalDesk(self._readings, self._pods, self._keda.value, self._keda.present_value)
-        self._serving = InferenceDesk(self._policy.knative, self._pods)
+        self._serving = InferenceDesk(self._policy.knative, self._pods, self._policy.routing)
         self._now = 0
         self._assumed: set[str] = set()
         self._remembered: int | None = None
@@ -127,19 +127,20 @@ class AutoscalerCore:
     def decide(self, now: int, in_flight: AbstractSet[Key]) -> list[Decision]:
         """All that should happen now; nothing while an operator keeps everything as it is."""
         self._now = now
-        if self._paused or not self._policy.acts:
+        if self._paused:
             return []
-        found = self._serving.decide(now, in_flight) + self._keda.decide(now, in_flight)
-        self._horizontal.moved = {change.key for decision in found for change in decision.mutations}
-        found += self._horizontal.decide(now, in_flight)
+        found: list[Decision] = []
+        for desk in self._deciding:
+            self._horizontal.moved = {change.key for decision in found for change in decision.mutations}
+            found += desk.decide(now, in_flight)
         self._has_decided = bool(found)
         return found
 
     def deadline(self) -> int | None:
         """The next round."""
-        if self._paused or not self._policy.acts:
+        if self._paused:
             return None
-        return min((time for desk in self._desks if (time := desk.deadline()) is not None), default=None)
+        return min((time for desk in self._deciding if (time := desk.deadline()) is not None), default=None)
 
     def remember(self) -> bytes | None:
         """What the windows look back at, and up to when rounds were made.
@@ -147,7 +148,7 @@ class AutoscalerCore:
         Also where nothing of it is new: with each decision, and when facts come after a round that the last commit does not
         know of. So a successor makes no round a second time that would come to something else by now.
         """
-        behind = self._is_touched and any(desk.passes_round(self._remembered, self._now) for desk in self._desks)
+        behind = self._is_touched and any(desk.passes_round(self._remembered, self._now) for desk in self._deciding)
         if not (behind or self._has_decided or any(desk.changed for desk in self._desks)):
             return None
         for desk in self._desks:
@@ -185,6 +186,12 @@ class AutoscalerCore:
     @property
     def _desks(self) -> tuple[Desk, ...]:
         return self._serving, self._keda, self._horizontal
+
+    @property
+    def _deciding(self) -> list[Desk]:
+        """Those on whose objects nobody else decides."""
+        kinds = (SERVICE, SCALED_OBJECT, AUTOSCALER)
+        return [desk for kind, desk in zip(kinds, self._desks, strict=True) if self._policy.decides(kind)]
 
     @property
     def _paused(self) -> bool:

@@ -23,13 +23,15 @@ from inference_autoscaler.domain.serving.inference_service import SERVICE, STAND
 from inference_autoscaler.domain.serving.outcome import Outlook
 from inference_autoscaler.domain.serving.pods import resolved
 from inference_autoscaler.domain.serving.rollout import Rollout
+from inference_autoscaler.domain.serving.routes import keep_route
+from inference_autoscaler.domain.serving.routing import HTTP_ROUTE, INGRESS, Routing
 from inference_autoscaler.domain.serving.runtimes import CLUSTER_RUNTIME, RUNTIME, NoRuntime
 from inference_autoscaler.domain.serving.scalers import SCALED_OBJECT
 from inference_autoscaler.domain.serving.serverless import Surroundings
 from inference_autoscaler.domain.serving.status import first_condition, status_patch
 from kube import Decision, Event, Key, Manifest, Mutation, Object, Outcome, Store, Verb, parse_time
 
-_CHILDREN = ("Deployment.apps", "Service", AUTOSCALER, SCALED_OBJECT)
+_CHILDREN = ("Deployment.apps", "Service", AUTOSCALER, SCALED_OBJECT, HTTP_ROUTE, INGRESS)
 _STATUSES = ("containerStatuses", "initContainerStatuses")
 CONCERNING = frozenset((SERVICE, RUNTIME, CLUSTER_RUNTIME, *_CHILDREN))
 """The kinds whose changes are to be folded here."""
@@ -38,16 +40,18 @@ CONCERNING = frozenset((SERVICE, RUNTIME, CLUSTER_RUNTIME, *_CHILDREN))
 class InferenceDesk:
     """Makes what InferenceServices consist of, sizes it, and shares the requests among revisions."""
 
-    def __init__(self, configuration: KnativeConfiguration, pods: PodIndex) -> None:
+    def __init__(self, configuration: KnativeConfiguration, pods: PodIndex, routing: Routing) -> None:
         self.store = Store()
         self.changed = False
         """Whether anything of what has to be remembered changed."""
-        self._configuration, self._pods = configuration, pods
+        self._configuration, self._pods, self._routing = configuration, pods, routing
         self._specs: dict[Key, Inference | str] = {}
         self._courses: dict[Key, Course] = {}
         self._due: dict[Key, None] = {}
         self._awake: dict[Key, None] = {}
         self._tick: int | None = None
+        self._refused: dict[Key, int | None] = {}
+        """The tick in which something was refused last."""
 
     def fold(self, event: Event) -> None:
         """Take in that an InferenceService, or something that one may be made of, changed."""
@@ -60,7 +64,7 @@ class InferenceDesk:
                 self._due[Key(SERVICE, event.key.namespace, str(owner.get("name")))] = None
             return
         if event.new is None:
-            for known in (self._specs, self._due, self._awake):
+            for known in (self._specs, self._due, self._awake, self._refused):
                 known.pop(event.key, None)
             self.changed |= self._courses.pop(event.key, None) is not None
             return
@@ -100,9 +104,13 @@ class InferenceDesk:
             self._due[key] = self._awake[key] = None
 
     def settle(self, outcome: Outcome) -> None:
-        """Look again at what was refused."""
-        if not outcome.applied:
-            self._due[outcome.subject] = None
+        """Look again at what was refused: at once, and where that is refused too, in the next tick."""
+        if outcome.applied:
+            self._refused.pop(outcome.subject, None)
+            return
+        waits = self._refused.get(outcome.subject, -1) == self._tick
+        self._refused[outcome.subject] = self._tick
+        (self._awake if waits else self._due)[outcome.subject] = None
 
     def decide(self, now: int, in_flight: AbstractSet[Key]) -> list[Decision]:
         """A look at each that is due."""
@@ -144,7 +152,7 @@ class InferenceDesk:
         self.changed |= course.decided() != before
         if not found.is_awake:
             self._awake.pop(key, None)
-        patch = status_patch(item, spec, found, self._pods_of(item, found), now)
+        patch = status_patch(item, spec, found, self._pods_of(item, found), self._routing, now)
         return _told(item, spec, found, patch)
 
     def _outlook(
@@ -161,9 +169,12 @@ class InferenceDesk:
         try:
             spec = resolved(item, spec, self.store)
             if spec.mode == STANDARD:
-                return spec, standard.look(item, spec, course, self.store, self._pods, now)
-            around = Surroundings(self.store, self._pods, self._configuration)
-            return spec, serverless.look(item, spec, course, around, now)
+                found = standard.look(item, spec, course, self.store, self._pods, now)
+            else:
+                around = Surroundings(self.store, self._pods, self._configuration)
+                found = serverless.look(item, spec, course, around, now)
+            keep_route(found, item, spec, self._routing, self.store)
+            return spec, found
         except NoRuntime as error:
             return spec, Outlook(trouble=str(error), reason=error.reason)
         except ValueError as error:
@@ -197,7 +208,9 @@ def _counted(course: Course, item: Object, found: Sample) -> bool:
 
 
 def _told(item: Object, spec: Inference | str, found: Outlook, patch: Manifest) -> Decision | None:
-    mutations = (*found.changes, *([Mutation(Verb.STATUS, item.key, item.uid, patch=patch)] if patch else ()))
+    told = [Mutation(Verb.STATUS, item.key, item.uid, patch=patch)] if patch else []
+    # Routes come last: a cluster that does not have their kind refuses what follows.
+    mutations = (*found.changes, *told, *found.routes)
     if not mutations:
         return None
     if found.made:
@@ -210,7 +223,7 @@ def _told(item: Object, spec: Inference | str, found: Outlook, patch: Manifest) 
     if found.sizes:
         message = "; ".join(found.sizes)
         return Decision("ReplicasScaled", item.key, item.uid, RESCALE, message, mutations)
-    if found.rollouts and "components" in patch:
+    if found.rollouts and ("components" in patch or found.routes):
         reason, message = _shares((moved or [*found.rollouts.values()])[0])
         return Decision("TrafficSplit", item.key, item.uid, reason, message, mutations)
     _, reason, message = first_condition(item, spec, found)
