@@ -14,6 +14,7 @@ from pathlib import Path
 from tests.bench.admission import admission
 from tests.bench.agent_process import agent_process
 from tests.bench.agent_rules import agent_rules
+from tests.bench.autoscaler_rounds import autoscaler_rounds
 from tests.bench.autoscaling.bench import autoscaling
 from tests.bench.autoscaling.traces import are_there
 from tests.bench.bench_gpu_quality import gpu_quality
@@ -24,6 +25,7 @@ from tests.bench.colocation.experiment import colocation_experiment
 from tests.bench.end_to_end import large, real_gangs, simulated
 from tests.bench.figures import Figure, failed, show
 from tests.bench.idle import idle
+from tests.bench.idle_services import idle_services
 from tests.bench.lending import lending
 from tests.bench.openb import TRACES
 from tests.bench.restart import restart
@@ -46,6 +48,8 @@ BENCHMARKS: dict[str, Callable[[], Awaitable[list[Figure]]]] = {
     "queues": queues,
     "lending": lending,
     "admission": admission,
+    "autoscaler-rounds": autoscaler_rounds,
+    "idle-services": idle_services,
     "agent-rules": agent_rules,
     "agent-process": agent_process,
     "job-quality": job_quality,

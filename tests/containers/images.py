@@ -105,6 +105,9 @@ def build(service: str, base_image: str, *flags: str, tag: str = "") -> str:
     what = ["--target", "nats"] if service == "nats" else ["--build-arg", f"SERVICE={service}"]
     words = ["build", "--network", "host", "--file", "deploy/images/Dockerfile", "--build-arg", f"BASE={base_image}"]
     words += ["--build-arg", "PIP_INDEX_URL", "--build-arg", "PIP_CERT"]
+    lock = ROOT / "services" / service / "requirements.lock"
+    if lock.exists():
+        what += ["--build-arg", f"LOCK={lock.relative_to(ROOT)}"]
     docker(*words, *what, *flags, "--tag", made, ".", seconds=BUILD_SECONDS)
     return made
 

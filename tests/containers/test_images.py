@@ -108,3 +108,11 @@ def test_an_image_holds_only_what_its_service_needs(built: dict[str, str]) -> No
     ).split()
     assert {"grpc", "nats", "orjson"} <= set(listed)
     assert not {"numpy", "numba", "kubernetes", "pytest", "mypy", "ruff", "pip"} & set(listed)
+
+
+def test_the_program_that_fetches_models_is_an_image_with_the_clients_of_its_stores(base: str) -> None:
+    """It runs as KServe starts its own: sources and folders as arguments."""
+    made = images.build("storage_initializer", base)
+    said = images.docker("run", "--rm", "--read-only", "--tmpfs", "/mnt/models", made, "/etc/hostname", "/mnt/models")
+    assert "/etc/hostname is in /mnt/models" in said
+    images.docker("run", "--rm", "--entrypoint", "python3", made, "-c", "import boto3, huggingface_hub")

@@ -47,6 +47,7 @@ OWN: dict[str, set[str]] = {
         "reserve_mib",
         "agent_account",
     },
+    "inference_gateway": {"gateway_host", "gateway_port"},
     "node_agent": {"node", "kubelet", "identity", "cgroup_mount", "drain_on_stop", "enforce", "isolate", "allow_root"},
 }
 """Settings that the chart gives itself, or that mean nothing on a cluster."""

@@ -293,9 +293,9 @@ SUPPORT = (
         "MetricReadings of the service); canaries by `canaryTrafficPercent`, or in steps by the annotations `tidegate.dev/rollout` "
         "(docs/adr/0038), with promotion and taking back by what revisions answered; never to a revision that is not ready. Standard "
         "(`RawDeployment`): Deployment, Service and HorizontalPodAutoscaler or ScaledObject by KServe's names, `behavior` honoured, "
-        "`canary` with shares; classes `hpa`, `keda`, `external`, `none`. `serving.kserve.io/stop`. Where a cluster's own parts carry requests, "
-        "an HTTPRoute with weights, an Ingress or a Service of the type LoadBalancer (docs/serving.md); where KServe's own controller "
-        "runs, `inference_services: false` leaves them to it",
+        "`canary` with shares; classes `hpa`, `keda`, `external`, `none`. `serving.kserve.io/stop`. On Kubernetes, "
+        "where its own parts carry requests, an HTTPRoute with weights, an Ingress or a Service of the type LoadBalancer "
+        "(docs/serving.md); where KServe's own controller runs, `inference_services: false` leaves them to it",
         "refused: `workerSpec`, the mode ModelMesh; without effect: `batcher.timeout`, `scaleMetricType`, a logger's "
         "`metadataAnnotations`",
     ),

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from http.client import HTTPException
 from pathlib import Path
 from typing import Any
+from urllib.error import HTTPError
 
 import yaml
 from cryptography import x509
@@ -91,6 +92,9 @@ class ControlPlane:
         try:
             with urllib.request.urlopen(asked, context=self._tls(), timeout=seconds) as answer:
                 yield answer
+        except HTTPError as error:
+            error.add_note(f"{asked.get_method()} {asked.full_url}: {error.read().decode(errors='replace')[:2000]}")
+            raise
         except HTTPException as error:
             raise ConnectionError(f"{asked.full_url}: {type(error).__name__}: {error}") from error
 

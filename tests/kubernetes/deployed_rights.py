@@ -14,7 +14,7 @@ from cluster_tools import eventually
 from control_plane import ControlPlane
 from helm_tools import NAMESPACE, Manifest
 
-from bus.server import binary, free_ports
+from bus.server import binary, free_port, free_ports
 from testing.background import process
 from tidegate.client import Denied, Endpoint, SyncClient
 
@@ -174,6 +174,7 @@ FLAGS: dict[str, tuple[str, ...]] = {
     "descheduler": (),
     "slo_controller": (),
     "inference_autoscaler": ("--horizontal", "false"),
+    "inference_gateway": ("--gateway-port", str(free_port())),
     "node_agent": ("--kubelet", "true", "--node", "n0", "--usage-interval", "1s", "--inventory", str(INVENTORY)),
 }
 

@@ -126,6 +126,7 @@ def test_the_whole_system_comes_up_inside_the_cluster(node: RealNode) -> None:
         "admission",
         "descheduler",
         "inference-autoscaler",
+        "inference-gateway",
         "node-agent",
         *DECIDING,
         "queue-manager",

@@ -28,7 +28,7 @@ from model_hub import Hub, serve  # noqa: E402
 INSTALLS = os.environ.get("TIDEGATE_SERVING") == "install"
 
 
-def environment(name: str) -> Path:
+def installed(name: str) -> Path:
     """The folder of an environment. Skips the test where it is not installed and is not to be."""
     folder, wanted = default_folder() / name, read_list(HERE / "environments.yaml").environments[name]
     if not is_installed(folder, wanted):
@@ -39,6 +39,12 @@ def environment(name: str) -> Path:
         except InstallFailed as error:
             pytest.skip(f"environment {name} cannot be installed: {error}")
     return folder
+
+
+@pytest.fixture(scope="session")
+def environment() -> Callable[[str], Path]:
+    """The folder of an environment, by its name."""
+    return installed
 
 
 _PLAIN = {"Content-Type": "application/octet-stream"}
@@ -58,7 +64,7 @@ class Bucketeer:
 
 @pytest.fixture(scope="session")
 def s3() -> Iterator[Bucketeer]:
-    folder, port = environment("s3-endpoint"), free_port()
+    folder, port = installed("s3-endpoint"), free_port()
     command = [str(folder / "bin" / "python"), "-m", "moto.server", "-H", "127.0.0.1", "-p", str(port)]
     with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as process:
         try:
@@ -90,7 +96,7 @@ def hub() -> Iterator[Hub]:
 @pytest.fixture
 def fetched() -> Callable[..., "subprocess.Popen[str]"]:
     """Starts storage_initializer in the environment that has its libraries."""
-    python = environment("storage") / "bin" / "python"
+    python = installed("storage") / "bin" / "python"
 
     def start(uri: str, folder: Path, **variables: str) -> "subprocess.Popen[str]":
         kept = {"PATH": os.environ["PATH"], "HOME": str(folder.parent)}

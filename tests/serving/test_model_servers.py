@@ -2,21 +2,200 @@
 
 import importlib.util
 import json
+import subprocess
 import sys
 import tempfile
-import urllib.error
 import urllib.request
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-import grpc
 import pytest
 import yaml
-from open_inference import infer_by_grpc, ready_by_grpc
 
-from kube import Manifest
-from tests.serving.conftest import environment
+from kube import Key, Manifest
+from node_agent.program_list import default_folder
 
 pytestmark = [pytest.mark.system, pytest.mark.timeout(600)]
-ROOT = Path(__file__).parents[2]
+HERE = Path(__file__).parent
+ROOT = HERE.parents[1]
+RUNTIMES = [*yaml.safe_load_all((ROOT / "examples" / "serving" / "runtimes.yaml").read_text())]
+SERVING_SECONDS = 120.0
+SMALL = {"requests": {"cpu": "100m", "memory": "256Mi"}, "limits": {"cpu": "1", "memory": "2Gi"}}
+ECHO = HERE / "models" / "double"
+
+
+def _system_tools() -> Any:
+    """The module that runs a whole system; tests are imported by path, so it is, too."""
+    known = "tidegate_system_conftest"
+    spec = importlib.util.spec_from_file_location(known, ROOT / "tests" / "system" / "conftest.py")
+    assert spec and spec.loader
+    module = sys.modules[known] = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+@pytest.fixture(scope="module")
+def system(environment: Callable[[str], Path]) -> Iterator[Any]:
+    """A system with KServe's runtimes, whose servers are installed."""
+    for name in ("triton", "kserve", "storage"):
+        environment(name)
+    with tempfile.TemporaryDirectory(prefix="tidegate-") as folder:
+        Path(folder).chmod(0o711)
+        made = _system_tools().System(Path(folder) / "data", "--set", f"node_agent.environments={default_folder()}")
+        made.folder.mkdir()
+        made.start()
+        made.apply(*RUNTIMES)
+        yield made
+        made.stop()
+
+
+@pytest.fixture(scope="module")
+def iris(environment: Callable[[str], Path]) -> Iterator[Path]:
+    """A folder with a model of scikit-learn, readable for all, and what it says of two flowers."""
+    with tempfile.TemporaryDirectory(prefix="tidegate-iris-") as folder:
+        Path(folder).chmod(0o755)
+        code = (
+            "import joblib, sys; from sklearn.datasets import load_iris; from sklearn.svm import SVC; "
+            "joblib.dump(SVC().fit(*load_iris(return_X_y=True)), sys.argv[1])"
+        )
+        python = environment("kserve") / "bin" / "python"
+        subprocess.run([str(python), "-c", code, f"{folder}/model.joblib"], check=True)
+        (Path(folder) / "model.joblib").chmod(0o644)
+        yield Path(folder)
+
+
+def inference_service(name: str, predictor: Manifest, mode: str = "Standard") -> Manifest:
+    metadata = {"name": name, "namespace": "default", "annotations": {"serving.kserve.io/deploymentMode": mode}}
+    return {
+        "apiVersion": "serving.kserve.io/v1beta1",
+        "kind": "InferenceService",
+        "metadata": metadata,
+        "spec": {"predictor": predictor},
+    }
+
+
+def ready_pod(system: Any, name: str) -> Manifest:
+    """The pod that serves it, once it is ready."""
+
+    def found() -> Manifest | None:
+        for pod in system.all_of("pods", f"serving.kserve.io/inferenceservice={name}"):
+            told = {one["type"]: one["status"] for one in pod.get("status", {}).get("conditions", ())}
+            if told.get("Ready") == "True":
+                return dict(pod)
+        return None
+
+    return dict(system.eventually(found, SERVING_SECONDS))
+
+
+def end(system: Any, name: str) -> None:
+    """Delete it, and wait until its pods are gone: nothing of a server may be left in shared memory."""
+    key = Key("InferenceService.serving.kserve.io", "default", name)
+    system.patiently(lambda: system.client.delete([key]))
+    system.eventually(lambda: not system.all_of("pods", f"serving.kserve.io/inferenceservice={name}"), SERVING_SECONDS)
+    assert list(Path("/dev/shm").glob("triton-*")) == []
+
+
+def address_of(pod: Manifest) -> str:
+    return str(pod["status"]["podIP"])
+
+
+def ask(url: str, body: Any = None) -> Any:
+    data = None if body is None else json.dumps(body).encode()
+    request = urllib.request.Request(url, data=data, headers={"Content-Type": "application/json"})
+    with urllib.request.urlopen(request, timeout=30) as answer:
+        said = answer.read()
+        return json.loads(said) if said else answer.status
+
+
+def ask_by_grpc(environment: Callable[[str], Path], address: str, *words: str) -> Any:
+    """With Triton's own client, in its environment."""
+    command = [str(environment("triton") / "bin" / "python"), str(HERE / "open_inference_client.py"), address, *words]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+    assert done.returncode == 0, done.stderr
+    return json.loads(done.stdout)
+
+
+def test_the_manifest_of_the_manual_serves_a_model_from_a_bucket(
+    system: Any, s3: Any, environment: Callable[[str], Path]
+) -> None:
+    """Triton, by `predictor.triton` with a repository of S3, the credentials in a Secret of its ServiceAccount."""
+    s3.put("repository")
+    for file in (one for one in ECHO.rglob("*") if one.is_file()):
+        s3.put(f"repository/triton/double/{file.relative_to(ECHO)}", file.read_bytes())
+    told = {"serving.kserve.io/s3-endpoint": f"127.0.0.1:{s3.port}", "serving.kserve.io/s3-usehttps": "0"}
+    keys = {"AWS_ACCESS_KEY_ID": "me", "AWS_SECRET_ACCESS_KEY": "secret"}
+    metadata = {"name": "models", "namespace": "default"}
+    system.apply(
+        {"apiVersion": "v1", "kind": "Secret", "metadata": {**metadata, "annotations": told}, "stringData": keys},
+        {"apiVersion": "v1", "kind": "ServiceAccount", "metadata": metadata, "secrets": [{"name": "models"}]},
+    )
+    triton = {"modelRepository": "s3://repository/triton", "runtimeVersion": "24.10-py3", "resources": SMALL}
+    system.apply(inference_service("manual", {"serviceAccountName": "models", "triton": triton}))
+    pod = ready_pod(system, "manual")
+    url = f"http://{address_of(pod)}:8080"
+    assert ask(f"{url}/v2/health/ready") == 200
+    given = {"name": "INPUT0", "shape": [1, 3], "datatype": "FP32", "data": [1.0, 2.5, -4.0]}
+    answer = ask(f"{url}/v2/models/double/infer", {"inputs": [given]})
+    assert answer["outputs"][0]["data"] == [2.0, 5.0, -8.0]
+    by_grpc = ask_by_grpc(environment, f"{address_of(pod)}:9000", "double", "INPUT0", "[1, 2]", "[1.5, 3]")
+    assert by_grpc == {"ready": True, "output": [[3.0, 6.0]]}
+    assert 'nv_inference_request_success{model="double",version="1"} 2' in metrics(address_of(pod))
+    conditions = {one["type"]: one.get("message", "") for one in pod["status"]["conditions"]}
+    assert (
+        "program triton of this machine runs in place of nvcr.io/nvidia/tritonserver:24.10-py3"
+        in (conditions["tidegate.dev/ImagesInForce"])
+    )
+    end(system, "manual")
+
+
+def metrics(address: str) -> str:
+    with urllib.request.urlopen(f"http://{address}:8002/metrics", timeout=30) as answer:
+        return str(answer.read().decode())
+
+
+def test_two_replicas_of_one_model_listen_on_the_same_ports(
+    system: Any, iris: Path, environment: Callable[[str], Path]
+) -> None:
+    """scikit-learn on KServe's server: both protocols, REST and gRPC, each pod at its own address."""
+    model = {"modelFormat": {"name": "sklearn"}, "storageUri": f"file://{iris}", "resources": SMALL}
+    predictor = {"minReplicas": 2, "model": model}
+    system.apply(inference_service("iris", predictor))
+
+    def ready() -> list[Manifest]:
+        pods = system.all_of("pods", "serving.kserve.io/inferenceservice=iris")
+        found = [
+            pod for pod in pods
+            if any(one["type"] == "Ready" and one["status"] == "True" for one in pod.get("status", {}).get("conditions", ()))
+        ]  # fmt: skip
+        return found if len(found) == 2 else []
+
+    pods = system.eventually(ready, SERVING_SECONDS)
+    assert len({address_of(pod) for pod in pods}) == 2
+    flowers = [[6.8, 2.8, 4.8, 1.4], [5.1, 3.5, 1.4, 0.2]]
+    for pod in pods:
+        url = f"http://{address_of(pod)}:8080"
+        assert ask(f"{url}/v1/models/iris:predict", {"instances": flowers}) == {"predictions": [1, 0]}
+        given = {"name": "x", "shape": [2, 4], "datatype": "FP32", "data": flowers}
+        assert ask(f"{url}/v2/models/iris/infer", {"inputs": [given]})["outputs"][0]["data"] == [1, 0]
+    said = ask_by_grpc(environment, f"{address_of(pods[0])}:8081", "iris", "x", "[2, 4]", json.dumps(flowers))
+    assert said == {"ready": True, "output": [1, 0]}
+    end(system, "iris")
+
+
+def test_a_model_that_cannot_be_fetched_says_why(system: Any) -> None:
+    model = {"modelFormat": {"name": "triton"}, "protocolVersion": "v2", "storageUri": "gs://b/m", "resources": SMALL}
+    predictor = {"model": model}
+    system.apply(inference_service("nowhere", predictor))
+
+    def reason() -> str:
+        for pod in system.all_of("pods", "serving.kserve.io/inferenceservice=nowhere"):
+            for one in pod.get("status", {}).get("initContainerStatuses", ()):
+                ended = {**one.get("lastState", {}), **one["state"]}.get("terminated", {})
+                if ended.get("message"):
+                    return str(ended["message"])
+        return ""
+
+    said = system.eventually(reason, SERVING_SECONDS)
+    assert "its interoperability endpoint speaks S3" in said
+    end(system, "nowhere")

@@ -14,6 +14,7 @@ import pytest
 import yaml
 from nats.aio.client import Client
 
+from bus.server import free_port
 from tidegate import subjects
 from tidegate.client import Endpoint, NotFound, SyncClient, TimedOut, Unavailable, accepted
 
@@ -40,6 +41,7 @@ FLAGS = {
     "descheduler": (),
     "slo_controller": (),
     "inference_autoscaler": (),
+    "inference_gateway": ("--gateway-port", str(free_port())),
     "node_agent": ("--drain-on-stop", "true"),
 }
 JOB = {

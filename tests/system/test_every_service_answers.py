@@ -54,6 +54,7 @@ FIGURES = {
     "descheduler": ("facts_total", "revision"),
     "slo_controller": ("facts_total", "revision"),
     "inference_autoscaler": ("facts_total", "revision"),
+    "inference_gateway": ("revision", "proxy_starts"),
     "node_agent": ("pods", 'calls_total{code="OK",method="Check"}'),
 }
 

@@ -35,6 +35,6 @@ class ByGoal:
         now, model, self._seen = fleet.now * 1000, Model(self.slots, self.start * 1000), []
         self.watch.take(Sample(now, TICK_SECONDS * 1000, came, in_flight), self.goal, model, fleet.ready)
         etas = [(made + self.start) * 1000 - now for made in fleet.made]
-        found = plan(self.watch, self.goal, model, Known(fleet.wanted, fleet.ready, etas), in_flight, self.spare)
+        found = plan(self.watch, self.goal, model, Known(fleet.wanted, fleet.ready, etas), spare=self.spare)
         self.why.append(found.why)
         return max(1, found.pods)

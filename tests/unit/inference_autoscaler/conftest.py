@@ -1,6 +1,6 @@
 """Autoscalers as the core sees them: facts go in, decisions come out and are applied to what it sees."""
 
-from typing import Any, cast
+from typing import Any
 
 import pytest
 
@@ -23,15 +23,15 @@ class Cluster:
     """A core, the facts that it sees, and the time. ``restart`` makes another core of what the first one remembered."""
 
     def __init__(self) -> None:
-        self.now, self.revision, self.memory = START, 0, cast("bytes | None", None)
+        self.now, self.revision, self.memory = START, 0, dict[str, bytes]()
         self.store, self.decisions = Store(), list[Decision]()
         self.core = AutoscalerCore()
         self.core.read_from(self.store)
 
     def restart(self) -> None:
         self.core = AutoscalerCore()
-        if self.memory is not None:
-            self.core.restore(self.memory)
+        if self.memory:
+            self.core.restore_parts(self.memory)
         self.core.read_from(self.store)
         self.core.fold([Event(None, item) for item in self.store.objects.values()], self.now)
         self.look()
@@ -67,8 +67,8 @@ class Cluster:
 
     def look(self) -> list[Decision]:
         found = self.core.decide(self.now, frozenset())
-        content = self.core.remember()
-        self.memory = self.memory if content is None else content
+        told = {**self.memory, **self.core.remember_parts()}
+        self.memory = {name: content for name, content in told.items() if content}
         self.decisions += found
         for number, decision in enumerate(found):
             self.core.assume(str(number), decision)
@@ -76,7 +76,7 @@ class Cluster:
             self._apply(decision)
             self.core.settle(Outcome(str(number), decision.name, decision.subject, True))
         assert self.core.check() == []
-        return found
+        return [*found, *self.look()] if found else found  # what was decided is facts by now
 
     def replicas(self, name: str = "web") -> int:
         return int(self.store.objects[Key("Deployment.apps", "default", name)].spec["replicas"])
@@ -173,3 +173,8 @@ class Cluster:
 @pytest.fixture
 def cluster() -> Cluster:
     return Cluster()
+
+
+@pytest.fixture
+def make_cluster() -> type[Cluster]:
+    return Cluster

@@ -10,5 +10,5 @@ DECIDERS = (
 )
 """Those that have a log of decisions."""
 
-SERVICES = ("cluster_gateway", "admission", *DECIDERS, "node_agent")
+SERVICES = ("cluster_gateway", "admission", *DECIDERS, "inference_gateway", "node_agent")
 """All of them, in the order in which they start."""

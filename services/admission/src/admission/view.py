@@ -1,18 +1,16 @@
 """Admission's own fold of the facts: what reads and watches are answered from, and what writes are checked against."""
 
 import asyncio
-import logging
 from collections import deque
 from collections.abc import AsyncIterator, Callable
 from contextlib import aclosing
 from itertools import takewhile
 
-from bus import Bus, Entry, Parked
+from bus import Bus, Entry
 from chassis.fact_fold import FactFold, Folded, load
+from chassis.fact_follower import FactFollower
 from kube import Event, Store
 from tidegate import subjects
-
-_log = logging.getLogger(__name__)
 
 KEPT_CHANGES = 20_000
 """How many change sets are kept in memory for watches that begin at an older revision."""
@@ -29,8 +27,8 @@ class View:
     """The state as of ``revision``, and the changes that led to it. ``told`` hears every change set that is folded."""
 
     def __init__(self, bus: Bus, told: Callable[[Folded], None] = lambda _: None) -> None:
-        self._bus, self._log, self._told = bus, bus.log(subjects.FACTS), [told]
-        self._fold = FactFold()
+        self._log, self._told = bus.log(subjects.FACTS), [told]
+        self._following = FactFollower("admission", bus)
         self._changes: deque[tuple[int, list[Event]]] = deque(maxlen=KEPT_CHANGES)
         self._kept_from = 0
         """The revision behind which all changes are kept."""
@@ -41,15 +39,15 @@ class View:
 
     @property
     def store(self) -> Store:
-        return self._fold.store
+        return self._following.fold.store
 
     @property
     def revision(self) -> int:
-        return self._fold.revision
+        return self._following.fold.revision
 
     @property
     def positions(self) -> dict[str, int]:
-        return self._fold.positions
+        return self._following.fold.positions
 
     def changed_at(self, kind: str) -> int:
         """A revision since which no object of ``kind`` has changed."""
@@ -57,40 +55,33 @@ class View:
 
     def standing(self) -> FactFold:
         """How far the facts have been read, without the state itself."""
-        fold = self._fold
+        fold = self._following.fold
         return FactFold(revision=fold.revision, at_ms=fold.at_ms, positions=dict(fold.positions))
 
     async def run(self) -> None:
         """Follow the log for ever."""
-        self._fold, _ = await load(self._log)
+        await self._following.begin()
         self._kept_from = self.revision
-        goal = await self._log.last()
-        if self.revision >= goal:
+        if self._following.has_caught_up:
             self.ready.set()
-        async for entries in self._log.read(self.revision):
+        async for entries in self._following.read():
             for entry in entries:
-                await self._take(entry)
+                folded = await self._following.take(entry)
+                if folded is not None:
+                    self._keep(folded)
                 await asyncio.sleep(0)  # Who waits for an answer does not wait for all that has come together.
             grown, self._grown = self._grown, asyncio.Event()
             grown.set()
-            if self.revision >= goal:
+            if self._following.has_caught_up:
                 self.ready.set()
 
-    async def _take(self, entry: Entry) -> None:
-        try:
-            folded = self._fold.take(entry)
-        except Exception as error:  # one message that nobody can read must not hide all that comes after it
-            _log.exception("message_parked", extra={"source": f"{subjects.FACTS}/{entry.sequence}"})
-            where, text = f"{subjects.FACTS}/{entry.sequence}", f"{type(error).__name__}: {error}"
-            await self._bus.park(Parked(entry.at_ms, "admission", where, text, entry.payload))
-        else:
-            if folded is not None:
-                self._changed_at.update(dict.fromkeys(folded.message.kinds, folded.revision))
-                if len(self._changes) == self._changes.maxlen:
-                    self._kept_from = self._changes[0][0]
-                self._changes.append((folded.revision, folded.events))
-                for told in self._told:
-                    told(folded)
+    def _keep(self, folded: Folded) -> None:
+        self._changed_at.update(dict.fromkeys(folded.message.kinds, folded.revision))
+        if len(self._changes) == self._changes.maxlen:
+            self._kept_from = self._changes[0][0]
+        self._changes.append((folded.revision, folded.events))
+        for told in self._told:
+            told(folded)
 
     def also(self, told: Callable[[Folded], None]) -> None:
         """Another one who hears every change set that is folded."""

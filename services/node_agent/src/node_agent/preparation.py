@@ -98,7 +98,7 @@ class PodPreparation:
             if self._stand_in.program(manifest) is not None:
                 folders = {mount.path: str(self._source(mount, placed)) for mount in found_mounts}
                 request["argv"] = relocated(request["argv"], folders)
-        notes |= self._stand_in.note(container, manifest)
+        notes |= self._stand_in.note()
         self.log_folder.mkdir(parents=True, exist_ok=True)
         set_aside(self.log_file(container.name))
         request |= {

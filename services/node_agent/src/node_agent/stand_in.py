@@ -3,6 +3,7 @@
 from collections.abc import Callable
 
 from kube import Manifest
+from kube.environment import containers
 from node_agent.domain.containers import Container
 from node_agent.domain.programs import Program, command_of, filled, program_of
 from node_agent.needs import NeverPossible, NotYet
@@ -75,15 +76,15 @@ class StandIn:
         program = self.program(container)
         return reach(self._settings.environments, program.environment) if program is not None else []
 
-    def note(self, container: Container, manifest: Manifest) -> dict[str, str]:
-        """A condition of the pod that says so."""
-        program = self.program(manifest)
-        if program is None or manifest.get("command"):
-            return {}
-        said = (
-            f"container {container.name}: program {program.name} of this machine runs in place of {manifest['image']}"
-        )
-        return {IN_PLACE_OF: said}
+    def note(self) -> dict[str, str]:
+        """A condition of the pod that says what runs in place of which image."""
+        found = [(one, self.program(one)) for one in containers(self._pod()) if not one.get("command")]
+        said = [
+            f"container {one.get('name')}: program {program.name} of this machine runs in place of {one.get('image')}"
+            for one, program in found
+            if program is not None
+        ]
+        return {IN_PLACE_OF: "; ".join(said)} if said else {}
 
     def _places(self, program: Program) -> dict[str, str]:
         address = str((self._pod().get("status") or {}).get("podIP") or "")

@@ -26,6 +26,7 @@ def _go_on(repository: str, revision: str | None, uri: str, staging: Staging) ->
     """The client itself goes on with files that it has a part of."""
     for unwanted in ("HF_HUB_DISABLE_PROGRESS_BARS", "HF_HUB_DISABLE_TELEMETRY"):  # read when it is imported
         os.environ.setdefault(unwanted, "1")
+    os.environ.setdefault("HF_HOME", str(staging.root / ".cache" / "home"))  # there may be no other place to write
     try:
         from huggingface_hub import snapshot_download
         from huggingface_hub.errors import (

@@ -169,6 +169,8 @@ def test_what_was_refused_is_not_counted_and_decided_again(cluster: Any) -> None
     assert isinstance(lost, Decision) and "New size: 14" in lost.message
     cluster.core.assume("1", lost)
     cluster.core.settle(Outcome("1", lost.name, lost.subject, False, {"": "stale"}))
+    assert cluster.core.decide(cluster.now, frozenset()) == [], "that it is to be looked at again is written down first"
+    assert cluster.core.remember_parts() and cluster.core.deadline() == cluster.now
     (again,) = cluster.core.decide(cluster.now, frozenset())
     assert "New size: 14" in again.message
 
@@ -183,7 +185,7 @@ def test_where_the_cluster_has_a_controller_of_its_own_nothing_is_decided(
     cluster.sample("queue", 70)
     cluster.autoscaler()
     cluster.advance(60)
-    assert cluster.decisions == [] and cluster.core.deadline() is None and cluster.memory is None
+    assert cluster.decisions == [] and cluster.core.deadline() is None and not cluster.memory
 
 
 def test_explain_tells_what_each_metric_asks_for(cluster: Any) -> None:

@@ -8,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from inference_autoscaler.domain.exact import Ratio
+from inference_autoscaler.domain.horizontal.pod_classes import Roster
 from inference_autoscaler.domain.horizontal.proposal import NoProposal, Size, Tolerance, from_pods, from_total
 from inference_autoscaler.domain.horizontal.spec import Metric, Target
 from inference_autoscaler.domain.metrics.reading import Reading
@@ -33,7 +34,7 @@ def samples(values: Mapping[str, int]) -> dict[str, Reading]:
 
 
 def asked(metric: Metric, pods: list[Object], values: Mapping[str, int], replicas: int | None = None) -> int:
-    size = Size(len(pods) if replicas is None else replicas, pods)
+    size = Size(len(pods) if replicas is None else replicas, Roster(pods))
     return from_pods(metric, size, samples(values), NEAR, NOW).replicas
 
 
@@ -117,13 +118,13 @@ def test_a_pod_without_a_request_has_no_utilization() -> None:
 def test_an_average_is_over_the_replicas_that_are_wanted(replicas: int, total: int, wanted: int) -> None:
     """Pods that there are beside them, as in a rolling update, change nothing."""
     pods = [pod(f"p{number}") for number in range(replicas + 1)] if replicas < 100 else []
-    assert from_total(QUEUE, Size(replicas, pods), total, NEAR).replicas == wanted
+    assert from_total(QUEUE, Size(replicas, Roster(pods)), total, NEAR).replicas == wanted
 
 
 def test_a_value_multiplies_the_ready_pods() -> None:
     metric = Metric("Object", "requests", Target("Value", 10_000), described=Key("Service", "default", "web"))
     pods = [pod("a"), pod("b", ready=False), pod("c", ready=False)]
-    assert from_total(metric, Size(3, pods), 50_000, NEAR).replicas == 5
-    assert from_total(metric, Size(0, []), 15_000, NEAR).replicas == 2
+    assert from_total(metric, Size(3, Roster(pods)), 50_000, NEAR).replicas == 5
+    assert from_total(metric, Size(0, Roster([])), 15_000, NEAR).replicas == 2
     with pytest.raises(NoProposal, match="no pods to multiply"):
-        from_total(metric, Size(3, []), 50_000, NEAR)
+        from_total(metric, Size(3, Roster([])), 50_000, NEAR)

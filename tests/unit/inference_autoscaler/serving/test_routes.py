@@ -7,7 +7,7 @@ import pytest
 from inference_autoscaler.domain.core import AutoscalerCore
 from inference_autoscaler.domain.covering import covers
 from inference_autoscaler.domain.policy import AutoscalerPolicy
-from inference_autoscaler.domain.serving.routing import Routing
+from inference_autoscaler.domain.routing import Routing
 from kube import Key, Outcome
 
 SERVICE = "InferenceService.serving.kserve.io"

@@ -134,6 +134,7 @@ def _detach(settings: UpSettings) -> None:
             raise click.ClickException(f"the system did not start: {' '.join(tail)} (see {log})")
         time.sleep(0.05)
     click.echo(f"Tidegate is ready at {found.server} (process {found.pid}); `tidegate down` stops it")
+    click.echo(f"Inference services are asked at {found.requests}")
 
 
 def _flag(name: str, value: object) -> list[str]:

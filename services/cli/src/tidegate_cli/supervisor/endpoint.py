@@ -10,13 +10,17 @@ NAME = "endpoint.json"
 
 @dataclass(frozen=True, slots=True)
 class Endpoint:
-    """Where the API is, and the supervisor's process. ``started`` tells a later process with the same id apart."""
+    """Where the API is, and the supervisor's process. ``started`` tells a later process with the same id apart.
+
+    ``requests`` is where inference services are asked.
+    """
 
     server: str
     token_file: str
     pid: int
     started: str
     children: dict[str, int]
+    requests: str = ""
 
 
 def write(data_dir: Path, endpoint: Endpoint) -> None:
@@ -49,6 +53,6 @@ def start_time(pid: int) -> str:
     return stat.rpartition(")")[2].split()[19]
 
 
-def mine(server: str, token_file: str, children: dict[str, int]) -> Endpoint:
+def mine(server: str, token_file: str, children: dict[str, int], requests: str) -> Endpoint:
     """The endpoint of a system that this process supervises."""
-    return Endpoint(server, token_file, os.getpid(), start_time(os.getpid()), children)
+    return Endpoint(server, token_file, os.getpid(), start_time(os.getpid()), children, requests)

@@ -13,7 +13,7 @@ from tidegate.services import DECIDERS
 from tidegate_cli.supervisor.priorities import NICENESS
 from tidegate_cli.supervisor.service_settings import ServiceSetting
 
-CONTROL = ("admission", *DECIDERS)
+CONTROL = ("admission", *DECIDERS, "inference_gateway")
 STOP_ORDER = ("node_agent", "cluster_gateway", "nats")
 """Behind ``CONTROL``: who decides stops first, so that nobody reacts to the pods that the node ends; the log goes last."""
 
@@ -65,10 +65,11 @@ class Program:
 
 
 class Ports(NamedTuple):
-    """Where one service listens."""
+    """Where one service listens; ``requests`` is where the request path takes those of inference services."""
 
     health: int
     metrics: int
+    requests: int = 0
 
 
 def nats_program(settings: UpSettings, port: int, token: str) -> Program:
@@ -87,13 +88,15 @@ def service_program(name: str, settings: UpSettings, nats_port: int, token: str,
         "trace": settings.trace,
         "log-level": settings.log_level,
         **_own_flags(name, settings),
+        **({"gateway-port": str(ports.requests)} if ports.requests else {}),
         **{one.name.replace("_", "-"): one.value for one in settings.service_settings if one.service == name},
     }
     words = [word for flag, value in flags.items() for word in (f"--{flag}", value)]
     kept = {key: value for key, value in os.environ.items() if not key.startswith("TIDEGATE_")}
     environment = {**kept, "TIDEGATE_NATS_TOKEN": token, "OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"}
-    # The agent ends the pods' processes first; the others have nothing to put in order that is not in the log.
-    when_orphaned = signal.SIGTERM if name == "node_agent" else signal.SIGKILL
+    # The agent ends the pods' processes first, the request path its proxy; the others have nothing to put in order that is not
+    # in the log.
+    when_orphaned = signal.SIGTERM if name in ("node_agent", "inference_gateway") else signal.SIGKILL
     line = (sys.executable, "-m", f"{name}.main", *words)
     return Program(name, line, ports.health, environment, when_orphaned, NICENESS.get(name, 0))
 

@@ -24,9 +24,9 @@ from tidegate_cli.supervisor.plan import (
     service_program,
 )
 
-USUAL_PORT = 7470
+USUAL_PORT, USUAL_REQUEST_PORT = 7470, 7480
 READY_SECONDS = 60.0
-GRACE_SECONDS = {"node_agent": 40.0}
+GRACE_SECONDS = {"node_agent": 40.0, "inference_gateway": 15.0}
 USUAL_GRACE_SECONDS = 5.0
 FULL_BYTES = 16 << 20
 """With less than this left in the data folder a write may already have failed."""
@@ -46,7 +46,7 @@ class Supervisor:
         self._children: dict[str, Child] = {}
         self._keeping: list[asyncio.Task[None]] = []
         self._stop = asyncio.Event()
-        self._server = ""
+        self._server = self._requests = ""
         self._clock = SteadyClock()
         self._full = False
 
@@ -82,8 +82,10 @@ class Supervisor:
 
     async def _start(self) -> None:
         token, api_port = secrets.token_urlsafe(24), self._api_port()
+        request_port = _usual_or_free(USUAL_REQUEST_PORT)
+        self._requests = f"127.0.0.1:{request_port}"
         # The address for users is taken last, so it must not look free to the others: one of them would answer there.
-        nats_port, *others = free_ports(1 + 2 * len(SERVICES), besides={api_port})
+        nats_port, *others = free_ports(1 + 2 * len(SERVICES), besides={api_port, request_port})
         self._server = f"127.0.0.1:{api_port}"
         try:
             nats = nats_program(self._settings, nats_port, token)
@@ -93,6 +95,7 @@ class Supervisor:
         await self._until_ready("nats", wait_until_open("127.0.0.1", nats_port))
         ports = {name: Ports(others.pop(), others.pop()) for name in SERVICES}
         ports["admission"] = ports["admission"]._replace(health=api_port)
+        ports["inference_gateway"] = ports["inference_gateway"]._replace(requests=request_port)
         for name in SERVICES:
             if name != "node_agent" or (self._settings.local_node and self._settings.local):
                 program = service_program(name, self._settings, nats_port, token, ports[name])
@@ -107,7 +110,7 @@ class Supervisor:
             if not _is_free(self._settings.port):
                 raise CannotStart(f"port {self._settings.port} is taken; choose another with --port")
             return self._settings.port
-        return USUAL_PORT if _is_free(USUAL_PORT) else free_port()
+        return _usual_or_free(USUAL_PORT)
 
     def _keep(self, child: Child) -> None:
         self._children[child.program.name] = child
@@ -159,14 +162,14 @@ class Supervisor:
 
     def _write_endpoint(self) -> None:
         pids = {name: child.pid for name, child in self._children.items()}
-        endpoint.write(self._folder, endpoint.mine(self._server, "users.yaml", pids))
+        endpoint.write(self._folder, endpoint.mine(self._server, "users.yaml", pids, self._requests))
 
     async def _stop_all(self) -> None:
         control = [child for name, child in self._children.items() if name in CONTROL]
-        await asyncio.gather(*(child.stop(USUAL_GRACE_SECONDS) for child in control))
+        await asyncio.gather(*(child.stop(_grace_seconds(child.program.name)) for child in control))
         for name in STOP_ORDER:
             if name in self._children:
-                await self._children[name].stop(GRACE_SECONDS.get(name, USUAL_GRACE_SECONDS))
+                await self._children[name].stop(_grace_seconds(name))
         await asyncio.gather(*self._keeping, return_exceptions=True)
 
 
@@ -186,6 +189,14 @@ class _Locked:
 
     def __exit__(self, *_: object) -> None:
         os.close(self._descriptor)
+
+
+def _grace_seconds(name: str) -> float:
+    return GRACE_SECONDS.get(name, USUAL_GRACE_SECONDS)
+
+
+def _usual_or_free(port: int) -> int:
+    return port if _is_free(port) else free_port()
 
 
 def _is_free(port: int) -> bool:

@@ -1,14 +1,16 @@
 """The core of inference_autoscaler: facts and samples in, sizes out."""
 
-import json
 from collections.abc import Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import asdict
 from typing import Protocol
 
+import orjson
+
 from inference_autoscaler.domain.cluster.pod_index import PodIndex
 from inference_autoscaler.domain.cluster.scale import SCALABLE, scale_of
 from inference_autoscaler.domain.horizontal.desk import HorizontalDesk
+from inference_autoscaler.domain.horizontal.measuring import External
 from inference_autoscaler.domain.horizontal.spec import AUTOSCALER
 from inference_autoscaler.domain.keda.desk import ScaledObjectDesk
 from inference_autoscaler.domain.keda.scaled_object import SCALED_OBJECT
@@ -30,16 +32,14 @@ _INTEREST = frozenset(
 class Desk(Protocol):
     """Whoever decides one part, and what of it has to be remembered."""
 
-    changed: bool
-
     def decide(self, now: int, in_flight: AbstractSet[Key]) -> list[Decision]:
         """All that should happen now."""
 
     def deadline(self) -> int | None:
         """When that has to be asked again."""
 
-    def manifest(self) -> Manifest:
-        """What has to be remembered."""
+    def take_changes(self) -> dict[str, Manifest | None]:
+        """What has to be remembered anew, by name; None where there is nothing any more."""
 
     def passes_round(self, since: int | None, now: int) -> bool:
         """Whether between ``since`` and ``now`` there was a round of looks that nobody asked for."""
@@ -50,6 +50,9 @@ class Desk(Protocol):
 
 _NAMES = ("serving", "keda", "horizontal")
 """Under which each desk's part is remembered."""
+
+_AT = "at"
+"""Under which is remembered when that was."""
 
 
 def concerns(kind: str, metadata: Manifest) -> bool:
@@ -69,7 +72,9 @@ class AutoscalerCore:
         self.store = Store()
         self._readings, self._pods = Readings(), PodIndex()
         self._keda = ScaledObjectDesk(self._readings)
-        self._horizontal = HorizontalDesk(self._readings, self._pods, self._keda.value, self._keda.present_value)
+        sources = self._keda.sources
+        told = External(sources.value, sources.present_value, sources.is_steady)
+        self._horizontal = HorizontalDesk(self._readings, self._pods, told)
         self._serving = InferenceDesk(self._policy.knative, self._pods, self._policy.routing)
         self._now = 0
         self._assumed: set[str] = set()
@@ -79,31 +84,51 @@ class AutoscalerCore:
     def read_from(self, store: Store) -> None:
         """Where objects are looked up."""
         self.store = self._horizontal.store = self._keda.store = self._serving.store = store
+        self._horizontal.concerns.store = store
 
     def fold(self, events: Sequence[Event], now: int) -> None:
         """Take in what one change set changed."""
         self._now = max(now, self._now)
         self._is_touched |= bool(events)
+        concerns = self._horizontal.concerns
         for event in events:
             match event.key.kind:
                 case "Pod":
                     self._pods.fold(event)
+                    concerns.see_pod(event)
                     self._serving.fold_pod(event)
                 case kind if kind == NODE_METRIC:
                     self._readings.use.fold(event)
+                    if event.old is None:
+                        concerns.touch_everybody()
                 case "HorizontalPodAutoscaler.autoscaling":
                     self._horizontal.fold(event)
+                    self._keda.touch(event.key)
                     self._serving.fold(event)
                 case "ScaledObject.keda.sh":
+                    made = self._keda.autoscaler_of(event.key)
                     self._keda.fold(event)
+                    concerns.touch_all((made, self._keda.autoscaler_of(event.key)))
                     self._serving.fold(event)
-                case kind if kind in CONCERNING:
+                case kind if kind in SCALABLE or kind in CONCERNING:
+                    if kind in SCALABLE:
+                        concerns.see_target(event)
+                        self._keda.touch(event.key)
                     self._serving.fold(event)
         for event in events:  # what a sample is of is there by now, in whatever order they came
             if event.key.kind == READING:
-                self._readings.fold(event)
-                if series_of(event.object)[1] == SERVICE:
-                    self._serving.hear(event)
+                self._take_sample(event, now)
+
+    def _take_sample(self, event: Event, now: int) -> None:
+        topics = self._readings.fold(event)
+        for topic in topics:
+            self._horizontal.concerns.touch(topic)
+            self._keda.touch(topic)
+        namespace, kind, name, _ = series_of(event.object)
+        if kind == POD and topics and (pod := self.store.get(Key(POD, namespace, name))) is not None:
+            self._horizontal.concerns.see_use(pod)
+        elif kind == SERVICE:
+            self._serving.hear(event, now)
 
     def hear(self, service: str, decision: Decision) -> None:
         """This service listens to facts only."""
@@ -142,28 +167,29 @@ class AutoscalerCore:
             return None
         return min((time for desk in self._deciding if (time := desk.deadline()) is not None), default=None)
 
-    def remember(self) -> bytes | None:
-        """What the windows look back at, and up to when rounds were made.
+    def remember_parts(self) -> Mapping[str, bytes]:
+        """What the windows look back at, as far as it is new, and up to when rounds were made.
 
-        Also where nothing of it is new: with each decision, and when facts come after a round that the last commit does not
-        know of. So a successor makes no round a second time that would come to something else by now.
+        The latter also where nothing else is new: with each decision, and when facts come after a round that the last commit
+        does not know of. So a successor makes no round a second time that would come to something else by now.
         """
+        desks = [*zip(_NAMES, self._desks, strict=True)]
+        changed = {f"{of}/{name}": part for of, desk in desks for name, part in desk.take_changes().items()}
         behind = self._is_touched and any(desk.passes_round(self._remembered, self._now) for desk in self._deciding)
-        if not (behind or self._has_decided or any(desk.changed for desk in self._desks)):
-            return None
-        for desk in self._desks:
-            desk.changed = False
+        if not (changed or behind or self._has_decided):
+            return {}
         self._remembered, self._is_touched, self._has_decided = self._now, False, False
-        content: Manifest = {name: desk.manifest() for name, desk in zip(_NAMES, self._desks, strict=True)}
-        content["at"] = self._now
-        return json.dumps(content, sort_keys=True).encode()
+        return {_AT: b"%d" % self._now, **{name: _written(part) for name, part in changed.items()}}
 
-    def restore(self, content: bytes) -> None:
+    def restore_parts(self, parts: Mapping[str, bytes]) -> None:
         """Take up what a predecessor remembered."""
-        told = json.loads(content)
-        for name, desk in zip(_NAMES, self._desks, strict=True):
-            desk.restore(told[name], told["at"])
-        self._remembered = told["at"]
+        self._remembered, told = int(parts[_AT]), {of: dict[str, Manifest]() for of in _NAMES}
+        for name, content in parts.items():
+            of, slash, own = name.partition("/")
+            if slash:
+                told[of][own] = orjson.loads(content)
+        for of, desk in zip(_NAMES, self._desks, strict=True):
+            desk.restore(told[of], self._remembered)
 
     def query(self, name: str, arguments: Manifest) -> Manifest:
         """``explain``: what a look at the autoscaler ``arguments["namespace"]/["name"]`` would come to."""
@@ -196,3 +222,7 @@ class AutoscalerCore:
     @property
     def _paused(self) -> bool:
         return pause_of(self.store.get(SWITCH)) is not None
+
+
+def _written(part: Manifest | None) -> bytes:
+    return b"" if part is None else orjson.dumps(part, option=orjson.OPT_SORT_KEYS)

@@ -7,9 +7,9 @@ REPLICAS_MAX = 2**31 - 1
 """More than this many replicas nobody can ask for: Kubernetes counts them in 32 bits."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Ratio:
-    """``part`` of ``whole``; ``whole`` is above 0."""
+    """``part`` of ``whole``; ``whole`` is above 0. Never changed; not frozen, as many are made."""
 
     part: int
     whole: int

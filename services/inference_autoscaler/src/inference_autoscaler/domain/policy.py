@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from inference_autoscaler.domain.knative.configuration import KnativeConfiguration
-from inference_autoscaler.domain.serving.routing import Routing
+from inference_autoscaler.domain.routing import Routing
 from kube import Manifest
 
 

@@ -35,12 +35,23 @@ class History:
         return True
 
     def resume(self, at: int) -> None:
-        """A successor takes over: what was answered last was answered again up to the look at ``at``, the last one before it.
+        """What was answered last was answered again up to ``at``, when the last round was.
 
-        An answer that stays the same is not written down at each look.
+        An answer that stays is not written down at each look, and after a while not even looked for.
         """
         if self.answers:
             self.answers[-1].last = max(self.answers[-1].last, at)
+
+    def is_settled(self, now: int, horizon_ms: int) -> bool:
+        """Whether windows and periods that reach back no further than ``horizon_ms`` see one and the same from now on."""
+        since = now - horizon_ms
+        return all(run.last < since for run in self.answers[:-1]) and all(at <= since for at, _ in self.changes)
+
+    def rewind(self, now: int) -> None:
+        """The time was set back to ``now``: nothing was later."""
+        for run in self.answers:
+            run.first, run.last = min(run.first, now), min(run.last, now)
+        self.changes = [(min(at, now), change) for at, change in self.changes]
 
     def since(self, cutoff: int) -> list[int]:
         """The answers that were given at ``cutoff`` or later."""
@@ -56,13 +67,15 @@ class History:
 
     def forget(self, before: int) -> None:
         """Drop what no window reaches back to any more."""
-        self.changes = [one for one in self.changes if one[0] > before]
-        self.answers = [run for run in self.answers[:-1] if run.last >= before] + self.answers[-1:]
+        if self.changes and self.changes[0][0] <= before:
+            self.changes = [one for one in self.changes if one[0] > before]
+        if len(self.answers) > 1 and self.answers[0].last < before:
+            self.answers = [run for run in self.answers[:-1] if run.last >= before] + self.answers[-1:]
 
     def manifest(self) -> Manifest:
         """As it is written down."""
         answers = [[run.first, run.last, run.replicas] for run in self.answers]
-        return {"uid": self.uid, "generation": self.generation, "answers": answers, "changes": self.changes}
+        return {"uid": self.uid, "generation": self.generation, "answers": answers, "changes": [*self.changes]}
 
     @classmethod
     def of(cls, told: Manifest) -> "History":

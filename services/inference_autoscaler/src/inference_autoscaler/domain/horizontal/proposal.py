@@ -1,10 +1,10 @@
 """How many replicas one metric asks for: the formulas of Kubernetes' replica calculator, in whole numbers."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from inference_autoscaler.domain.exact import REPLICAS_MAX, Ratio, ceil_div
-from inference_autoscaler.domain.horizontal.pod_classes import PodClasses, classes, serving
+from inference_autoscaler.domain.horizontal.pod_classes import PodClasses, Roster
 from inference_autoscaler.domain.horizontal.spec import (
     AVERAGE_VALUE,
     CONTAINER_RESOURCE,
@@ -44,7 +44,7 @@ class Size:
     """The target as it is: the replicas that are wanted of it now, and its pods."""
 
     replicas: int
-    pods: Sequence[Object]
+    roster: Roster
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,12 +55,16 @@ class Tolerance:
     up_nano: int
 
     def holds(self, ratio: Ratio) -> bool:
+        """Whether the ratio is near enough to 1 to leave everything as it is."""
         return ratio.within(self.down_nano, self.up_nano)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Proposal:
-    """How many replicas, and what was measured: a utilisation in percent, an average or a value in thousandths."""
+    """How many replicas, and what was measured: a utilisation in percent, an average or a value in thousandths.
+
+    Never changed; not frozen, as many are made.
+    """
 
     replicas: int
     utilization: int | None = None
@@ -71,22 +75,19 @@ class Proposal:
 def from_pods(metric: Metric, size: Size, samples: Mapping[str, Reading], near: Tolerance, now: int) -> Proposal:
     """By what the pods of the target use each: Resource, ContainerResource and Pods metrics. Raises NoProposal."""
     name = metric.name if metric.type != PODS else ""
-    found = classes(size.pods, samples, name, now)
-    known = {pod: samples[pod].value_milli for pod in found.ready}
-    if metric.target.kind != UTILIZATION:
-        if not known:
-            raise NoProposal(metric, _NO_SAMPLE)
-        return _by_average(metric, size, found, known, near)
-    requests = _requests(metric, size.pods)
-    if not known:
+    found = size.roster.classes(samples, name, now)
+    requests = _requests(metric, size.roster) if metric.target.kind == UTILIZATION else None
+    if not found.known:
         raise NoProposal(metric, _NO_SAMPLE)
-    return _by_utilization(metric, size, found, known, requests, near)
+    if requests is None:
+        return _by_average(metric, size, found, near)
+    return _by_utilization(metric, size, found, requests, near)
 
 
 def _by_utilization(
-    metric: Metric, size: Size, found: PodClasses, known: dict[str, int], requests: dict[str, int], near: Tolerance
+    metric: Metric, size: Size, found: PodClasses, requests: dict[str, int], near: Tolerance
 ) -> Proposal:
-    target = metric.target.amount
+    target, known = metric.target.amount, found.known
 
     def ratio(values: Mapping[str, int]) -> Ratio:
         asked = sum(requests[pod] for pod in values)
@@ -95,19 +96,19 @@ def _by_utilization(
         return Ratio(sum(values.values()) * 100 // asked, target)
 
     first = ratio(known)
-    percent = max(100, target)
-    full = {pod: requests[pod] * percent // 100 for pod in found.missing}
     replicas = size.replicas
     if _is_plain(first, found):
         replicas = replicas if near.holds(first) else first.of(len(known))
     else:
+        percent = max(100, target)
+        full = {pod: requests[pod] * percent // 100 for pod in found.missing}
         filled = _filled(first, known, found, full)
         replicas = _cautious(first, ratio(filled), len(filled), replicas, near)
     return Proposal(replicas, first.part, sum(known.values()) // len(known))
 
 
-def _by_average(metric: Metric, size: Size, found: PodClasses, known: dict[str, int], near: Tolerance) -> Proposal:
-    target = metric.target.amount
+def _by_average(metric: Metric, size: Size, found: PodClasses, near: Tolerance) -> Proposal:
+    target, known = metric.target.amount, found.known
 
     def ratio(values: Mapping[str, int]) -> Ratio:
         return Ratio(sum(values.values()) // len(values), target)
@@ -166,14 +167,18 @@ def from_total(metric: Metric, size: Size, total_milli: int, near: Tolerance) ->
         return Proposal(ratio.of(1), value_milli=total_milli)
     if near.holds(ratio):
         return Proposal(size.replicas, value_milli=total_milli)
-    if not size.pods:
+    if not size.roster.pods:
         raise NoProposal(metric, "the target has no pods to multiply")
-    return Proposal(ratio.of(serving(size.pods)), value_milli=total_milli)
+    return Proposal(ratio.of(size.roster.serving), value_milli=total_milli)
 
 
-def _requests(metric: Metric, pods: Iterable[Object]) -> dict[str, int]:
+def _requests(metric: Metric, roster: Roster) -> dict[str, int]:
     """What each pod requests, by name, in thousandths. Raises NoProposal where one requests nothing."""
-    return {pod.name: _request(metric, pod) for pod in pods}
+    known = roster.requests.get((metric.name, metric.container))
+    if known is None:
+        known = {pod.name: _request(metric, pod) for pod in roster.pods}
+        roster.requests[metric.name, metric.container] = known
+    return known
 
 
 def _request(metric: Metric, pod: Object) -> int:

@@ -1,10 +1,15 @@
 """What a HorizontalPodAutoscaler asks for, read once from its object."""
 
+from collections.abc import Hashable, Iterator
 from dataclasses import dataclass
+from functools import cached_property
 
-from inference_autoscaler.domain.horizontal.scaling_rules import DOWN, UP, Rules, rules
+from inference_autoscaler.domain.horizontal.scaling_rules import DOWN, DOWN_WINDOW_MS, UP, Rules, rules
+from inference_autoscaler.domain.metrics.reading import Series
+from inference_autoscaler.domain.metrics.readings import topic_of
 from kube import Key, Manifest, Object
 from kube.keys import kind_id
+from kube.kinds import api_version_of
 from resources import parse_milli
 
 AUTOSCALER = "HorizontalPodAutoscaler.autoscaling"
@@ -32,9 +37,9 @@ class Target:
     amount: int
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Metric:
-    """One metric. ``described`` is the object of an Object metric."""
+    """One metric. ``described`` is the object of an Object metric, ``namespace`` the one of its autoscaler."""
 
     type: str
     name: str
@@ -42,8 +47,31 @@ class Metric:
     selector: Manifest | None = None
     described: Key | None = None
     container: str = ""
+    namespace: str = ""
 
-    @property
+    @cached_property
+    def series(self) -> Series:
+        """What the samples of an External or Object metric are of."""
+        of = self.described
+        return (self.namespace, "", "", self.name) if of is None else (self.namespace, of.kind, of.name, self.name)
+
+    @cached_property
+    def named(self) -> Manifest:
+        """The metric itself, as the status names it."""
+        if self.type == RESOURCE:
+            return {"name": self.name}
+        if self.type == CONTAINER_RESOURCE:
+            return {"name": self.name, "container": self.container}
+        named: Manifest = {"name": self.name}
+        if self.selector is not None:
+            named["selector"] = self.selector
+        if self.described is None:
+            return {"metric": named}
+        kind = self.described.kind
+        described = {"apiVersion": api_version_of(kind), "kind": kind.partition(".")[0], "name": self.described.name}
+        return {"metric": named, "describedObject": described}
+
+    @cached_property
     def title(self) -> str:
         """As Kubernetes names it in its messages."""
         match self.type:
@@ -62,7 +90,7 @@ class Metric:
         return f"external metric {self.name}({self.selector})" if self.selector else f"external metric {self.name}"
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Horizontal:
     """A HorizontalPodAutoscaler. Without a ``behavior`` of its own it has Kubernetes' older limits (``behaves`` is False)."""
 
@@ -73,6 +101,19 @@ class Horizontal:
     behaves: bool
     up: Rules
     down: Rules
+
+    @cached_property
+    def horizon_ms(self) -> int:
+        """How far its windows and periods reach back."""
+        periods = [policy.period_ms for rules in (self.up, self.down) for policy in rules.policies]
+        return max(DOWN_WINDOW_MS, self.up.window_ms, self.down.window_ms, *periods)
+
+    def topics(self) -> Iterator[Hashable]:
+        """What facts its answers depend on, but for those of its pods: its target, and samples (`Readings.fold`)."""
+        yield self.target
+        for metric in self.metrics:
+            if metric.type in (EXTERNAL, OBJECT):
+                yield topic_of(metric.series, metric.selector)
 
 
 def read(item: Object) -> Horizontal:
@@ -95,9 +136,12 @@ def _metric(given: Manifest, namespace: str) -> Metric:
     source: Manifest = given[FIELDS[kind]]
     target = _target(source["target"])
     if kind in (RESOURCE, CONTAINER_RESOURCE):
-        return Metric(kind, str(source["name"]), target, container=str(source.get("container") or ""))
+        return Metric(
+            kind, str(source["name"]), target, container=str(source.get("container") or ""), namespace=namespace
+        )
     metric, described = source["metric"], source.get("describedObject")
-    return Metric(kind, str(metric["name"]), target, metric.get("selector"), _described(described, namespace))
+    named = _described(described, namespace)
+    return Metric(kind, str(metric["name"]), target, metric.get("selector"), named, namespace=namespace)
 
 
 def _described(given: Manifest | None, namespace: str) -> Key | None:

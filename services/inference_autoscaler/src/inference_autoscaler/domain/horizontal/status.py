@@ -3,10 +3,9 @@
 from collections.abc import Iterable
 
 from inference_autoscaler.domain.horizontal.proposal import Proposal
-from inference_autoscaler.domain.horizontal.spec import CONTAINER_RESOURCE, FIELDS, OBJECT, RESOURCE, Metric
+from inference_autoscaler.domain.horizontal.spec import FIELDS, Metric
 from inference_autoscaler.domain.horizontal.verdict import ZEROED, Verdict
 from kube import Manifest, Object, rfc3339
-from kube.kinds import api_version_of
 from resources import format_quantity
 
 
@@ -36,7 +35,7 @@ def changed_conditions(status: Manifest, told: Iterable[Manifest], now: int) -> 
     found = []
     for condition in told:
         old = known.get(condition["type"], {})
-        if any(old.get(name) != value for name, value in condition.items()):
+        if not condition.items() <= old.items():
             turned = old.get("lastTransitionTime") if old.get("status") == condition["status"] else None
             found.append({**condition, "lastTransitionTime": turned or rfc3339(now)})
     return found
@@ -62,22 +61,8 @@ def _measured(metric: Metric, proposal: Proposal) -> Manifest:
     current: Manifest = {}
     if proposal.utilization is not None:
         current["averageUtilization"] = proposal.utilization
-    for name, milli in (("averageValue", proposal.average_milli), ("value", proposal.value_milli)):
-        if milli is not None:
-            current[name] = format_quantity(milli, milli=True, binary=False)
-    return {"type": metric.type, FIELDS[metric.type]: {**_named(metric), "current": current}}
-
-
-def _named(metric: Metric) -> Manifest:
-    if metric.type == RESOURCE:
-        return {"name": metric.name}
-    if metric.type == CONTAINER_RESOURCE:
-        return {"name": metric.name, "container": metric.container}
-    named: Manifest = {"name": metric.name}
-    if metric.selector is not None:
-        named["selector"] = metric.selector
-    if metric.type == OBJECT and metric.described is not None:
-        kind = metric.described.kind
-        described = {"apiVersion": api_version_of(kind), "kind": kind.partition(".")[0], "name": metric.described.name}
-        return {"metric": named, "describedObject": described}
-    return {"metric": named}
+    if proposal.average_milli is not None:
+        current["averageValue"] = format_quantity(proposal.average_milli, milli=True)
+    if proposal.value_milli is not None:
+        current["value"] = format_quantity(proposal.value_milli, milli=True)
+    return {"type": metric.type, FIELDS[metric.type]: {**metric.named, "current": current}}

@@ -29,9 +29,14 @@ class Course:
         return turned
 
     def resume(self, at: int) -> None:
-        """A successor takes over: what was active was so up to the poll at ``at``, the last one before it."""
+        """What was active was so up to ``at``, when the last poll was: while nothing changes nobody is polled."""
         if self.is_active:
             self.last_active = max(self.last_active or 0, at)
+
+    def rewind(self, now: int) -> None:
+        """The time was set back to ``now``: nothing was later."""
+        if self.last_active is not None:
+            self.last_active = min(self.last_active, now)
 
     def count(self, metric: str, failed: bool, most: int) -> bool:
         """Count a failure, as far as ``most``, or forget them; whether that changed anything."""
@@ -50,10 +55,10 @@ class Course:
             "version": self.version,
             "active": self.is_active,
             "lastActive": self.last_active,
-            "failures": self.failures,
+            "failures": {**self.failures},
         }
 
     @classmethod
     def of(cls, told: Manifest) -> "Course":
         """As it was written down."""
-        return cls(told["uid"], told["version"], told["active"], told["lastActive"], told["failures"])
+        return cls(told["uid"], told["version"], told["active"], told["lastActive"], {**told["failures"]})

@@ -1,16 +1,16 @@
 """All ScaledObjects: each is polled when it is new or changed, and at each whole multiple of its polling interval."""
 
-from collections.abc import Iterable, Mapping
+from collections import Counter
+from collections.abc import Hashable, Iterator, Mapping
 from collections.abc import Set as AbstractSet
 
+from inference_autoscaler.domain.agenda import OWED, Agenda, Owed, Subscribers
 from inference_autoscaler.domain.cluster.scale import Scale, scale_of
 from inference_autoscaler.domain.covering import covers
-from inference_autoscaler.domain.horizontal.pod_classes import serving
-from inference_autoscaler.domain.horizontal.proposal import NoProposal, Size
-from inference_autoscaler.domain.horizontal.spec import AUTOSCALER, VALUE, Metric
+from inference_autoscaler.domain.horizontal.spec import AUTOSCALER
 from inference_autoscaler.domain.horizontal.status import changed_conditions
 from inference_autoscaler.domain.keda.course import Course
-from inference_autoscaler.domain.keda.executor import Poll, Step, step
+from inference_autoscaler.domain.keda.executor import Step, step, waits
 from inference_autoscaler.domain.keda.made_autoscaler import autoscaler_of
 from inference_autoscaler.domain.keda.report import conditions, failed
 from inference_autoscaler.domain.keda.scaled_object import (
@@ -18,69 +18,121 @@ from inference_autoscaler.domain.keda.scaled_object import (
     PAUSED,
     PAUSED_REPLICAS,
     SCALED_OBJECT,
-    Fallback,
     Scaled,
-    Trigger,
     read,
 )
-from inference_autoscaler.domain.keda.triggers import RESOURCES, TriggerError, measure
-from inference_autoscaler.domain.metrics.readings import Readings
+from inference_autoscaler.domain.keda.sources import Sources
+from inference_autoscaler.domain.metrics.readings import Readings, topic_of
 from kube import Decision, Event, Key, Manifest, Mutation, Object, Outcome, Store, Verb, parse_time
 
 
 class ScaledObjectDesk:
-    """Makes the autoscalers of ScaledObjects, tells these what the triggers measure, and decides between zero and one."""
+    """Makes the autoscalers of ScaledObjects, tells these what the triggers measure, and decides between zero and one.
+
+    One that is at rest is not polled until a fact comes that concerns it: a poll would come to what the one before came to.
+    """
 
     def __init__(self, readings: Readings) -> None:
         self.store = Store()
-        self.changed = False
-        """Whether anything of what has to be remembered changed."""
-        self._readings = readings
         self._specs: dict[Key, Scaled | str] = {}
         self._courses: dict[Key, Course] = {}
-        self._due: dict[Key, None] = {}
+        self.sources = Sources(readings, self._specs, self._courses)
+        self._agenda, self._owed, self._subscribers = Agenda(), Owed(), Subscribers()
+        self._intervals = Counter[int]()
+        """How many of them are polled how often."""
         self._fresh: dict[Key, None] = {}
-        self._next: dict[Key, int] = {}
-        self._soonest: int | None = None
+        self._touched: dict[Key, None] = {}
+        self._changed: dict[Key, None] = {}
         self._seen: int | None = None
         """When decide() was last called; a successor is told by what was remembered."""
         self._has_begun = False
 
     def fold(self, event: Event) -> None:
         """Take in that a ScaledObject changed."""
-        key = event.key
-        if event.new is None:
-            for known in (self._specs, self._next, self._due, self._fresh):
-                known.pop(key, None)
-            self.changed |= self._courses.pop(key, None) is not None
+        key, old, new = event.key, event.old, event.new
+        if new is None:
+            self._forget(key)
             return
-        old = event.old
-        if old is None or old.body is not event.new.body or old.annotations != event.new.annotations:
-            self._specs[key] = _read(event.new)
-        self._fresh[key] = None
+        if old is None or old.body is not new.body or old.annotations != new.annotations:
+            if key in self._specs:
+                self._intervals[self._interval(key)] -= 1
+            spec = self._specs[key] = _read(new)
+            self._intervals[self._interval(key)] += 1
+            self._subscribers.subscribe(key, () if isinstance(spec, str) else _topics(key, spec))
+        self._fresh[key] = self._touched[key] = None
+
+    def _forget(self, key: Key) -> None:
+        if key in self._specs:
+            self._intervals[self._interval(key)] -= 1
+        for known in (self._specs, self._touched, self._fresh):
+            known.pop(key, None)
+        self._agenda.drop(key)
+        self._owed.drop(key)
+        self._subscribers.subscribe(key, ())
+        if self._courses.pop(key, None) is not None:
+            self._changed[key] = None
+
+    def touch(self, topic: Hashable) -> None:
+        """Take in that something changed that they may go by: a target, an autoscaler, a sample."""
+        self._touched.update(dict.fromkeys(self._subscribers.of(topic)))
+
+    def autoscaler_of(self, key: Key) -> Key | None:
+        """What the ScaledObject ``key`` makes."""
+        spec = self._specs.get(key)
+        return Key(AUTOSCALER, key.namespace, spec.autoscaler) if isinstance(spec, Scaled) else None
 
     def settle(self, outcome: Outcome) -> None:
-        """Poll again what was refused."""
-        if not outcome.applied:
-            self._due[outcome.subject] = None
+        """What was refused is owed another poll."""
+        if not outcome.applied and outcome.subject in self._specs:
+            self._owed.refuse(outcome.subject)
 
     def decide(self, now: int, in_flight: AbstractSet[Key]) -> list[Decision]:
         """A poll of each that is due."""
-        if not self._has_begun:
-            self._begin(now if self._seen is None else self._seen, now)
-        self._due.update(dict.fromkeys(key for key in self._fresh if self._is_news(key)))
-        self._fresh = {}
-        times: dict[Key, int] = {}
-        if self._soonest is not None and self._soonest <= now:
-            times = {key: self._start(key, now) for key, due in self._next.items() if due <= now}
-        times |= dict.fromkeys(self._due, now)
-        self._seen = now
-        if not times:
-            return []
-        self._due = {key: None for key in times if key in in_flight}
-        self._schedule(times, now)
-        found = (self._poll(key, times[key]) for key in sorted(times) if key not in in_flight)
+        since = self._begin(now)
+        due = {key: now for key in self._fresh if self._is_news(key)}
+        due |= dict.fromkeys(self._owed.due(in_flight), now)
+        times = {key: self._start(key, now) for key in self._agenda.take(now)} | due
+        for key in self._touched:
+            if key not in times:
+                self._agenda.put(key, self._start(key, now) + self._interval(key))
+        self._fresh, self._touched, self._seen = {}, {}, now
+        found = (self._turn(key, times[key], since, in_flight) for key in sorted(times))
         return [decision for decision in found if decision is not None]
+
+    def _begin(self, now: int) -> int:
+        """When decide() was called last. Whoever begins polls all of them at the next time after that.
+
+        So does one whose time was set back.
+        """
+        since = now if self._seen is None else min(self._seen, now)
+        if self._seen is not None and now < self._seen:
+            for key, course in self._courses.items():
+                course.rewind(now)
+                self._changed[key] = None
+            self._has_begun = False
+        if not self._has_begun:
+            self._has_begun = True
+            for key in self._specs:
+                self._agenda.put(key, self._start(key, since) + self._interval(key))
+        return since
+
+    def _turn(self, key: Key, now: int, since: int, in_flight: AbstractSet[Key]) -> Decision | None:
+        """A poll, or, while a decision is on its way, the promise of one; and when the next poll is due."""
+        item = self.store.get(key)
+        if item is None or key not in self._specs:
+            return None
+        if key in in_flight:
+            self._owed.put_off(key)
+            return None
+        self._owed.drop(key)
+        course, start = self._course(item), self._start(key, now)
+        course.resume(start if start <= since else start - self._interval(key))
+        decision, rests = self._poll(item, course, now)
+        if rests:
+            self._agenda.drop(key)
+        else:
+            self._agenda.put(key, start + self._interval(key))
+        return decision
 
     def _is_news(self, key: Key) -> bool:
         """Whether the ScaledObject is another, or says another thing, than when it was polled last."""
@@ -89,137 +141,65 @@ class ScaledObjectDesk:
 
     def passes_round(self, since: int | None, now: int) -> bool:
         """Whether one of them is to be polled that was last polled before ``since``."""
-        return since is not None and any(self._start(key, now) > since for key in self._specs)
-
-    def _begin(self, since: int, now: int) -> None:
-        """What was active at ``since`` was so at every poll up to the last one before this."""
-        self._has_begun = True
-        self._schedule(self._specs, since)
-        for key, course in self._courses.items():
-            start = self._start(key, now)
-            course.resume(start - self._interval(key) if start > since else start)
+        return since is not None and any(now // one > since // one for one, count in self._intervals.items() if count)
 
     def _start(self, key: Key, now: int) -> int:
         """When the poll was, or is, that is the last one by ``now``."""
         return now // self._interval(key) * self._interval(key)
 
     def deadline(self) -> int | None:
-        """The next poll."""
-        return self._soonest
+        """The next poll that can come to another thing; at once, where it is written down that somebody is owed one."""
+        return self._seen if self._owed.at_once else self._agenda.next()
 
-    def value(self, namespace: str, metric: Metric, size: Size, now: int) -> int | None:
-        """What the autoscaler of a ScaledObject is told of its ``metric``, in thousandths; None where it is of no ScaledObject.
-
-        Where the source says nothing that is one more failure of it. Raises NoProposal while there is nothing to fall back on.
-        """
-        found = self._named(namespace, metric)
-        if found is None:
-            return None
-        key, _, trigger = found
-        try:
-            measure(trigger, namespace, key.name, self._readings, now)
-            self._count(key, trigger, failed=False)
-        except TriggerError:
-            self._count(key, trigger, failed=True)
-        return self.present_value(namespace, metric, size, now)
-
-    def present_value(self, namespace: str, metric: Metric, size: Size, now: int) -> int | None:
-        """The same, and nothing is counted: for whoever only asks."""
-        found = self._named(namespace, metric)
-        if found is None:
-            return None
-        key, spec, trigger = found
-        try:
-            return measure(trigger, namespace, key.name, self._readings, now).value_milli
-        except TriggerError as error:
-            if spec.fallback is None or not self._falls_back(key, spec, trigger):
-                raise NoProposal(metric, str(error)) from None
-            return _fallback_milli(metric, spec.fallback, size)
-
-    def manifest(self) -> Manifest:
-        """What has to be remembered."""
-        return {f"{key.namespace}/{key.name}": course.manifest() for key, course in sorted(self._courses.items())}
+    def take_changes(self) -> dict[str, Manifest | None]:
+        """What has to be remembered anew."""
+        for key in self.sources.counted:
+            self._agenda.put(key, self._start(key, self._seen or 0) + self._interval(key))
+        changed = self._changed | self.sources.counted
+        self._changed, self.sources.counted = {}, {}
+        known = ((key, self._courses.get(key)) for key in changed)
+        parts = {f"{key.namespace}/{key.name}": None if one is None else one.manifest() for key, one in known}
+        return {**parts, **self._owed.take_changes()}
 
     def restore(self, told: Mapping[str, Manifest], at: int) -> None:
         """Take up what was remembered at ``at``."""
         self._seen = at
+        self._owed.restore(told.get(OWED))
         for name, one in told.items():
-            namespace, _, own = name.partition("/")
-            self._courses[Key(SCALED_OBJECT, namespace, own)] = Course.of(one)
-
-    def _named(self, namespace: str, metric: Metric) -> tuple[Key, Scaled, Trigger] | None:
-        """The ScaledObject whose autoscaler has the metric, and the trigger that it is of."""
-        labels = None if metric.selector is None else metric.selector.get("matchLabels")
-        if not labels or NAME_LABEL not in labels:
-            return None
-        key = Key(SCALED_OBJECT, namespace, str(labels[NAME_LABEL]))
-        spec = self._specs.get(key)
-        if not isinstance(spec, Scaled):
-            return None
-        trigger = next((one for one in spec.triggers if one.metric == metric.name), None)
-        return None if trigger is None else (key, spec, trigger)
+            namespace, slash, own = name.partition("/")
+            if slash:
+                self._courses[Key(SCALED_OBJECT, namespace, own)] = Course.of(one)
 
     def _interval(self, key: Key) -> int:
         spec = self._specs.get(key)
         return spec.polling_ms if isinstance(spec, Scaled) and spec.polling_ms > 0 else 30_000
 
-    def _schedule(self, keys: Iterable[Key], now: int) -> None:
-        """The next poll of each is at the next whole multiple of its interval."""
-        for key in keys:
-            interval = self._interval(key)
-            self._next[key] = (now // interval + 1) * interval
-        self._soonest = min(self._next.values(), default=None)
-
-    def _poll(self, key: Key, now: int) -> Decision | None:
-        item, spec = self.store.get(key), self._specs.get(key)
-        if item is None or spec is None:
-            return None
-        course = self._course(item)
+    def _poll(self, item: Object, course: Course, now: int) -> tuple[Decision | None, bool]:
+        """What a poll comes to, and whether the next ones come to the same as long as no fact that concerns it comes."""
+        spec = self._specs[item.key]
         if isinstance(spec, str):
-            return _told(item, failed(spec), (), None, now)
+            return _told(item, failed(spec), (), None, now), True
         scale = scale_of(self.store.get(spec.target))
         if scale is None:
-            return _told(item, failed(f"the target {spec.target} is not there, or cannot be scaled"), (), None, now)
-        poll, error, falls_back = self._measured(key, spec, now)
-        self.changed |= course.polled(poll.active, now)
+            words = f"the target {spec.target} is not there, or cannot be scaled"
+            return _told(item, failed(words), (), None, now), True
+        poll, error, falls_back = self.sources.poll(item.key, spec, now)
+        if course.polled(poll.active, now):
+            self._changed[item.key] = None
         found = step(spec, scale.wanted, poll, course.last_active, parse_time(item.created), now)
         made = self._made(item, spec)
-        return _told(item, conditions(spec, poll, error, falls_back), made, (scale, found), now)
-
-    def _measured(self, key: Key, spec: Scaled, now: int) -> tuple[Poll, str, bool]:
-        """What the triggers say together, the first failure in words, and whether one of them is on fallback."""
-        active, errors, falls_back = False, list[str](), False
-        for trigger in spec.triggers:
-            if trigger.type in RESOURCES:
-                continue
-            try:
-                active |= measure(trigger, key.namespace, key.name, self._readings, now).active
-                self._count(key, trigger, failed=False)
-            except TriggerError as error:
-                self._count(key, trigger, failed=True)
-                errors.append(str(error))
-                falls_back |= self._falls_back(key, spec, trigger)
-        only_resources = all(trigger.type in RESOURCES for trigger in spec.triggers)
-        poll = Poll(active or falls_back or only_resources, bool(errors))
-        return poll, errors[0] if errors else "", falls_back
-
-    def _count(self, key: Key, trigger: Trigger, *, failed: bool) -> None:
-        course, spec = self._courses.get(key), self._specs.get(key)
-        most = spec.fallback.threshold + 1 if isinstance(spec, Scaled) and spec.fallback else 1
-        if course is not None:
-            self.changed |= course.count(trigger.metric, failed, most)
-
-    def _falls_back(self, key: Key, spec: Scaled, trigger: Trigger) -> bool:
-        course = self._courses.get(key)
-        failures = 0 if course is None else course.failures.get(trigger.metric, 0)
-        return spec.fallback is not None and failures > spec.fallback.threshold
+        rests = not waits(spec, scale.wanted, poll) and all(
+            self.sources.rests(item.key, spec, one) for one in spec.triggers
+        )
+        return _told(item, conditions(spec, poll, error, falls_back), made, (scale, found), now), rests
 
     def _course(self, item: Object) -> Course:
         course = self._courses.get(item.key)
         if course is None or course.uid != item.uid:
             course = self._courses[item.key] = Course(item.uid)
         if course.version != _version(item):
-            course.version, self.changed = _version(item), True
+            course.version = _version(item)
+            self._changed[item.key] = None
         return course
 
     def _made(self, item: Object, spec: Scaled) -> tuple[Mutation, ...]:
@@ -252,20 +232,12 @@ def _told(
     return Decision("ScalingExplained", item.key, item.uid, first["reason"], first["message"], mutations)
 
 
-def _fallback_milli(metric: Metric, fallback: Fallback, size: Size) -> int:
-    """The value by which the autoscaler comes to the replicas of ``fallback``. Raises NoProposal where there is none."""
-    replicas = {
-        "currentReplicas": size.replicas,
-        "currentReplicasIfHigher": max(size.replicas, fallback.replicas),
-        "currentReplicasIfLower": min(size.replicas, fallback.replicas),
-    }.get(fallback.behavior, fallback.replicas)
-    total = metric.target.amount * replicas
-    if metric.target.kind != VALUE:
-        return total
-    ready = serving(size.pods)
-    if ready == 0:
-        raise NoProposal(metric, "it is on fallback, and no pod is ready to share the value among")
-    return total // ready
+def _topics(key: Key, spec: Scaled) -> Iterator[Hashable]:
+    """What facts its polls depend on: its target, the autoscaler that it makes, and samples (`Readings.fold`)."""
+    yield spec.target
+    yield Key(AUTOSCALER, key.namespace, spec.autoscaler)
+    for trigger in spec.triggers:
+        yield topic_of((key.namespace, "", "", trigger.metric), {"matchLabels": {NAME_LABEL: key.name}})
 
 
 def _read(item: Object) -> Scaled | str:

@@ -32,11 +32,20 @@ def step(spec: Scaled, replicas: int, poll: Poll, last_active: int | None, creat
         return Step(floor, "a trigger is active") if wakes else Step(replicas)
     if poll.failing:
         return Step(replicas)
-    if replicas > spec.asleep and (spec.idle is not None or spec.minimum == 0):
+    if _may_sleep(spec, replicas):
         return _to_sleep(spec, replicas, last_active, created, now)
     if replicas < spec.minimum and spec.idle is None:
         return Step(spec.minimum, "it has fewer replicas than minReplicaCount")
     return Step(replicas)
+
+
+def waits(spec: Scaled, replicas: int, poll: Poll) -> bool:
+    """Whether a later poll that says the same comes to another size: when the cooldown is over."""
+    return spec.paused is None and not poll.active and not poll.failing and _may_sleep(spec, replicas)
+
+
+def _may_sleep(spec: Scaled, replicas: int) -> bool:
+    return replicas > spec.asleep and (spec.idle is not None or spec.minimum == 0)
 
 
 def _to_sleep(spec: Scaled, replicas: int, last_active: int | None, created: int, now: int) -> Step:

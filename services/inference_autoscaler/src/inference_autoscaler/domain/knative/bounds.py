@@ -19,6 +19,11 @@ class Life:
     active_since: int | None = None
     idle_since: int | None = None
 
+    def rewind(self, now: int) -> None:
+        """The time was set back to ``now``: nothing was later."""
+        self.active_since = None if self.active_since is None else min(self.active_since, now)
+        self.idle_since = None if self.idle_since is None else min(self.idle_since, now)
+
     def manifest(self) -> Manifest:
         """As it is written down."""
         return {"started": self.started, "active": self.active_since, "idle": self.idle_since}

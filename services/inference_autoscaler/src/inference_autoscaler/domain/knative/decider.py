@@ -21,6 +21,11 @@ class Panic:
     most: int = 0
     wanted: list[tuple[int, int]] = field(default_factory=list)
 
+    def rewind(self, now: int) -> None:
+        """The time was set back to ``now``: nothing was later."""
+        self.since = None if self.since is None else min(self.since, now)
+        self.wanted = [(min(at, now), pods) for at, pods in self.wanted]
+
     def manifest(self) -> Manifest:
         """As it is written down."""
         return {"since": self.since, "most": self.most, "wanted": [*self.wanted]}

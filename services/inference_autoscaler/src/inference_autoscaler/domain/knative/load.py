@@ -36,6 +36,11 @@ class Load:
                 total, known = total + value * length, known + length
         return (total, known) if known else None
 
+    def rewind(self, now: int) -> None:
+        """The time was set back to ``now``: nothing was later."""
+        self.heard = min(self.heard, now)
+        self.runs = [(start, min(end, now), value) for start, end, value in self.runs if start < now]
+
     def forget(self, before: int) -> None:
         """Drop what no window reaches back to any more."""
         self.runs = [run for run in self.runs if run[1] > before]

@@ -28,6 +28,10 @@ class PodUse:
         else:
             self._reports[event.key.name] = event.new
 
+    def tells_of(self, pod: Object) -> bool:
+        """Whether the node of ``pod`` reports: what is said there is soon said anew, or too old."""
+        return str(pod.spec.get("nodeName") or "") in self._reports
+
     def of(self, pod: Object, metric: str, container: str, now: int) -> Reading | None:
         """What ``pod``, or one container of it, used of ``metric`` by the last report that is not too old, and not of a namesake."""
         node = str(pod.spec.get("nodeName") or "")

@@ -4,7 +4,7 @@ from dataclasses import dataclass, field
 
 from kube import Manifest, Object, parse_time
 from kube.keys import kind_id
-from resources import QuantityError, parse_milli
+from resources import LARGEST, QuantityError, parse_milli
 
 READING = "MetricReading.tidegate.dev"
 POD = "Pod"
@@ -12,6 +12,9 @@ CONTAINER_LABEL = "container"
 """Label of a sample that is of one container of a pod."""
 WINDOW_MS = 30_000
 """Over which time a sample was taken that does not say it: the interval of Kubernetes' metrics-server is half of it."""
+
+_NEVER_NEGATIVE = frozenset(["cpu", "memory", "concurrency", "rps"])
+"""Metrics of which a sample below zero is a fault of its source."""
 
 Series = tuple[str, str, str, str]
 """Namespace, kind of the subject ("" for what is outside the cluster), its name, and the name of the metric."""
@@ -36,16 +39,23 @@ def series_of(item: Object) -> Series:
 
 
 def read(item: Object) -> Reading | None:
-    """The sample that ``item`` holds; None where it holds none: it was withdrawn, or makes no sense."""
+    """The sample that ``item`` holds; None where it holds none: it was withdrawn, or makes no sense.
+
+    Nothing is as much as the largest amount that there is, and nobody uses, or asks for, less than nothing.
+    """
     spec = item.spec
     if spec.get("value") is None:
         return None
     try:
         value, at = parse_milli(spec["value"]), parse_time(str(spec.get("timestamp")))
         window = int(spec.get("windowSeconds", WINDOW_MS // 1000)) * 1000
-    except (QuantityError, ValueError, TypeError):
+        labels = {str(name): str(text) for name, text in ((spec.get("metric") or {}).get("labels") or {}).items()}
+    except (QuantityError, ValueError, TypeError, AttributeError, OverflowError):
         return None
-    return Reading(series_of(item), value, at, window, (spec.get("metric") or {}).get("labels") or {})
+    series = series_of(item)
+    if abs(value) >= LARGEST or (value < 0 and series[3] in _NEVER_NEGATIVE):
+        return None
+    return Reading(series, value, at, window, labels)
 
 
 def stamp(item: Object) -> int | None:

@@ -1,6 +1,6 @@
 """The samples that stand, by what they are of: one stands until it is replaced or withdrawn."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 
 from inference_autoscaler.domain.metrics.pod_use import PodUse
 from inference_autoscaler.domain.metrics.reading import CONTAINER_LABEL, POD, Reading, Series, read, series_of
@@ -56,9 +56,7 @@ class _Samples:
             listed.put(name, one)
 
     def drop(self, name: str) -> None:
-        old = self.all.named.get(name)
-        if old is None:
-            return
+        old = self.all.named[name]
         self.all.drop(name)
         for label in old.labels.items():
             self.labelled[label].drop(name)
@@ -85,28 +83,41 @@ class Readings:
         self._silent: dict[Series, dict[str, str]] = {}
         """Why no sample is known, by the names of the objects that say that there is none."""
 
-    def fold(self, event: Event) -> None:
-        """Take in that a MetricReading changed."""
-        series = series_of(event.object)
-        if event.old is not None and event.new is not None and series_of(event.old) != series:
-            self._drop(series_of(event.old), event.key.name)
+    def fold(self, event: Event) -> list[Hashable]:
+        """Take in that a MetricReading changed; the topics of what it is, and was, a sample of."""
+        name, series = event.key.name, series_of(event.object)
+        before = series if event.old is None or event.new is None else series_of(event.old)
+        old = self._said(before, name)
         found = read(event.new) if event.new is not None else None
+        if old is not None and (found is None or before != series):
+            self._drop(before, name)
         if found is None:
-            self._drop(series, event.key.name)
+            topics = _topics(old)
         else:
             listed = self._series.get(series)
             if listed is None:
                 listed = self._series[series] = _Samples()
-            listed.put(event.key.name, found)
-        self._note_silence(series, event.key.name, event.new if found is None else None)
+            listed.put(name, found)
+            same = old is not None and old.series == series and old.labels == found.labels
+            topics = _topics(found) if same else [*_topics(old), *_topics(found)]
+        if before != series:
+            self._note_silence(before, name, None)
+        if self._note_silence(series, name, event.new if found is None else None):
+            topics += topics_of(series, (event.object.spec.get("metric") or {}).get("labels") or {})
+        return topics
 
-    def _note_silence(self, series: Series, name: str, silent: Object | None) -> None:
-        if silent is not None:
-            self._silent.setdefault(series, {})[name] = str(silent.spec.get("message") or "")
-        elif (listed := self._silent.get(series)) is not None:
+    def _note_silence(self, series: Series, name: str, silent: Object | None) -> bool:
+        """Keep that ``name`` says that there is no sample of ``series``, if it does, and why; whether that is news."""
+        why = str(silent.spec.get("message") or "") if silent is not None else None
+        listed = self._silent.get(series)
+        before = None if listed is None else listed.get(name)
+        if why is not None:
+            self._silent.setdefault(series, {})[name] = why
+        elif listed is not None:
             listed.pop(name, None)
             if not listed:
                 del self._silent[series]
+        return why != before
 
     def why_silent(self, series: Series) -> str:
         """Why no sample of ``series`` is known, in the words of the first object that says so."""
@@ -130,7 +141,7 @@ class Readings:
         """
         found: dict[str, Reading] = {}
         for pod in pods:
-            name = pod.key.name
+            name = pod.name
             series = (namespace, POD, name, metric)
             listed = self._series.get(series)
             if listed is not None and (one := _one(listed.all.ordered(), container)) is not None:
@@ -139,14 +150,38 @@ class Readings:
                 found[name] = used
         return found
 
+    def _said(self, series: Series, name: str) -> Reading | None:
+        listed = self._series.get(series)
+        return None if listed is None else listed.all.named.get(name)
+
     def _drop(self, series: Series, name: str) -> None:
-        if (listed := self._series.get(series)) is not None:
-            listed.drop(name)
-            if not listed.all.named:
-                del self._series[series]
+        listed = self._series[series]
+        listed.drop(name)
+        if not listed.all.named:
+            del self._series[series]
+
+
+def topic_of(series: Series, selector: Manifest | None = None) -> Hashable:
+    """By what whoever goes by the samples of ``series`` that ``selector`` selects learns of a new one.
+
+    He may learn of others, too: of several labels that a selector wants only the first counts.
+    """
+    wanted: dict[str, str] = (selector or {}).get("matchLabels") or {}
+    return (series, *next(iter(wanted.items()))) if wanted else series
+
+
+def topics_of(series: Series, labels: Mapping[str, str]) -> list[Hashable]:
+    """The topics of a sample of ``series`` with these ``labels``."""
+    return [series, *((series, *label) for label in labels.items())]
+
+
+def _topics(one: Reading | None) -> list[Hashable]:
+    return [] if one is None else topics_of(one.series, one.labels)
 
 
 def _one(listed: Sequence[Reading], container: str) -> Reading | None:
+    if len(listed) == 1 and not container:
+        return listed[0]
     if container:
         return next((one for one in listed if one.labels.get(CONTAINER_LABEL) == container), None)
     whole = next((one for one in listed if CONTAINER_LABEL not in one.labels), None)

@@ -47,6 +47,11 @@ class Trial:
     reason: str = "Starting"
     words: str = "it has no pod that serves yet"
 
+    def rewind(self, now: int) -> None:
+        """The time was set back to ``now``: nothing was later."""
+        self.since = min(self.since, now)
+        self.idle_since = None if self.idle_since is None else min(self.idle_since, now)
+
     def percent(self, plan: Plan) -> int:
         """Its share of the requests."""
         if self.state == PROMOTED:

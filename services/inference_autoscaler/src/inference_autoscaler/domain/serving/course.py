@@ -7,6 +7,7 @@ from inference_autoscaler.domain.knative.decider import Panic
 from inference_autoscaler.domain.knative.load import Load
 from inference_autoscaler.domain.rollout.tally import Counts, Tally
 from inference_autoscaler.domain.rollout.trial import Trial
+from inference_autoscaler.domain.target.aim import Pursuit
 from kube import Manifest
 
 
@@ -28,6 +29,8 @@ class Course:
     pasts: dict[str, Past] = field(default_factory=dict)
     tallies: dict[str, Tally] = field(default_factory=dict)
     trial: Trial | None = None
+    pursuit: Pursuit | None = None
+    """Of a service that has a goal."""
 
     def load(self, metric: str) -> Load:
         """What is known of one metric; the first sample holds since the service was made."""
@@ -45,6 +48,17 @@ class Course:
         """Whether nothing but zero was heard last."""
         return all(not load.runs or load.runs[-1][2] == 0 for load in self.loads.values())
 
+    def rewind(self, now: int) -> None:
+        """The time was set back to ``now``: nothing was later."""
+        self.born = min(self.born, now)
+        for load in self.loads.values():
+            load.rewind(now)
+        for past in self.pasts.values():
+            past.panic.rewind(now)
+            past.life.rewind(now)
+        if self.trial is not None:
+            self.trial.rewind(now)
+
     def manifest(self) -> Manifest:
         """As it is written down."""
         return {
@@ -52,6 +66,7 @@ class Course:
             "born": self.born,
             "loads": {name: load.manifest() for name, load in self.loads.items()},
             "tallies": {name: tally.manifest() for name, tally in self.tallies.items()},
+            "pursuit": self.pursuit.manifest() if self.pursuit is not None else None,
             **self.decided(),
         }
 
@@ -60,7 +75,8 @@ class Course:
         pasts = {
             name: {"panic": past.panic.manifest(), "life": past.life.manifest()} for name, past in self.pasts.items()
         }
-        return {"pasts": pasts, "trial": self.trial.manifest() if self.trial is not None else None}
+        heard = (self.pursuit.watch.heard, self.pursuit.starts.manifest()) if self.pursuit is not None else None
+        return {"pasts": pasts, "trial": self.trial.manifest() if self.trial is not None else None, "heard": heard}
 
     @classmethod
     def of(cls, told: Manifest) -> "Course":
@@ -69,4 +85,5 @@ class Course:
         pasts = {name: Past(Panic.of(past["panic"]), Life.of(past["life"])) for name, past in told["pasts"].items()}
         tallies = {name: Tally.of(tally) for name, tally in told["tallies"].items()}
         trial = Trial.of(told["trial"]) if told["trial"] is not None else None
-        return cls(told["uid"], told["born"], loads, pasts, tallies, trial)
+        pursuit = Pursuit.of(told["pursuit"]) if told["pursuit"] is not None else None
+        return cls(told["uid"], told["born"], loads, pasts, tallies, trial, pursuit)

@@ -15,6 +15,7 @@ from inference_autoscaler.domain.metrics.reading import Reading as Sample
 from inference_autoscaler.domain.metrics.reading import read as read_sample
 from inference_autoscaler.domain.metrics.reading import series_of, stamp
 from inference_autoscaler.domain.rollout.tally import COUNTED, Tally, counter_of
+from inference_autoscaler.domain.routing import HTTP_ROUTE, INGRESS, Routing
 from inference_autoscaler.domain.serving import serverless, standard
 from inference_autoscaler.domain.serving.children import LABEL
 from inference_autoscaler.domain.serving.component import PREDICTOR
@@ -24,7 +25,6 @@ from inference_autoscaler.domain.serving.outcome import Outlook
 from inference_autoscaler.domain.serving.pods import resolved
 from inference_autoscaler.domain.serving.rollout import Rollout
 from inference_autoscaler.domain.serving.routes import keep_route
-from inference_autoscaler.domain.serving.routing import HTTP_ROUTE, INGRESS, Routing
 from inference_autoscaler.domain.serving.runtimes import CLUSTER_RUNTIME, RUNTIME, NoRuntime
 from inference_autoscaler.domain.serving.scalers import SCALED_OBJECT
 from inference_autoscaler.domain.serving.serverless import Surroundings
@@ -42,8 +42,7 @@ class InferenceDesk:
 
     def __init__(self, configuration: KnativeConfiguration, pods: PodIndex, routing: Routing) -> None:
         self.store = Store()
-        self.changed = False
-        """Whether anything of what has to be remembered changed."""
+        self._changed: dict[Key, None] = {}
         self._configuration, self._pods, self._routing = configuration, pods, routing
         self._specs: dict[Key, Inference | str] = {}
         self._courses: dict[Key, Course] = {}
@@ -66,7 +65,8 @@ class InferenceDesk:
         if event.new is None:
             for known in (self._specs, self._due, self._awake, self._refused):
                 known.pop(event.key, None)
-            self.changed |= self._courses.pop(event.key, None) is not None
+            if self._courses.pop(event.key, None) is not None:
+                self._changed[event.key] = None
             return
         old = event.old
         if old is None or old.body is not event.new.body or old.annotations != event.new.annotations:
@@ -83,8 +83,11 @@ class InferenceDesk:
         if old is None or any(pod.status.get(one) != old.status.get(one) for one in _STATUSES):
             self._due[Key(SERVICE, event.key.namespace, name)] = None
 
-    def hear(self, sample: Event) -> None:
-        """Take in what the request path saw of a service. One that sleeps is woken."""
+    def hear(self, sample: Event, now: int) -> None:
+        """Take in what the request path saw of a service, and said at ``now``. One that sleeps is woken by a load.
+
+        A sample of times to come is one of now: else nothing would be heard until they have come.
+        """
         item = sample.new
         if item is None:
             return
@@ -93,15 +96,15 @@ class InferenceDesk:
         service = self.store.get(key)
         if service is None or at is None:
             return
-        course = self._course(service)
+        course, at = self._course(service), min(at, now)
         if metric in COUNTED:
             if found is not None and self._is_planned(key) and _counted(course, item, found):
-                self.changed = True
-                self._due[key] = self._awake[key] = None
+                self._changed[key] = self._due[key] = self._awake[key] = None
             return
         if course.load(metric).add(at, None if found is None else found.value_milli):
-            self.changed = True
-            self._due[key] = self._awake[key] = None
+            self._changed[key] = None
+            if key in self._awake or (found is not None and found.value_milli):
+                self._due[key] = self._awake[key] = None
 
     def settle(self, outcome: Outcome) -> None:
         """Look again at what was refused: at once, and where that is refused too, in the next tick."""
@@ -115,6 +118,10 @@ class InferenceDesk:
     def decide(self, now: int, in_flight: AbstractSet[Key]) -> list[Decision]:
         """A look at each that is due."""
         tick = now // TICK_MS
+        if self._tick is not None and tick < self._tick:
+            for key, course in self._courses.items():
+                course.rewind(now)
+                self._changed[key] = None
         if self._tick is not None and tick > self._tick:
             self._due.update(self._awake)
         self._tick = tick
@@ -128,16 +135,19 @@ class InferenceDesk:
         """The next look at those that are awake."""
         return None if self._tick is None or not self._awake else (self._tick + 1) * TICK_MS
 
-    def manifest(self) -> Manifest:
-        """What has to be remembered."""
-        return {f"{key.namespace}/{key.name}": course.manifest() for key, course in sorted(self._courses.items())}
+    def take_changes(self) -> dict[str, Manifest | None]:
+        """What has to be remembered anew."""
+        changed, self._changed = self._changed, {}
+        known = ((key, self._courses.get(key)) for key in changed)
+        return {f"{key.namespace}/{key.name}": None if one is None else one.manifest() for key, one in known}
 
     def passes_round(self, since: int | None, now: int) -> bool:
         """Never: whoever begins anew looks at all of them as of the present tick."""
         return False
 
     def restore(self, told: Mapping[str, Manifest], at: int) -> None:
-        """Take up what was remembered."""
+        """Take up what was remembered at ``at``."""
+        self._tick = at // TICK_MS
         for name, one in told.items():
             namespace, _, own = name.partition("/")
             self._courses[Key(SERVICE, namespace, own)] = Course.of(one)
@@ -149,7 +159,8 @@ class InferenceDesk:
         course = self._course(item)
         before = course.decided()
         spec, found = self._outlook(item, spec, course, now)
-        self.changed |= course.decided() != before
+        if course.decided() != before:
+            self._changed[key] = None
         if not found.is_awake:
             self._awake.pop(key, None)
         patch = status_patch(item, spec, found, self._pods_of(item, found), self._routing, now)
@@ -194,7 +205,7 @@ class InferenceDesk:
         course = self._courses.get(item.key)
         if course is None or course.uid != item.uid:
             course = self._courses[item.key] = Course(item.uid, parse_time(item.created))
-            self.changed = True
+            self._changed[item.key] = None
         return course
 
 

@@ -12,7 +12,8 @@ GROUP = "serving.kserve.io/"
 MODE, STOP, CLASS = f"{GROUP}deploymentMode", f"{GROUP}stop", f"{GROUP}autoscalerClass"
 SERVERLESS, STANDARD = "Knative", "Standard"
 _MODES = {"Serverless": SERVERLESS, SERVERLESS: SERVERLESS, "RawDeployment": STANDARD, STANDARD: STANDARD}
-KNATIVE = "autoscaling.knative.dev/"
+KNATIVE, OWN = "autoscaling.knative.dev/", "autoscaling.tidegate.dev/"
+"""Groups of the annotations that a service's pods are scaled by."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +49,7 @@ def read(item: Object) -> Inference:
     mode = annotations.get(MODE, "Serverless")
     if mode not in _MODES:
         raise ValueError(f"deploymentMode {mode} is none of {', '.join(sorted(_MODES))}")
-    own = {name: value for name, value in annotations.items() if name.startswith(KNATIVE)}
+    own = {name: value for name, value in annotations.items() if name.startswith((KNATIVE, OWN))}
     roles = [role for role in (PREDICTOR, TRANSFORMER, EXPLAINER) if role == PREDICTOR or item.spec.get(role)]
     components = tuple(read_component(role, item.spec[role], own) for role in roles)
     canaries = tuple(

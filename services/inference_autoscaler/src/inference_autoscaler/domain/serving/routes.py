@@ -5,11 +5,11 @@ the largest share gets all. None is made before there is a revision to lead to.
 """
 
 from inference_autoscaler.domain.covering import covers
+from inference_autoscaler.domain.routing import HTTP_ROUTE, INGRESS, Routing
 from inference_autoscaler.domain.serving.children import LABEL, PORT, service
 from inference_autoscaler.domain.serving.component import EXPLAINER, PREDICTOR, TRANSFORMER
-from inference_autoscaler.domain.serving.inference_service import Inference
+from inference_autoscaler.domain.serving.inference_service import STANDARD, Inference
 from inference_autoscaler.domain.serving.outcome import Outlook
-from inference_autoscaler.domain.serving.routing import HTTP_ROUTE, INGRESS, Routing
 from kube import Key, Manifest, Mutation, Object, Store, Verb
 from kube.owners import owner_reference
 
@@ -46,7 +46,7 @@ def _route(found: Outlook, item: Object, spec: Inference, routing: Routing) -> M
     shares = {role: _shares(found, role) for role in (front, EXPLAINER) if role in found.standings}
     if not all(shares.values()):
         return None
-    host = routing.host(item, spec, item.name)
+    host = routing.host(item.name, item.namespace, is_standard=spec.mode == STANDARD)
     if routing.by == "HTTPRoute":
         return _http_route(item, routing, host, shares[front], shares.get(EXPLAINER))
     largest = min(shares[front], key=lambda name: (-shares[front][name], name))

@@ -7,7 +7,7 @@ from inference_autoscaler.domain.cluster.scale import Scale, scale_of
 from inference_autoscaler.domain.exact import ceil_div
 from inference_autoscaler.domain.knative.bounds import size
 from inference_autoscaler.domain.knative.configuration import KnativeConfiguration
-from inference_autoscaler.domain.knative.decider import wish
+from inference_autoscaler.domain.knative.decider import Wish, wish
 from inference_autoscaler.domain.knative.scaling import GROUP, Scaling
 from inference_autoscaler.domain.knative.scaling import read as read_scaling
 from inference_autoscaler.domain.rollout.plan import Plan
@@ -23,10 +23,12 @@ from inference_autoscaler.domain.serving.children import (
 )
 from inference_autoscaler.domain.serving.component import PREDICTOR, Component
 from inference_autoscaler.domain.serving.course import Course
+from inference_autoscaler.domain.serving.goals import planned, pursue
 from inference_autoscaler.domain.serving.inference_service import Inference
 from inference_autoscaler.domain.serving.outcome import Outlook, Standing
 from inference_autoscaler.domain.serving.rollout import Rollout
 from inference_autoscaler.domain.serving.standard import K8S_SERVICE, keep_service
+from inference_autoscaler.domain.target.aim import CAME, IN_FLIGHT, Aim, aim_of
 from kube import Key, Mutation, Object, Store, Verb
 
 DEPLOYMENT = "Deployment.apps"
@@ -64,7 +66,8 @@ def look(item: Object, spec: Inference, course: Course, around: Surroundings, no
         del course.pasts[name]
     for name in course.tallies.keys() - kept:
         del course.tallies[name]
-    for metric in {scaling.metric for scaling in scalings}:
+    watched = {CAME, IN_FLIGHT} if course.pursuit is not None else set[str]()
+    for metric in {scaling.metric for scaling in scalings} | watched:
         course.load(metric).forget(now - max(scaling.window_ms for scaling in scalings))
     found.is_awake |= bool(found.changes) or not course.is_quiet()
     return found
@@ -100,9 +103,14 @@ def _look(
     if component.role == PREDICTOR:
         course.trial = found.trial = trial
     rollout = before.next(newest, serving.get(newest, 0) > 0, share, {*revisions, newest}).given(serving)
+    aim = None
+    if component.role == PREDICTOR:
+        aim = aim_of(component.annotations, scaling.total_milli // 1000)
+        pursue(aim, course, [*revisions.values()], around.pods)
     for name, scale in revisions.items():
         part = _part(name, newest, scaling, plan, rollout, trial)
-        _size(found, name, scale, scaling, course, now, part)
+        wanted = _wanted(aim, name, scale, scaling, course, around.pods, now, part.percent)
+        _size(found, name, scale, replace(scaling, minimum=part.minimum), course, wanted, now, part.reachable)
     for name in sorted({*revisions, newest}):
         keep_service(found, service(item, component, name), around.store)
     _drop(found, revisions, newest, rollout, around.store)
@@ -187,12 +195,28 @@ def _begin(found: Outlook, item: Object, component: Component, scaling: Scaling,
     found.made.append(f"revision {name}")
 
 
-def _size(found: Outlook, name: str, scale: Scale, scaling: Scaling, course: Course, now: int, part: _Part) -> None:
-    """The size of one revision, by its part of what the service bears."""
-    past, ready = course.past(name), _serving(scale)
-    wanted = wish(scaling, course.load(scaling.metric), past.panic, ready, now, part.percent)
-    own = replace(scaling, minimum=part.minimum)
-    pods = size(own, wanted, past.life, scale.wanted, ready, now, reachable=part.reachable)
+def _wanted(
+    aim: Aim | None, name: str, scale: Scale, scaling: Scaling, course: Course, pods: PodIndex, now: int, percent: int
+) -> Wish | None:
+    """What is wanted of a revision for so many percent of the load: by the goal, where there is one; None while nothing is known."""
+    if aim is not None and course.pursuit is not None:
+        return planned(aim, course.pursuit, scale, pods, percent, now)
+    return wish(scaling, course.load(scaling.metric), course.past(name).panic, _serving(scale), now, percent)
+
+
+def _size(
+    found: Outlook,
+    name: str,
+    scale: Scale,
+    scaling: Scaling,
+    course: Course,
+    wanted: Wish | None,
+    now: int,
+    reachable: bool,
+) -> None:
+    """The size of one revision, by what is wanted of it."""
+    life = course.past(name).life
+    pods = size(scaling, wanted, life, scale.wanted, _serving(scale), now, reachable=reachable)
     if pods != scale.wanted:
         found.changes.append(scale.to(pods))
         found.sizes.append(f"{name} {pods}: {wanted.why}" if wanted is not None else f"{name} {pods}: its bounds")

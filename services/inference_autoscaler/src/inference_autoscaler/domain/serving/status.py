@@ -4,12 +4,12 @@ from collections.abc import Iterable, Iterator
 
 from inference_autoscaler.domain.horizontal.status import changed_conditions
 from inference_autoscaler.domain.rollout.trial import BACK, PROMOTED
+from inference_autoscaler.domain.routing import Routing
 from inference_autoscaler.domain.serving.children import component_name
 from inference_autoscaler.domain.serving.component import EXPLAINER, PREDICTOR, TRANSFORMER, Component
 from inference_autoscaler.domain.serving.inference_service import STANDARD, Inference
 from inference_autoscaler.domain.serving.model_storage import CONTAINER as FETCHING
 from inference_autoscaler.domain.serving.outcome import Outlook, Standing
-from inference_autoscaler.domain.serving.routing import Routing
 from inference_autoscaler.domain.serving.runtimes import CONTAINER, RUNTIME
 from kube import Manifest, Object, merge
 
@@ -47,7 +47,7 @@ def _component(item: Object, spec: Inference, component: Component, found: Outlo
     name = component_name(item, component)
     return {
         **told,
-        "url": f"http://{routing.host(item, spec, name)}",
+        "url": _url(item, spec, name, routing),
         "address": {"url": f"http://{name}.{item.namespace}.svc.cluster.local"},
     }
 
@@ -57,9 +57,13 @@ def _addresses(item: Object, spec: Inference, routing: Routing) -> Manifest:
     front = next((one for one in spec.components if one.role == TRANSFORMER), spec.predictor)
     inside = component_name(item, front) if spec.mode == STANDARD else item.name
     return {
-        "url": f"http://{routing.host(item, spec, item.name)}",
+        "url": _url(item, spec, item.name, routing),
         "address": {"url": f"http://{inside}.{item.namespace}.svc.cluster.local"},
     }
+
+
+def _url(item: Object, spec: Inference, name: str, routing: Routing) -> str:
+    return f"http://{routing.host(name, item.namespace, is_standard=spec.mode == STANDARD)}"
 
 
 def _model_status(found: Outlook, pods: Iterable[Object]) -> Manifest:

@@ -35,16 +35,16 @@ class Plan:
     why: str
 
 
-def plan(watch: Watch, goal: Goal, model: Model, fleet: Fleet, in_flight_milli: int, spare: int = 0) -> Plan:
-    """What keeps ``goal`` from now on. ``spare`` replicas are kept beyond that."""
+def plan(watch: Watch, goal: Goal, model: Model, fleet: Fleet, percent: int = 100, spare: int = 0) -> Plan:
+    """What keeps ``goal`` from now on, for ``percent`` of the requests. ``spare`` replicas are kept beyond that."""
     expected, level = watch.expected(model.scale)
     foretold, period = watch.seasons.floor(watch.heard, watch.heard + 2 * model.start_ms)
     base = max(expected, foretold)
     free = margin(base, watch.spans)
     needed = max((one.need_milli for one in watch.held(model.scale)), default=0)
-    draining = _draining(watch, goal, model, fleet, level, in_flight_milli)
-    slots_milli = max(base + free.milli, needed, draining)
-    pods = _pods(slots_milli, model.slots, fleet.wanted - spare) + spare
+    usual = max(base + free.milli, needed) * percent // 100
+    draining = _draining(watch, goal, model, fleet, percent)
+    pods = _pods(max(usual, draining), model.slots, fleet.wanted - spare) + spare
     why = [
         f"{_shown(level)} requests at a time of late, {_shown(expected)} at most in {model.scale.held_ms // 60_000} minutes",
         f"{free.factor_milli / 1000:.1f} scatters of {_shown(free.scatter_milli)} kept free",
@@ -53,8 +53,10 @@ def plan(watch: Watch, goal: Goal, model: Model, fleet: Fleet, in_flight_milli: 
     ]
     if foretold > expected:
         why.insert(1, f"{_shown(foretold)} foretold by the last {period // 60_000} minutes")
-    if draining == slots_milli and draining:
-        why.insert(1, f"{_shown(draining)} slots to be rid of those that wait")
+    if draining > usual:
+        why.insert(0, f"{_shown(draining)} slots to be rid of those that wait")
+    if percent != 100:
+        why.append(f"{percent} % of the requests")
     if spare:
         why.append(f"{spare} spare")
     return Plan(pods, "; ".join(why))
@@ -63,20 +65,21 @@ def plan(watch: Watch, goal: Goal, model: Model, fleet: Fleet, in_flight_milli: 
 def _pods(slots_milli: int, slots: int, wanted: int) -> int:
     """So many slots in replicas; going down takes a little more than not needing the last one."""
     pods = ceil_div(slots_milli, slots * 1000)
-    if pods < wanted:
+    if 0 < pods < wanted:
         pods = min(wanted, ceil_div(slots_milli + slots * 1000 // _STEADY_PARTS, slots * 1000))
     return min(pods, REPLICAS_MAX)
 
 
-def _draining(watch: Watch, goal: Goal, model: Model, fleet: Fleet, level: int, in_flight_milli: int) -> int:
+def _draining(watch: Watch, goal: Goal, model: Model, fleet: Fleet, percent: int) -> int:
     """The slots that are rid of those that wait too long within half a start's time after it; 0 where none do.
 
     Each replica drains from when it serves, those of now from a start later on: what others will have drained by then is not asked for
     again. While any wait none of those that are starting is given up.
     """
     service, slots = watch.offered.service_us, model.slots * 1000
-    present = max(level, level_of(watch.offered.since(watch.heard - model.scale.span_ms)))
-    waiting = in_flight_milli - fleet.ready * slots
+    recent = watch.offered.since(watch.heard - model.scale.span_ms)
+    present = max(level_of(watch.offered.buckets), level_of(recent)) * percent // 100
+    waiting = watch.offered.in_flight * percent // 100 - fleet.ready * slots
     if waiting <= 0 or waiting * service <= fleet.ready * slots * watch.wait_ms(goal) * 1000:
         return 0
     after = model.start_ms // _DRAIN_PARTS

@@ -53,7 +53,7 @@ class Watch:
         """Take in a sample, while so many replicas served."""
         before, step = self.heard, model.scale.span_ms
         self.offered.take(sample.end, sample.length, sample.came_milli, sample.in_flight_milli, ready * model.slots)
-        self.offered.forget(sample.end - model.scale.window_ms)
+        self.offered.forget(max(sample.end - model.scale.window_ms, 1))
         if sample.end // step > before // step and before:
             self._close(sample.end, goal, model)
 

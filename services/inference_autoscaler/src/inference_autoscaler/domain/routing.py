@@ -2,8 +2,7 @@
 
 from dataclasses import dataclass
 
-from inference_autoscaler.domain.serving.inference_service import STANDARD, Inference
-from kube import Manifest, Object
+from kube import Manifest
 
 HTTP_ROUTE, INGRESS = "HTTPRoute.gateway.networking.k8s.io", "Ingress.networking.k8s.io"
 WAYS = ("", "HTTPRoute", "Ingress", "LoadBalancer")
@@ -38,7 +37,6 @@ class Routing:
             raise ValueError(f"gateway: {gateway!r} is not NAMESPACE/NAME; HTTPRoutes belong to a Gateway")
         return cls(by, gateway, told.get("domain") or DOMAIN, told.get("ingressClass", ""))
 
-    def host(self, item: Object, spec: Inference, name: str) -> str:
-        """Where a service, or the component ``name`` of one, is called from outside."""
-        between = "-" if spec.mode == STANDARD else "."
-        return f"{name}{between}{item.namespace}.{self.domain}"
+    def host(self, name: str, namespace: str, *, is_standard: bool) -> str:
+        """Where a service, or the component ``name`` of one, is called from outside; it depends on the mode, as with KServe."""
+        return f"{name}{'-' if is_standard else '.'}{namespace}.{self.domain}"

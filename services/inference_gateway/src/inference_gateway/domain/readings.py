@@ -1,0 +1,105 @@
+"""What is said of each service, as MetricReadings: its load for the autoscaler, and what its revisions answered for rollouts."""
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+
+from inference_gateway.domain.envoy.bootstrap import BOUNDS_MS
+from inference_gateway.domain.load import Counts
+from inference_gateway.domain.serving.replica import Pool
+from inference_gateway.domain.serving.service import Service
+from kube import Key, Manifest
+from kube.kinds import api_version_of
+from kube.times import rfc3339_milli
+
+READING = "MetricReading.tidegate.dev"
+CONCURRENCY, RPS = "concurrency", "rps"
+REQUESTS, ERRORS, LATENCY = "revision_requests_total", "revision_errors_total", "revision_latency_bucket"
+AGAIN_MS = 10_000
+"""A load that stays as it is is said again after so long: a sample is of the time since the one before."""
+
+
+@dataclass(frozen=True, slots=True)
+class Sample:
+    """``value_milli`` of ``metric`` of a service; ``labels`` tell several of one metric apart."""
+
+    metric: str
+    value_milli: int
+    labels: tuple[tuple[str, str], ...] = ()
+
+    def key(self, service: Key) -> Key:
+        """Of the object that says it. No service has a ``.`` in its name, so none is another's."""
+        words = (service.name, self.metric.replace("_", "-"), *(value for _, value in self.labels), "gateway")
+        return Key(READING, service.namespace, ".".join(words))
+
+
+@dataclass(slots=True)
+class Said:
+    """What was said last, by the object that says it: the value in thousandths, and when."""
+
+    last: dict[Key, tuple[int, int]] = field(default_factory=dict)
+
+    def news(self, service: Key, samples: Iterable[Sample], now: int, *, repeat: bool) -> list[Sample]:
+        """Those that nobody knows yet; with ``repeat`` also those that were said long ago."""
+        found: list[Sample] = []
+        for sample in samples:
+            before = self.last.get(sample.key(service))
+            if before is None or before[0] != sample.value_milli or (repeat and now - before[1] >= AGAIN_MS):
+                found.append(sample)
+        return found
+
+    def is_quiet(self, service: Key) -> bool:
+        """Whether nobody has been told of any request that is under way."""
+        return self.last.get(Sample(CONCURRENCY, 0).key(service), (0, 0))[0] == 0
+
+    def note(self, service: Key, samples: Iterable[Sample], now: int) -> None:
+        """They have become facts."""
+        self.last.update((sample.key(service), (sample.value_milli, now)) for sample in samples)
+
+    def forget(self, services: Iterable[Key]) -> None:
+        """Only ``services`` are left."""
+        left = {(key.namespace, key.name) for key in services}
+        self.last = {
+            key: said for key, said in self.last.items() if (key.namespace, key.name.partition(".")[0]) in left
+        }
+
+
+def load_samples(concurrency_milli: int, rps_milli: int) -> list[Sample]:
+    """What a service bore."""
+    return [Sample(CONCURRENCY, concurrency_milli), Sample(RPS, rps_milli)]
+
+
+def answer_samples(service: Service, counts: Mapping[Pool, Counts]) -> list[Sample]:
+    """What its revisions answered, while several have a share."""
+    found: list[Sample] = []
+    for part in service.parts.values():
+        if len(part.split) > 1:
+            for pool, _ in part.split:
+                found += _answers(pool[1], counts.get(pool, Counts()))
+    return found
+
+
+def _answers(revision: str, counts: Counts) -> Iterator[Sample]:
+    label = ("revision", revision)
+    yield Sample(REQUESTS, counts.answered * 1000, (label,))
+    yield Sample(ERRORS, counts.failed * 1000, (label,))
+    for bound in BOUNDS_MS:
+        yield Sample(LATENCY, counts.within.get(bound, 0) * 1000, (label, ("le", str(bound))))
+
+
+def reading(service: Service, sample: Sample, now: int) -> Manifest:
+    """The MetricReading; it goes when the service goes."""
+    key = service.key
+    described = {"apiVersion": api_version_of(key.kind), "kind": key.kind.partition(".")[0], "name": key.name}
+    owner = {**described, "uid": service.uid}
+    named = sample.key(key)
+    return {
+        "apiVersion": api_version_of(READING),
+        "kind": READING.partition(".")[0],
+        "metadata": {"name": named.name, "namespace": named.namespace, "ownerReferences": [owner]},
+        "spec": {
+            "describedObject": described,
+            "metric": {"name": sample.metric, **({"labels": dict(sample.labels)} if sample.labels else {})},
+            "value": f"{sample.value_milli}m",
+            "timestamp": rfc3339_milli(now),
+        },
+    }

@@ -1,0 +1,1 @@
+"""What the facts say: inference services, their shares, and the replicas that are ready."""
