@@ -24,6 +24,7 @@ from tests.bench.colocation.day import colocation_day
 from tests.bench.colocation.experiment import colocation_experiment
 from tests.bench.end_to_end import large, real_gangs, simulated
 from tests.bench.figures import Figure, failed, show
+from tests.bench.gateway import gateway
 from tests.bench.idle import idle
 from tests.bench.idle_services import idle_services
 from tests.bench.lending import lending
@@ -48,6 +49,7 @@ BENCHMARKS: dict[str, Callable[[], Awaitable[list[Figure]]]] = {
     "queues": queues,
     "lending": lending,
     "admission": admission,
+    "gateway": gateway,
     "autoscaler-rounds": autoscaler_rounds,
     "idle-services": idle_services,
     "agent-rules": agent_rules,

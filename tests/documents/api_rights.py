@@ -22,7 +22,7 @@ JOBS = ("Job.batch.volcano.sh", *TRAINING, "TrainJob.trainer.kubeflow.org", "Job
 FLOWS = ("CronJob.batch.volcano.sh", "JobFlow.flow.volcano.sh", "JobTemplate.flow.volcano.sh")
 GATEWAYS = "gateway.networking.k8s.io"
 SCALED = ("ReplicaSet.apps", "StatefulSet.apps")
-SERVING = ("InferenceService.serving.kserve.io", "ScaledObject.keda.sh")
+SERVING = ("InferenceService.serving.kserve.io", "InferenceGraph.serving.kserve.io", "ScaledObject.keda.sh")
 
 WRITES: dict[str, tuple[str, ...]] = {
     "Pod": ("create", "get", "patch", "delete"),

@@ -35,7 +35,8 @@ HANDED_ON: dict[tuple[str, str], str] = {
         ("InferenceService.serving.kserve.io", f"spec.predictor.{name}"): "becomes `model`"
         for name in inference_service.FORMATS
     },
-    ("InferenceGraph.serving.kserve.io", "spec.nodes"): "checked, and acted on by nobody",
+    ("InferenceGraph.serving.kserve.io", "spec.nodes"): "handed on to the router",
+    ("InferenceGraph.serving.kserve.io", "spec.routerTimeouts"): "handed on to the router",
     ("PodGroup.scheduling.k8s.io", "spec.podGroupTemplateRef"): "for people",
     ("Workload.scheduling.k8s.io", "spec.controllerRef"): "for people",
     ("Workload.scheduling.k8s.io", "spec.podGroupTemplates[]"): "for controllers that make PodGroups",

@@ -26,7 +26,14 @@ _TRAINING = (
 SUPPORT = (
     Support(
         "Pod",
-        ("gang_scheduler", "node_agent", "cluster_gateway", "slo_controller", "inference_autoscaler"),
+        (
+            "gang_scheduler",
+            "node_agent",
+            "cluster_gateway",
+            "slo_controller",
+            "inference_autoscaler",
+            "inference_gateway",
+        ),
         "requests with init containers, sidecars and overhead, `runtimeClassName`; node selector, node affinity, "
         "tolerations, pod affinity and anti-affinity, topology spread, host ports, scheduling gates, nominated nodes, volume "
         "claims, priority and `preemptionPolicy`, `volcano.sh/preemptable` and `volcano.sh/cooldown-time`, an elastic quota's "
@@ -284,20 +291,31 @@ SUPPORT = (
     ),
     Support(
         "InferenceService.serving.kserve.io",
-        ("inference_autoscaler",),
+        ("inference_autoscaler", "inference_gateway"),
         "predictor, transformer and explainer, by containers of their own, by a model and a runtime, or by one of KServe's older "
         "blocks (`predictor.triton` with `modelRepository` too, which is read as `storageUri`); models are fetched by an init container "
         "as KServe has it, or mounted (`pvc://`); `logger` and `batcher` by KServe's agent before the server. Serverless: revisions, "
         "sized as Knative's autoscaler does by `concurrency` or `rps` (stable and panic windows, `containerConcurrency`, Knative's "
         "annotations for targets, windows, initial and activation scale, delays, to zero and back; the load is handed in as "
-        "MetricReadings of the service); canaries by `canaryTrafficPercent`, or in steps by the annotations `tidegate.dev/rollout` "
+        "MetricReadings of the service), or by what users should feel (`tidegate.dev/target`, docs/autoscaling.md); "
+        "canaries by `canaryTrafficPercent`, or in steps by the annotations `tidegate.dev/rollout` "
         "(docs/adr/0038), with promotion and taking back by what revisions answered; never to a revision that is not ready. Standard "
         "(`RawDeployment`): Deployment, Service and HorizontalPodAutoscaler or ScaledObject by KServe's names, `behavior` honoured, "
-        "`canary` with shares; classes `hpa`, `keda`, `external`, `none`. `serving.kserve.io/stop`. On Kubernetes, "
-        "where its own parts carry requests, an HTTPRoute with weights, an Ingress or a Service of the type LoadBalancer "
-        "(docs/serving.md); where KServe's own controller runs, `inference_services: false` leaves them to it",
+        "`canary` with shares; requests by host or model, in exact shares, held while no replica is ready, `containerConcurrency`, "
+        "`timeout` (services/inference_gateway); classes `hpa`, `keda`, `external`, `none`. `serving.kserve.io/stop`. "
+        "On Kubernetes, where its own parts carry requests, an HTTPRoute with weights, an Ingress or a Service of the type "
+        "LoadBalancer (docs/serving.md); where KServe's own controller runs, `inference_services: false` leaves them to it",
         "refused: `workerSpec`, the mode ModelMesh; without effect: `batcher.timeout`, `scaleMetricType`, a logger's "
         "`metadataAnnotations`",
+    ),
+    Support(
+        "InferenceGraph.serving.kserve.io",
+        ("inference_autoscaler",),
+        "a router of its own (Deployment, Service and HorizontalPodAutoscaler of its name) that takes each request from `root` through "
+        "`Sequence`, `Switch`, `Ensemble` and `Splitter`; steps by `serviceName`, `serviceUrl` or `nodeName`, with `data`, `condition` "
+        "(paths of GJSON without modifiers other than `@this`), `dependency` and `weight`; `resources`, bounds and places of the "
+        "router, `timeout`, `routerTimeouts.serviceClient`, `serving.kserve.io/stop`. A graph that comes back to a node is refused",
+        "to zero: a router is one pod at least; `routerTimeouts` of its own server",
     ),
     Support(
         "ServingRuntime.serving.kserve.io",
@@ -451,7 +469,5 @@ SUPPORT = (
 
 BY_KIND = {support.kind: support for support in SUPPORT}
 
-CHECKED_ONLY: dict[str, str] = {
-    "InferenceGraph.serving.kserve.io": "nothing carries requests from step to step yet; whoever applies one is told so",
-}
+CHECKED_ONLY: dict[str, str] = {}
 """Kinds that admission completes and checks, and that nobody acts on."""

@@ -138,6 +138,7 @@ FIELDS = (
         "status; existence and spec of its Deployments, Services, autoscalers, HTTPRoutes and Ingresses",
         "inference_autoscaler",
     ),
+    ("InferenceGraph", "status; existence and spec of its Deployment, Service and autoscaler", "inference_autoscaler"),
     ("HorizontalPodAutoscaler", "existence and spec of those that ScaledObjects make", "inference_autoscaler"),
     (
         "HorizontalPodAutoscaler",

@@ -165,6 +165,8 @@ def agent_identity(plane: ControlPlane, folder: Path, node: str) -> Path:
 
 
 AGENTS = f"system:serviceaccount:{NAMESPACE}:tidegate-node-agent"
+NOWHERE = '{"prometheus": "http://127.0.0.1:1", "externalRules": [{"seriesQuery": "queue"}]}'
+"""A source of samples that is not there."""
 FLAGS: dict[str, tuple[str, ...]] = {
     "cluster_gateway": ("--driver", "kubernetes", "--agent-account", AGENTS),
     "admission": (),
@@ -173,7 +175,7 @@ FLAGS: dict[str, tuple[str, ...]] = {
     "gang_scheduler": ("--scheduler-names", "tidegate,volcano,koord-scheduler"),
     "descheduler": (),
     "slo_controller": (),
-    "inference_autoscaler": ("--horizontal", "false"),
+    "inference_autoscaler": ("--horizontal", "false", "--sampling", NOWHERE),
     "inference_gateway": ("--gateway-port", str(free_port())),
     "node_agent": ("--kubelet", "true", "--node", "n0", "--usage-interval", "1s", "--inventory", str(INVENTORY)),
 }

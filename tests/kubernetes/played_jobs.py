@@ -47,6 +47,7 @@ def play(plane: ControlPlane) -> None:
     _claim(plane)
     _move(plane)
     _lend(plane)
+    _measure(plane)
 
 
 def _move(plane: ControlPlane) -> None:
@@ -81,6 +82,19 @@ def _move(plane: ControlPlane) -> None:
 def _is_ready(one: Manifest) -> bool:
     conditions = one.get("status", {}).get("conditions") or ()
     return any(each["type"] == "Ready" and each["status"] == "True" for each in conditions)
+
+
+def _measure(plane: ControlPlane) -> None:
+    """A sample of what is outside is asked for as long as an autoscaler goes by it; its source is not there."""
+    autoscalers = "/apis/autoscaling/v2/namespaces/default/horizontalpodautoscalers"
+    readings = "/apis/tidegate.dev/v1/namespaces/default/metricreadings"
+    source = {"metric": {"name": "queue"}, "target": {"type": "AverageValue", "averageValue": "1"}}
+    reference = {"apiVersion": "apps/v1", "kind": "Deployment", "name": "web"}
+    spec = {"scaleTargetRef": reference, "maxReplicas": 2, "metrics": [{"type": "External", "external": source}]}
+    plane.request("POST", autoscalers, {"metadata": {"name": "web"}, "spec": spec})
+    eventually(lambda: plane.request("GET", readings)["items"])
+    plane.request("DELETE", f"{autoscalers}/web")
+    eventually(lambda: not plane.request("GET", readings)["items"])
 
 
 def _lend(plane: ControlPlane) -> None:

@@ -155,7 +155,7 @@ WRITTEN = [
     *(("autoscaling", "horizontalpodautoscalers"), ("networking.k8s.io", "networkpolicies"), ("batch", "jobs")),
     *(("scheduling.volcano.sh", "podgroups"), ("scheduling.volcano.sh", "queues"), ("bus.volcano.sh", "commands")),
     *(("scheduling.koordinator.sh", name) for name in ("podmigrationjobs", "reservations")),
-    *(("slo.koordinator.sh", "nodemetrics"), ("", "nodes")),
+    *(("slo.koordinator.sh", "nodemetrics"), ("", "nodes"), ("tidegate.dev", "metricreadings")),
     *(("slo.koordinator.sh", "nodeslos"), ("analysis.koordinator.sh", "recommendations")),
     ("topology.node.k8s.io", "noderesourcetopologies"),
     *(("kueue.x-k8s.io", name) for name in ("workloads", "clusterqueues", "localqueues", "cohorts")),
@@ -169,6 +169,7 @@ SELDOM: set[Right] = {
     ("patch", "resource.k8s.io", "resourceclaims/binding"),  # no request either: asked about when devices are allocated
     ("patch", "topology.node.k8s.io", "noderesourcetopologies"),  # nodes that tell of their NUMA nodes
     *((verb, "scheduling.koordinator.sh", "devices") for verb in ("create", "patch")),  # nodes with GPUs
+    ("update", "tidegate.dev", "metricreadings"),  # sources that say something else than before
     ("patch", "slo.koordinator.sh", "nodemetrics"),  # nodes that ask for evictions
     *(("patch", "", name) for name in ("persistentvolumeclaims", "persistentvolumes")),  # volumes that are there
     ("patch", "", "pods"),  # reservations, quota of single pods

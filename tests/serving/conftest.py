@@ -9,6 +9,7 @@ import time
 import urllib.error
 import urllib.request
 from collections.abc import Callable, Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import pytest
@@ -85,6 +86,37 @@ def line(s3: Bucketeer) -> Iterator[CutLine]:
 def hub() -> Iterator[Hub]:
     made = Hub()
     server = serve(made)
+    thread = threading.Thread(target=server.serve_forever, args=(0.02,))
+    thread.start()
+    yield made
+    server.shutdown()
+    thread.join()
+    server.server_close()
+
+
+class Heard:
+    """What somebody was told by events."""
+
+    def __init__(self) -> None:
+        self.url, self.events = "", list[tuple[dict[str, str], bytes]]()
+
+
+@pytest.fixture
+def heard() -> Iterator[Heard]:
+    made = Heard()
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_POST(self) -> None:
+            body = self.rfile.read(int(self.headers["Content-Length"]))
+            made.events.append(({name.lower(): value for name, value in self.headers.items()}, body))
+            self.send_response(200)
+            self.end_headers()
+
+        def log_message(self, format: str, *args: object) -> None:
+            pass
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    made.url = f"http://127.0.0.1:{server.server_address[1]}"
     thread = threading.Thread(target=server.serve_forever, args=(0.02,))
     thread.start()
     yield made

@@ -7,6 +7,7 @@ import sys
 import tempfile
 import urllib.request
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,7 @@ import yaml
 
 from kube import Key, Manifest
 from node_agent.program_list import default_folder
+from resources import parse_milli
 
 pytestmark = [pytest.mark.system, pytest.mark.timeout(600)]
 HERE = Path(__file__).parent
@@ -42,7 +44,14 @@ def system(environment: Callable[[str], Path]) -> Iterator[Any]:
         environment(name)
     with tempfile.TemporaryDirectory(prefix="tidegate-") as folder:
         Path(folder).chmod(0o711)
-        made = _system_tools().System(Path(folder) / "data", "--set", f"node_agent.environments={default_folder()}")
+        custom = Path(folder) / "length_model.py"
+        custom.write_text((HERE / "models" / "custom" / "length_model.py").read_text())
+        programs = Path(folder) / "programs.yaml"
+        words = ["{environment}/bin/python", "{servers}/own_address.py", str(custom)]
+        own = {"name": "length", "images": ["registry.test/length"], "environment": "kserve", "entrypoint": words}
+        programs.write_text(yaml.safe_dump({"programs": [{**own, "env": {"POD_IP": "{pod_ip}"}}]}))
+        settings = (f"node_agent.environments={default_folder()}", f"node_agent.programs={programs}")
+        made = _system_tools().System(Path(folder) / "data", *(word for one in settings for word in ("--set", one)))
         made.folder.mkdir()
         made.start()
         made.apply(*RUNTIMES)
@@ -199,3 +208,82 @@ def test_a_model_that_cannot_be_fetched_says_why(system: Any) -> None:
     said = system.eventually(reason, SERVING_SECONDS)
     assert "its interoperability endpoint speaks S3" in said
     end(system, "nowhere")
+
+
+def test_a_model_of_ones_own_runs_by_a_line_in_a_file_of_programs(system: Any) -> None:
+    probe = {"httpGet": {"path": "/v2/health/ready", "port": 8080}, "periodSeconds": 1}
+    container = {
+        "name": "kserve-container",
+        "image": "registry.test/length:7",
+        "readinessProbe": probe,
+        "resources": SMALL,
+    }
+    system.apply(inference_service("length", {"containers": [container]}))
+    url = f"http://{address_of(ready_pod(system, 'length'))}:8080"
+    assert ask(f"{url}/v1/models/length:predict", {"instances": ["a", "four"]}) == {"predictions": [1, 4]}
+    end(system, "length")
+
+
+def test_an_agent_batches_and_tells_before_a_real_server(system: Any, iris: Path, heard: Any) -> None:
+    """Two who ask at the same time are answered by one prediction, and somebody hears of it."""
+    model = {"modelFormat": {"name": "sklearn"}, "storageUri": f"file://{iris}", "resources": SMALL}
+    agent = {"batcher": {"maxBatchSize": 2, "maxLatency": 60_000}, "logger": {"url": heard.url, "mode": "all"}}
+    system.apply(inference_service("batched", {"model": model, **agent}))
+    url = f"http://{address_of(ready_pod(system, 'batched'))}:9081/v1/models/batched:predict"
+    flowers = [[6.8, 2.8, 4.8, 1.4], [5.1, 3.5, 1.4, 0.2]]
+    with ThreadPoolExecutor(2) as threads:
+        answers = list(threads.map(lambda flower: ask(url, {"instances": [flower]}), flowers))
+    assert [one["predictions"] for one in answers] == [[1], [0]]
+    assert len({one["batchId"] for one in answers}) == 1
+    system.eventually(lambda: len(heard.events) == 2)
+    kinds = [headers["ce-type"].rpartition(".")[2] for headers, _ in heard.events]
+    assert kinds == ["request", "response"]
+    assert len(json.loads(heard.events[0][1])["instances"]) == 2
+    assert heard.events[0][0]["ce-inferenceservicename"] == "batched"
+    end(system, "batched")
+
+
+def pods_metric(name: str, target: str) -> Manifest:
+    return {
+        "type": "Pods",
+        "pods": {"metric": {"name": name}, "target": {"type": "AverageValue", "averageValue": target}},
+    }
+
+
+def test_an_autoscaler_goes_by_what_triton_tells_of_itself(system: Any) -> None:
+    """Its pods are asked for what the autoscaler names: a gauge as it is, and what is made of counters once there is load."""
+    triton = {"storageUri": f"file://{ECHO.parent}", "resources": SMALL}
+    service = inference_service("busy", {"triton": triton})
+    service["metadata"]["annotations"]["serving.kserve.io/autoscalerClass"] = "external"
+    reference = {"apiVersion": "apps/v1", "kind": "Deployment", "name": "busy-predictor"}
+    wanted = [
+        pods_metric("nv_inference_pending_request_count", "5"),
+        pods_metric("nv_inference_service_rate", "1000000"),
+    ]
+    autoscaler = {
+        "apiVersion": "autoscaling/v2",
+        "kind": "HorizontalPodAutoscaler",
+        "metadata": {"name": "busy", "namespace": "default"},
+        "spec": {"scaleTargetRef": reference, "minReplicas": 1, "maxReplicas": 1, "metrics": wanted},
+    }
+    system.apply(service, autoscaler)
+    pod = ready_pod(system, "busy")
+    url = f"http://{address_of(pod)}:8080/v2/models/double/infer"
+    given = {"inputs": [{"name": "INPUT0", "shape": [1, 1], "datatype": "FP32", "data": [1.0]}]}
+
+    def sampled() -> list[Manifest]:
+        """What the autoscaler wants; the gateway tells other things."""
+        specs = [one["spec"] for one in system.all_of("metricreadings")]
+        return [one for one in specs if one["metric"]["name"].startswith("nv_")]
+
+    def known() -> dict[str, str]:
+        for _ in range(20):
+            ask(url, given)
+        return {one["metric"]["name"]: one["value"] for one in sampled() if "value" in one}
+
+    found = system.eventually(lambda: told if len(told := known()) == 2 else None, SERVING_SECONDS)
+    assert found["nv_inference_pending_request_count"] == "0"
+    assert parse_milli(found["nv_inference_service_rate"]) > 1000
+    system.patiently(lambda: system.client.delete([Key("HorizontalPodAutoscaler.autoscaling", "default", "busy")]))
+    system.eventually(lambda: not sampled(), SERVING_SECONDS)
+    end(system, "busy")

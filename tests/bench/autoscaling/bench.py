@@ -165,4 +165,4 @@ def _spikes() -> np.ndarray:  # type: ignore[type-arg]
     """Little, and every few minutes four thousand more for a while, up and down within a minute."""
     time = np.arange(SERVICE_TIME)
     ramp = sum(np.clip(np.minimum(time - begin, begin + 180 - time) / 60, 0, 1) for begin in (300, 800, 1300))
-    return 300.0 + 4000.0 * np.asarray(ramp)
+    return 200.0 + 4000.0 * np.asarray(ramp)

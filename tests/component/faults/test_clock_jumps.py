@@ -12,6 +12,7 @@ from bus.jetstream import JetStreamBus
 from chassis import Clock, SteadyClock
 from chassis.endings import end
 from kube import Key, Manifest
+from testing.scenarios.target import MetricSample
 from tidegate import subjects
 from tidegate_cli.sim.world import World
 
@@ -159,6 +160,59 @@ def test_gangs_start_and_go_whatever_the_time_is_set_to(kind: type[WoundWorld], 
             assert world.pods() == world.pods("Running")
             assert world.entries() - entries < 60, "nobody writes in a circle"
             assert world.violations() == []
+    finally:
+        world.close()
+
+
+def autoscaled() -> list[Manifest]:
+    labels = {"app": "web"}
+    containers = [{"name": "c", "image": "i", "command": ["x"], "resources": {"requests": {"cpu": "100m"}}}]
+    pods = {"metadata": {"labels": labels}, "spec": {"containers": containers}}
+    made: Manifest = {"replicas": 2, "selector": {"matchLabels": labels}, "template": pods}
+    target = {"type": "AverageValue", "averageValue": "10"}
+    wanted: Manifest = {
+        "scaleTargetRef": {"apiVersion": "apps/v1", "kind": "Deployment", "name": "web"},
+        "maxReplicas": 9,
+        "metrics": [{"type": "External", "external": {"metric": {"name": "queue"}, "target": target}}],
+    }
+    return [
+        {"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": "web"}, "spec": made},
+        {
+            "apiVersion": "autoscaling/v2",
+            "kind": "HorizontalPodAutoscaler",
+            "metadata": {"name": "web"},
+            "spec": wanted,
+        },
+    ]
+
+
+@pytest.mark.parametrize("kind", [WoundWorld, UnsteadyWorld])
+@pytest.mark.parametrize("jumps", [(5, -5, 0), (-3, 9, -7)])
+def test_a_size_neither_flaps_nor_stands_still_whatever_the_time_is_set_to(
+    kind: type[WoundWorld], jumps: tuple[int, ...]
+) -> None:
+    """The load dips for a moment each time that the time is set, and somebody starts anew."""
+    world, web = opened(kind), Key("Deployment.apps", "default", "web")
+    queue = 10**9
+    try:
+        assert set(world.apply(autoscaled())) == {None}
+        world.sample_metrics([MetricSample("external", "queue", 60 * queue)])
+        world.advance(60_000)
+        for hours in jumps:
+            assert world.replicas(web) == 6
+            world.jump = hours * HOUR_MS
+            world.sample_metrics([MetricSample("external", "queue", 20 * queue)])
+            world.advance(20_000)
+            world.restart(["autoscaler"])
+            world.sample_metrics([MetricSample("external", "queue", 60 * queue)])
+            world.advance(200_000)
+        world.sample_metrics([MetricSample("external", "queue", 80 * queue)])
+        world.advance(40_000)
+        assert world.replicas(web) == 8
+        world.sample_metrics([MetricSample("external", "queue", 20 * queue)])
+        world.advance(400_000)
+        assert world.replicas(web) == 2
+        assert world.violations() == []
     finally:
         world.close()
 

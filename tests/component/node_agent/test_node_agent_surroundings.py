@@ -119,6 +119,29 @@ async def test_containers_share_an_empty_folder_and_it_goes_with_the_pod(bench: 
     assert not (bench.settings.data_dir / "pods/uid-share").exists()
 
 
+async def test_containers_share_memory_with_each_other_and_not_with_the_machine_and_it_goes_with_the_pod(
+    bench: Any,
+) -> None:
+    """A server that is killed leaves what it has there."""
+    needs_namespaces(bench)
+    name = f"tidegate-test-{os.getpid()}"
+    first = {"name": "first", "command": ["sh", "-c", f"echo mine > /dev/shm/{name}; kill -KILL $$$$"]}
+    seen = WAIT_FOR.format(word="mine", file=f"/dev/shm/{name}")
+    pod = bench.pod("shares", "sh", "-c", f"{seen}; while true; do sleep 0.1; done")
+    pod["spec"]["containers"].append(first)
+    bench.assign(pod)
+    await bench.until_log("uid-shares", "seen")
+    assert len(shared(name)) == 1 and shared(f"../{name}") == []
+    bench.assign()
+    await bench.upstream.until(lambda: "uid-shares" in bench.upstream.gone)
+    assert shared(name) == []
+
+
+def shared(name: str) -> list[Path]:
+    """Where shared memory of pods has a file of that name."""
+    return [*Path("/dev/shm").glob(f"*/{name}")]
+
+
 async def test_a_claim_outlives_its_pods(bench: Any) -> None:
     needs_namespaces(bench)
     volumes = [{"name": "d", "persistentVolumeClaim": {"claimName": "data"}}]

@@ -7,8 +7,11 @@ from typing import Any
 
 import pytest
 
-from kube import Key
+from cluster_gateway.local_cluster import LocalCluster
+from cluster_gateway.refused_commit import refused
+from kube import Key, Outcome
 from testing.scenarios.target import MetricSample
+from tidegate.decision.v1 import decision_pb2
 from tidegate_cli.sim.world import World
 
 SERVICE = "inference_autoscaler"
@@ -93,5 +96,28 @@ def test_the_same_bytes_come_out(seed: int, remade: Callable[[World, str], Count
         compared = remade(world, SERVICE)
         wanted = {"ReplicasScaled", "ScalingExplained", "InferenceServiceMade", "TrafficSplit"}
         assert wanted <= compared.keys() and compared["ReplicasScaled"] > 10, compared
+    finally:
+        world.close()
+
+
+@pytest.mark.parametrize("seed", range(2))
+def test_what_was_refused_and_is_decided_again_comes_out_the_same(
+    seed: int, remade: Callable[[World, str], Counter[str]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Every third decision is refused, as if somebody had changed what it touches in the meantime."""
+    fate, carry_out, refusals = Random(seed), LocalCluster.carry_out, Counter[str]()
+
+    def refusing(self: LocalCluster, service: str, commit: decision_pb2.Commit, *, stale: bool) -> list[Outcome]:
+        if service == SERVICE and fate.randrange(3) == 0:
+            refusals.update(item.name for item in commit.decisions)
+            return refused(commit, "somebody was faster")
+        return carry_out(self, service, commit, stale=stale)
+
+    monkeypatch.setattr(LocalCluster, "carry_out", refusing)
+    world = World({}, {"podStart": "3s"}, seed)
+    try:
+        live(world, Random(seed), 40)
+        assert remade(world, SERVICE)["ReplicasScaled"] > 10
+        assert refusals["ReplicasScaled"] > 3, refusals
     finally:
         world.close()

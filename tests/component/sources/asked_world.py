@@ -22,6 +22,7 @@ class World:
         self.written: list[Manifest] = []
         self.dropped: list[str] = []
         self.skipped_ms = 0
+        self.leads = True
 
     def now(self) -> int:
         return int(asyncio.get_running_loop().time() * 1000) + self.skipped_ms

@@ -37,7 +37,9 @@ async def world(plan: SamplingPlan, monkeypatch: pytest.MonkeyPatch) -> AsyncIte
     made: World = World()
     async with Fetcher(0.5) as fetcher:
         asker = Asker(fetcher, Credentials(made.store.get, made.secret), made.now)
-        task = asyncio.create_task(Collector(plan, lambda: made, asker, HandingIn(made), made.now).run())
+        task = asyncio.create_task(
+            Collector(plan, lambda: made if made.leads else None, asker, HandingIn(made), made.now).run()
+        )
         yield made
         task.cancel()
         await asyncio.gather(task, return_exceptions=True)

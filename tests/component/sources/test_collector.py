@@ -9,6 +9,7 @@ import pytest
 from aiohttp import web
 from asked_world import World, serving
 
+from inference_autoscaler.sources import fetching
 from inference_autoscaler.sources.fetching import LARGEST_ANSWER
 
 
@@ -154,6 +155,44 @@ async def test_a_source_that_does_not_answer_holds_nobody_up(world: World) -> No
             world.trigger("prometheus", f"stuck{number}", serverAddress=f"http://127.0.0.1:{other}", query=f"q{number}")
         trigger(world, port)
         await world.told(lambda one: one.get("value") == "3")
+
+
+async def test_a_server_that_is_asked_more_than_it_answers_says_so_of_each(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What waits for its turn for too long is not known any more; the others at that server are."""
+    monkeypatch.setattr(fetching, "PATIENCE_SECONDS", 0.4)
+
+    async def lazy(request: web.Request) -> web.StreamResponse:
+        await asyncio.sleep(0.3)
+        return result("3")
+
+    source = Prometheus()
+    source.answer = lazy
+    async with serving(source) as port:
+        for number in range(20):
+            world.trigger("prometheus", f"w{number}", serverAddress=f"http://127.0.0.1:{port}", query=f"q{number}")
+        await world.until(lambda: len(world.readings()) == 20)
+        whys = [one["message"] for one in world.readings() if "value" not in one]
+        assert whys and all("asked more than it answers" in why for why in whys)
+        assert any(one.get("value") == "3" for one in world.readings())
+
+
+async def test_a_successor_writes_nothing_that_stands_and_drops_what_nobody_wants(world: World) -> None:
+    """Another leader knows from the facts what its predecessor handed in."""
+    source = Prometheus("3")
+    async with serving(source) as port:
+        for name in ("kept", "gone"):
+            trigger(world, port, name=name)
+        await world.until(lambda: len(world.readings()) == 2)
+        world.leads = False
+        world.store.remove(next(key for key in world.store.of_kind("ScaledObject.keda.sh") if key.name == "gone"))
+        asked = len(source.asked)
+        await world.until(lambda: world.skipped_ms > 60_000)
+        assert len(source.asked) <= asked + 1
+        world.leads, world.skipped_ms = True, world.skipped_ms + 60_000
+        await world.until(lambda: len(world.readings()) == 1 and len(source.asked) > asked + 1)
+        assert len(world.written) == 2
 
 
 async def test_a_token_is_shown_and_read_again_when_it_is_refused(

@@ -87,6 +87,18 @@ class TestWithRules:
             found = {one["describedObject"]["name"]: one.get("value") for one in world.readings()}
             assert found == {"a": "4", "b": "3"}
 
+    async def test_the_load_of_the_gpus_of_a_pod_is_known_without_a_rule(self, world: World, tmp_path: Path) -> None:
+        """As NVIDIA's exporter tells it, of each card."""
+        exporter = Exporter()
+        exporter.text = "".join(
+            f'DCGM_FI_DEV_GPU_UTIL{{gpu="{gpu}",pod="a",namespace="default"}} {percent}\n'
+            for gpu, percent in enumerate((60, 85))
+        )
+        async with serving(exporter) as target, prometheus(tmp_path, target, self.port):
+            world.pod("a", 1)
+            world.autoscaler("duty_cycle_current")
+            assert (await told(world, "72500m"))["describedObject"] == {"apiVersion": "v1", "kind": "Pod", "name": "a"}
+
 
 async def test_the_lag_of_a_consumer_is_told_by_a_real_server(world: World, tmp_path: Path) -> None:
     port, monitoring = free_ports(2)

@@ -47,6 +47,29 @@ def test_where_nodes_run_no_images_a_container_without_a_command_is_pointed_out(
     assert "ImageNotRunnable" in warning
 
 
+@pytest.mark.parametrize(
+    ("told", "images", "warned"),
+    [
+        ('["*/tritonserver"]', ["nvcr.io/nvidia/tritonserver:1"], None),
+        ('["*/tritonserver"]', ["nvcr.io/nvidia/tritonserver:1", "nginx"], 1),
+        ('["nginx:1"]', ["nginx"], 0),
+        ("[broken", ["nginx"], 0),
+        ("3", ["nginx"], 0),
+    ],
+)
+def test_an_image_that_a_program_of_the_node_stands_in_for_is_not_pointed_out(
+    told: str, images: list[str], warned: int | None
+) -> None:
+    nodes = store()
+    metadata = {"name": "n", "annotations": {"tidegate.dev/isolation": "{}", "tidegate.dev/images": told}}
+    nodes.put(from_manifest({"apiVersion": "v1", "kind": "Node", "metadata": metadata}))
+    made = deployment(*(container(name=f"c{number}", image=image) for number, image in enumerate(images)))
+    said = admit(made, None, nodes).warnings
+    assert [warning.partition(".command")[0] for warning in said] == (
+        [] if warned is None else [f"spec.template.spec.containers[{warned}]"]
+    )
+
+
 def test_an_update_is_not_told_of_it_again() -> None:
     nodes = store("tidegate.dev/isolation")
     old = from_manifest(admit(deployment(container()), None, nodes).manifest)

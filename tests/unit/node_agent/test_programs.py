@@ -4,7 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from node_agent.domain.programs import Program, ProgramError, command_of, filled, program_of, relocated, untagged
+from kube.images import untagged
+from node_agent.domain.programs import Program, ProgramError, command_of, filled, program_of, relocated
 from node_agent.program_list import DEFAULTS, places, read_list
 
 TRITON = Program("triton", ("*/tritonserver", "busybox"), entrypoint=("serve",), args=("--all",))

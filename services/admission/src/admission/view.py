@@ -66,16 +66,17 @@ class View:
             self.ready.set()
         async for entries in self._following.read():
             for entry in entries:
-                folded = await self._following.take(entry)
-                if folded is not None:
-                    self._keep(folded)
+                await self._take(entry)
                 await asyncio.sleep(0)  # Who waits for an answer does not wait for all that has come together.
             grown, self._grown = self._grown, asyncio.Event()
             grown.set()
             if self._following.has_caught_up:
                 self.ready.set()
 
-    def _keep(self, folded: Folded) -> None:
+    async def _take(self, entry: Entry) -> None:
+        folded = await self._following.take(entry)
+        if folded is None:
+            return
         self._changed_at.update(dict.fromkeys(folded.message.kinds, folded.revision))
         if len(self._changes) == self._changes.maxlen:
             self._kept_from = self._changes[0][0]

@@ -19,6 +19,7 @@ _CHILDREN: dict[str, tuple[str, ...]] = {
     "Deployment.apps": ("ReplicaSet.apps",),
     "TrainJob.trainer.kubeflow.org": ("JobSet.jobset.x-k8s.io", _POD_GROUP),
     "JobSet.jobset.x-k8s.io": ("Job.batch", "Service"),
+    "InferenceGraph.serving.kserve.io": ("Deployment.apps", "HorizontalPodAutoscaler.autoscaling", "Service"),
     "InferenceService.serving.kserve.io": (
         "Deployment.apps",
         "HorizontalPodAutoscaler.autoscaling",

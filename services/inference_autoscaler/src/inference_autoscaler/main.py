@@ -30,7 +30,7 @@ async def build(settings: Settings, context: Context) -> Parts:
         return decider.deciding if isinstance(decider.deciding, AutoscalerCore) else None
 
     seconds = parse_duration(settings.source_timeout) / 1000
-    samples = collect(plan, view, context.bus, context.clock.now, seconds)
+    samples = collect(plan, view, context, seconds)
     return Parts(tasks={"decider": decider.run(), "samples": samples}, ready=(decider.ready,))
 
 

@@ -2,6 +2,7 @@
 
 import asyncio
 import fcntl
+import json
 import logging
 import os
 from collections.abc import Coroutine, Iterator
@@ -11,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from kube import Manifest
+from kube.images import STOOD_IN_FOR
 from node_agent.close_look import CloseLook
 from node_agent.colocating import Colocation
 from node_agent.domain import archive
@@ -228,7 +230,9 @@ class Agent:
         reserve = Reserve(settings.reserved_cpu_milli, settings.reserved_memory_bytes, settings.max_pods)
         found = find_inventory(reserve, self._data.root, settings.inventory_file)
         labels = {"kubernetes.io/hostname": settings.node, **found.labels, **settings.labels}
-        return replace(found, labels=labels, annotations={**found.annotations, **isolation.annotations()})
+        stood_in_for = sorted({image for one in settings.programs for image in one.images})
+        images = {STOOD_IN_FOR: json.dumps(stood_in_for)} if stood_in_for else {}
+        return replace(found, labels=labels, annotations={**found.annotations, **isolation.annotations(), **images})
 
     async def _keep_house(self, meter: UsageMeter, whole: NodeWatch) -> None:
         """Now and then: measure, and cut logs that have grown too long."""

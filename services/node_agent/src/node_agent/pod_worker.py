@@ -130,6 +130,7 @@ class PodWorker:
             self._perform(action)
         if not self.record.alive:
             self._remove_groups()
+            self._state.folder.remove_shared_memory()
         self._wake_at(wake_at, now)
         status = pod_status(self.pod, self.record, self._state.manifest, self._notes)
         if status != self._status or self.record.gone:

@@ -19,7 +19,7 @@ from node_agent.domain.volumes import Mount, Origin, UnsupportedVolume, Volume, 
 from node_agent.needs import NeverPossible, NotYet, Secrets
 from node_agent.node import Node
 from node_agent.runtime.ending import POD_MARK
-from node_agent.runtime.folders import PodFolder
+from node_agent.runtime.folders import SHARED_MEMORY, PodFolder
 from node_agent.runtime.logs import set_aside
 from node_agent.runtime.materials import make_inside, place_volume, write_hosts
 from node_agent.stand_in import StandIn
@@ -209,6 +209,8 @@ class PodPreparation:
         self, request: Mapping[str, Any], manifest: Manifest, found: tuple[Mount, ...], placed: Mapping[str, Path]
     ) -> dict[str, Any]:
         seen = [_mounted(self.folder.hosts, "/etc/hosts", read_only=True)]
+        if self.folder.shared_memory.is_dir():
+            seen.append(_mounted(self.folder.shared_memory, str(SHARED_MEMORY), read_only=False))
         if manifest.get("workingDir") and not Path(request["cwd"]).exists():
             seen.append(_mounted(self.folder.home, request["cwd"], read_only=False))
         for mount in found:

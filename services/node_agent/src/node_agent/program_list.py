@@ -17,6 +17,8 @@ SERVERS = Path(__file__).with_name("servers")
 VERSION = f"{sys.version_info.major}.{sys.version_info.minor}"
 PACKAGES = f"lib/python{VERSION}/site-packages"
 """Of an environment, below its folder."""
+PROGRAMS = ("storage_initializer", "model_agent", "graph_router")
+"""Our own that stand in for images. No code imports them."""
 INSTALLED = "installed.txt"
 """The file in the folder of an environment that is complete; it says what was installed."""
 
@@ -38,9 +40,13 @@ class ProgramList:
 
 
 def default_folder() -> Path:
-    """Where environments are, unless somebody says otherwise."""
-    cache = os.environ.get("XDG_CACHE_HOME")
-    return (Path(cache) if cache else Path.home() / ".cache") / "tidegate" / "environments"
+    """Where environments are, unless somebody says otherwise: in the user's cache, or the machine's for one without a home."""
+    given = os.environ.get("XDG_CACHE_HOME")
+    try:
+        cache = Path(given) if given else Path.home() / ".cache"
+    except RuntimeError:
+        cache = Path("/var/cache")
+    return cache / "tidegate" / "environments"
 
 
 def read_list(file: Path | None) -> ProgramList:
@@ -58,7 +64,7 @@ def places(environments: Path, environment: str, pod_ip: str) -> dict[str, str]:
         "environments": str(environments),
         "packages": PACKAGES,
         "servers": str(SERVERS),
-        "site:storage_initializer": _site("storage_initializer"),
+        **{f"site:{package}": _site(package) for package in PROGRAMS},
         "version": VERSION,
         "pod_ip": pod_ip,
     }
@@ -72,9 +78,7 @@ def environment_words(words: str) -> str:
 def reach(environments: Path, environment: str) -> list[str]:
     """The paths that a container's user must be able to get to for its program to run."""
     found = [environments, SERVERS]
-    site = _site("storage_initializer")
-    if site:
-        found.append(Path(site))
+    found += [Path(site) for site in map(_site, PROGRAMS) if site]
     python = environments / environment / "bin" / "python"
     if environment and python.exists():
         found.append(python.resolve().parents[1])
@@ -82,7 +86,7 @@ def reach(environments: Path, environment: str) -> list[str]:
 
 
 def _site(package: str) -> str:
-    """The folder that has the package, which no code here imports: it is a program of its own."""
+    """The folder that has the package; "" where it is not installed."""
     found = importlib.util.find_spec(package)
     return str(Path(found.origin).parents[1]) if found is not None and found.origin else ""
 

@@ -11,7 +11,9 @@ from hypothesis import strategies as st
 
 from inference_autoscaler.sources import exposition
 from inference_autoscaler.sources.answers import SourceFailed, lag, located, milli, vector
+from inference_autoscaler.sources.pod_addresses import address_of
 from inference_autoscaler.sources.timetable import LONGEST_REST_MS, Timetable
+from kube import Object, from_manifest
 
 
 def answered(*series: tuple[dict[str, str], Any], kind: str = "vector") -> bytes:
@@ -233,7 +235,9 @@ def test_a_source_that_fails_is_asked_less_often_and_soon_again_once_it_answers(
     assert gaps[1] <= 20_000 < gaps[3] and max(gaps) <= LONGEST_REST_MS + 10_000
     while not times.due(now):
         now += 1000
+    assert times.counts() == (1, 1)
     times.answered("s", now, failed=False)
+    assert times.counts() == (1, 0)
     assert times.next_due() is not None and (times.next_due() or 0) - now <= 10_000
 
 
@@ -244,3 +248,30 @@ def test_a_source_is_not_asked_while_it_is_being_asked_nor_when_nobody_wants_it(
     times.drop("s")
     times.answered("s", 5000, failed=False)
     assert times.due(9000) == []
+
+
+def _pod(**parts: Any) -> Object:
+    metadata = {"name": "p", "annotations": parts.pop("annotations", {})}
+    container = {"name": "c", **parts}
+    status = {"podIP": "10.0.0.1"}
+    spec = {"containers": [container]}
+    return from_manifest({"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": spec, "status": status})
+
+
+@pytest.mark.parametrize(
+    ("pod", "url"),
+    [
+        (_pod(annotations={"prometheus.io/port": "9", "prometheus.io/path": "m"}), "http://10.0.0.1:9/m"),
+        (_pod(annotations={"prometheus.kserve.io/port": "8082"}), "http://10.0.0.1:8082/metrics"),
+        (
+            _pod(ports=[{"name": "http", "containerPort": 1}, {"name": "metrics", "containerPort": 2}]),
+            "http://10.0.0.1:2/metrics",
+        ),
+        (_pod(image="nvcr.io/nvidia/tritonserver:24.10-py3"), "http://10.0.0.1:8002/metrics"),
+        (_pod(image="x", args=["/opt/tritonserver", "--metrics-port=7"]), "http://10.0.0.1:7/metrics"),
+        (_pod(annotations={"prometheus.io/port": "x@evil"}), ""),
+        (_pod(image="nginx"), ""),
+    ],
+)
+def test_a_pod_says_where_it_is_asked(pod: Object, url: str) -> None:
+    assert address_of(pod).url == url

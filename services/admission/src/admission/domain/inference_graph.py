@@ -3,9 +3,10 @@
 from collections.abc import Iterable
 
 from admission.domain.errors import FieldError
-from admission.domain.shapes import AMOUNT, ANYTHING, TEXT, WHOLE, Idle, ListOf, MapOf, fields, one_of, within
+from admission.domain.shapes import AMOUNT, ANYTHING, TEXT, WHOLE, ListOf, MapOf, fields, one_of, within
 from admission.domain.world import Review
 from kube import Manifest
+from kube.json_path import PathError, parse
 
 ROUTERS = ("Sequence", "Splitter", "Ensemble", "Switch")
 _STEP = fields(
@@ -28,11 +29,11 @@ GRAPH_SPEC = fields(
     nodeName=TEXT,
     serviceAccountName=TEXT,
     timeout=WHOLE,
-    minReplicas=Idle(WHOLE),
-    maxReplicas=Idle(WHOLE),
-    scaleTarget=Idle(WHOLE),
-    scaleMetric=Idle(TEXT),
-    routerTimeouts=Idle(ANYTHING),
+    minReplicas=WHOLE,
+    maxReplicas=WHOLE,
+    scaleTarget=WHOLE,
+    scaleMetric=TEXT,
+    routerTimeouts=fields(serviceClient=WHOLE),
 )
 
 
@@ -70,7 +71,16 @@ def _check_steps(path: str, node: Manifest, nodes: Manifest) -> Iterable[FieldEr
             yield FieldError(f"{path}[{index}].nodeName", step["nodeName"], "is none of the graph's nodes")
         yield from within(f"{path}[{index}].weight", step.get("weight"), 0, 100)
         yield from one_of(f"{path}[{index}].dependency", step.get("dependency"), ("Soft", "Hard"))
+        if step.get("condition"):
+            yield from _check_condition(f"{path}[{index}].condition", step["condition"])
         yield from one_of(f"{path}[{index}].data", step.get("data"), ("$request", "$response"))
+
+
+def _check_condition(path: str, text: str) -> Iterable[FieldError]:
+    try:
+        parse(text)
+    except PathError as error:
+        yield FieldError(path, text, f"is no path of GJSON that is understood here: {error}")
 
 
 def _check_bounds(spec: Manifest) -> Iterable[FieldError]:
@@ -81,6 +91,8 @@ def _check_bounds(spec: Manifest) -> Iterable[FieldError]:
         rule = f"must be at least minReplicas, which is {1 if least is None else least}"
         yield FieldError("spec.maxReplicas", most, rule)
     yield from within("spec.timeout", spec.get("timeout"), 0)
+    yield from one_of("spec.scaleMetric", spec.get("scaleMetric"), ("cpu", "memory"))
+    yield from within("spec.scaleTarget", spec.get("scaleTarget"), 1, 100)
 
 
 def _circle(nodes: Manifest) -> list[str]:

@@ -1,7 +1,6 @@
 """Kinds that are stored for their users but that no part of the system acts on: said to whoever applies one."""
 
 _KINDS = (
-    "InferenceGraph.serving.kserve.io",
     "PipelineRun.tidegate.dev",
     "NetworkPolicy.networking.k8s.io",
     "Ingress.networking.k8s.io",

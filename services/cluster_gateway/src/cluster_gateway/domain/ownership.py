@@ -28,6 +28,7 @@ _CONFIG = "ConfigMap"
 _AUTOSCALER = "HorizontalPodAutoscaler.autoscaling"
 _SCALED = "ScaledObject.keda.sh"
 _INFERENCE = "InferenceService.serving.kserve.io"
+_GRAPH = "InferenceGraph.serving.kserve.io"
 _DEPLOYMENT = "Deployment.apps"
 _SERVICE = "Service"
 _ROUTES = ("HTTPRoute.gateway.networking.k8s.io", "Ingress.networking.k8s.io")
@@ -70,7 +71,7 @@ _MAY: dict[str, dict[Verb, tuple[str, ...]]] = {
     "inference_autoscaler": {
         Verb.CREATE: (_AUTOSCALER, _SCALED, _DEPLOYMENT, _SERVICE, *_ROUTES),
         Verb.PATCH: (*_SCALABLE, _AUTOSCALER, _SCALED, _SERVICE, *_ROUTES),
-        Verb.STATUS: (_AUTOSCALER, _SCALED, _INFERENCE),
+        Verb.STATUS: (_AUTOSCALER, _SCALED, _INFERENCE, _GRAPH),
         Verb.DELETE: (_AUTOSCALER, _SCALED, _DEPLOYMENT, _SERVICE, *_ROUTES),
     },
 }
@@ -91,6 +92,7 @@ _STATUS_OF_OTHERS = frozenset(
         _AUTOSCALER,
         _SCALED,
         _INFERENCE,
+        _GRAPH,
     ]
     + [f"{kind}.apps" for kind in ("Deployment", "ReplicaSet", "StatefulSet", "DaemonSet")]
 )

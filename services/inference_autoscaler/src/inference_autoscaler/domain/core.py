@@ -19,13 +19,15 @@ from inference_autoscaler.domain.metrics.reading import POD, READING, series_of
 from inference_autoscaler.domain.metrics.readings import Readings
 from inference_autoscaler.domain.policy import AutoscalerPolicy
 from inference_autoscaler.domain.serving.desk import CONCERNING, InferenceDesk
+from inference_autoscaler.domain.serving.graph_children import GRAPH
+from inference_autoscaler.domain.serving.graph_desk import GraphDesk
 from inference_autoscaler.domain.serving.inference_service import SERVICE
 from kube import Decision, Event, Key, Manifest, Object, Outcome, Store
 from kube.scheduling_pause import SWITCH, pause_of
 
 _CREDENTIALS = ("Secret", "ServiceAccount", "TriggerAuthentication.keda.sh", "ClusterTriggerAuthentication.keda.sh")
 _INTEREST = frozenset(
-    (NODE_METRIC, AUTOSCALER, SCALED_OBJECT, READING, POD, "ConfigMap", *_CREDENTIALS, *SCALABLE, *CONCERNING)
+    (NODE_METRIC, AUTOSCALER, SCALED_OBJECT, READING, POD, GRAPH, "ConfigMap", *_CREDENTIALS, *SCALABLE, *CONCERNING)
 )
 
 
@@ -76,6 +78,7 @@ class AutoscalerCore:
         told = External(sources.value, sources.present_value, sources.is_steady)
         self._horizontal = HorizontalDesk(self._readings, self._pods, told)
         self._serving = InferenceDesk(self._policy.knative, self._pods, self._policy.routing)
+        self._graphs = GraphDesk(self._policy.routing)
         self._now = 0
         self._assumed: set[str] = set()
         self._remembered: int | None = None
@@ -84,6 +87,7 @@ class AutoscalerCore:
     def read_from(self, store: Store) -> None:
         """Where objects are looked up."""
         self.store = self._horizontal.store = self._keda.store = self._serving.store = store
+        self._graphs.store = store
         self._horizontal.concerns.store = store
 
     def fold(self, events: Sequence[Event], now: int) -> None:
@@ -105,16 +109,21 @@ class AutoscalerCore:
                     self._horizontal.fold(event)
                     self._keda.touch(event.key)
                     self._serving.fold(event)
+                    self._graphs.fold(event)
                 case "ScaledObject.keda.sh":
                     made = self._keda.autoscaler_of(event.key)
                     self._keda.fold(event)
                     concerns.touch_all((made, self._keda.autoscaler_of(event.key)))
                     self._serving.fold(event)
+                case kind if kind == GRAPH:
+                    self._graphs.fold(event)
                 case kind if kind in SCALABLE or kind in CONCERNING:
                     if kind in SCALABLE:
                         concerns.see_target(event)
                         self._keda.touch(event.key)
-                    self._serving.fold(event)
+                    if kind in CONCERNING:
+                        self._serving.fold(event)
+                        self._graphs.fold(event)
         for event in events:  # what a sample is of is there by now, in whatever order they came
             if event.key.kind == READING:
                 self._take_sample(event, now)
@@ -148,6 +157,8 @@ class AutoscalerCore:
             self._keda.settle(outcome)
         elif outcome.subject.kind == SERVICE:
             self._serving.settle(outcome)
+        elif outcome.subject.kind == GRAPH:
+            self._graphs.settle(outcome)
 
     def decide(self, now: int, in_flight: AbstractSet[Key]) -> list[Decision]:
         """All that should happen now; nothing while an operator keeps everything as it is."""
@@ -158,6 +169,8 @@ class AutoscalerCore:
         for desk in self._deciding:
             self._horizontal.moved = {change.key for decision in found for change in decision.mutations}
             found += desk.decide(now, in_flight)
+            if desk is self._serving:
+                found += self._graphs.decide(now, in_flight)
         self._has_decided = bool(found)
         return found
 

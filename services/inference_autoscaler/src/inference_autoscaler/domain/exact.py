@@ -24,11 +24,16 @@ class Ratio:
 
     def within(self, down_nano: int, up_nano: int) -> bool:
         """Whether it is at most this much below or above 1, in billionths."""
-        return self.whole * (NANO - down_nano) <= self.part * NANO <= self.whole * (NANO + up_nano)
+        return is_near(self.part, self.whole, down_nano, up_nano)
 
     def of(self, count: int) -> int:
         """``count`` times this, rounded up, as a number of replicas."""
         return min(REPLICAS_MAX, ceil_div(self.part * count, self.whole))
+
+
+def is_near(part: int, whole: int, down_nano: int, up_nano: int) -> bool:
+    """Whether ``part`` is ``whole``, but for so many billionths of it less or more."""
+    return whole * (NANO - down_nano) <= part * NANO <= whole * (NANO + up_nano)
 
 
 def ceil_div(part: int, whole: int) -> int:

@@ -25,8 +25,6 @@ SWEEP_SECONDS = 10.0
 """How often it is looked for samples that nobody wants any more."""
 SETTLING_MS = 10_000
 """So long what was handed in counts as being there, though the facts do not tell it yet."""
-AT_ONCE = 64
-"""Sources that are asked at one time."""
 
 
 class View(Protocol):
@@ -67,7 +65,6 @@ class Collector:
         now: Callable[[], int],
     ) -> None:
         self._plan, self._view, self._asker, self._hand_in, self._now = plan, view, asker, hand_in, now
-        self._limit = asyncio.Semaphore(AT_ONCE)
         self._begin()
 
     def _begin(self) -> None:
@@ -77,6 +74,10 @@ class Collector:
         self._timetable = Timetable()
         self._said: dict[Key, tuple[int, Manifest]] = {}
         self._swept = 0
+
+    def counts(self) -> tuple[int, int]:
+        """How many sources are asked, and how many of them said nothing the last time."""
+        return self._timetable.counts()
 
     async def run(self) -> None:
         """Ask for ever."""
@@ -109,16 +110,14 @@ class Collector:
 
     async def _ask(self, view: View, name: str, asked: Asked) -> None:
         """Ask one source and hand in what it says. Whatever it says, others are asked all the same."""
-        failed = ""
-        async with self._limit:
-            answer = Answer({})
-            try:
-                answer = await self._asker.ask(asked.source, self._addresses(view, asked))
-            except SourceFailed as error:
-                failed = str(error)
-            except Exception as error:
-                log.exception("source_not_understood")
-                failed = f"what it says cannot be read: {type(error).__name__}"
+        failed, answer = "", Answer({})
+        try:
+            answer = await self._asker.ask(asked.source, self._addresses(view, asked))
+        except SourceFailed as error:
+            failed = str(error)
+        except Exception as error:
+            log.exception("source_not_understood")
+            failed = f"what it says cannot be read: {type(error).__name__}"
         if view is not self._view():
             return
         for reading in self._readings(view, asked, answer, failed):

@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from ssl import SSLContext, SSLError
 from urllib.parse import urlsplit
+from weakref import WeakValueDictionary
 
 import aiohttp
 
@@ -12,7 +13,10 @@ from inference_autoscaler.sources.answers import SourceFailed
 
 LARGEST_ANSWER = 8 << 20
 """Bytes: as much as the metrics of a server with some ten thousand series."""
-AT_ONCE, AT_ONE_SERVER = 32, 4
+AT_ONCE, AT_ONE_SERVER = 64, 4
+"""Requests under way: of all, and at one server, so that one which is stuck holds nobody else up."""
+PATIENCE_SECONDS = 15.0
+"""So long a question waits for its turn at a server: what was known before is too old then."""
 
 
 class Refused(SourceFailed):
@@ -36,9 +40,12 @@ class Fetcher:
     def __init__(self, seconds: float) -> None:
         self._timeout = aiohttp.ClientTimeout(total=seconds)
         self._session: aiohttp.ClientSession | None = None
+        self._limit = asyncio.Semaphore(AT_ONCE)
+        self._servers: WeakValueDictionary[str, asyncio.Semaphore] = WeakValueDictionary()
 
     async def __aenter__(self) -> "Fetcher":
-        connector = aiohttp.TCPConnector(limit=AT_ONCE, limit_per_host=AT_ONE_SERVER)
+        # The time for an answer would go by while a connection is waited for: turns are taken before.
+        connector = aiohttp.TCPConnector(limit=0)
         self._session = aiohttp.ClientSession(
             connector=connector, timeout=self._timeout, cookie_jar=aiohttp.DummyCookieJar(), trust_env=False
         )
@@ -50,8 +57,24 @@ class Fetcher:
 
     async def get(self, request: Request) -> bytes:
         """The content of the answer. Raises SourceFailed, Refused, whose texts have nothing of the request but the server."""
+        place = server_of(request.url)
+        turn = self._servers.setdefault(place, asyncio.Semaphore(AT_ONE_SERVER))
+        try:
+            async with asyncio.timeout(PATIENCE_SECONDS):
+                await turn.acquire()
+        except TimeoutError:
+            raise SourceFailed(
+                f"{place} is asked more than it answers: no turn within {PATIENCE_SECONDS:g} s"
+            ) from None
+        try:
+            async with self._limit:
+                return await self._ask(request, place)
+        finally:
+            turn.release()
+
+    async def _ask(self, request: Request, place: str) -> bytes:
         assert self._session is not None, "it is opened before it is asked"
-        place, method = server_of(request.url), "POST" if request.form else "GET"
+        method = "POST" if request.form else "GET"
         # A server that redirects could send our credentials, and us, wherever it likes.
         try:
             async with self._session.request(

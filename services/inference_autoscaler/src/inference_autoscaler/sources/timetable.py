@@ -57,6 +57,10 @@ class Timetable:
         turn.due = (now + rest - offset) // turn.every_ms * turn.every_ms + offset
         turn.due += turn.every_ms if turn.due <= now else 0
 
+    def counts(self) -> tuple[int, int]:
+        """How many sources are asked, and how many of them said nothing the last time."""
+        return len(self._turns), sum(turn.failures > 0 for turn in self._turns.values())
+
     def next_due(self) -> int | None:
         """When the next turn is, of those that are not being asked."""
         return min((turn.due for turn in self._turns.values() if not turn.asking), default=None)

@@ -78,11 +78,12 @@ class Reporter:
         news: list[tuple[Service, list[Sample]]] = []
         for key, (concurrency, rps) in sorted(self._meter.read(now).items()):
             service = self._directory.services.get(key)
-            if service is None:
+            if service is None or not service.is_measured:
                 continue
             is_awake = any(self._directory.ready(pool) for pool in service.pools())
-            samples = self._said.news(key, load_samples(concurrency, rps), now, repeat=is_awake or concurrency > 0)
-            samples += self._said.news(key, answer_samples(service, self._counts), now, repeat=False)
+            again = service.metric if is_awake or concurrency else ""
+            samples = self._said.news(key, load_samples(concurrency, rps), now, again)
+            samples += self._said.news(key, answer_samples(service, self._counts), now)
             if samples:
                 news.append((service, samples))
         if news:

@@ -49,7 +49,7 @@ def _is_awake(directory: Directory, service: Service) -> bool:
 
 
 def _virtual_host(directory: Directory, service: Service, component: str, hosts: list[str]) -> Manifest:
-    name = f"{service.key.namespace}/{service.key.name}/{component}"
+    name = "/".join(filter(None, (service.key.namespace, service.key.name, component)))
     explainer = service.parts.get("explainer") if component == service.entry else None
     routes = routes_of(name, service.parts[component], explainer, lambda pool: bool(directory.ready(pool)))
     return virtual_host(name, hosts, routes)

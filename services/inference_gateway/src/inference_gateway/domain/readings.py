@@ -14,8 +14,9 @@ from kube.times import rfc3339_milli
 READING = "MetricReading.tidegate.dev"
 CONCURRENCY, RPS = "concurrency", "rps"
 REQUESTS, ERRORS, LATENCY = "revision_requests_total", "revision_errors_total", "revision_latency_bucket"
-AGAIN_MS = 10_000
-"""A load that stays as it is is said again after so long: a sample is of the time since the one before."""
+AGAIN_MS = 4_000
+"""A load that stays as it is is said again after so long: a sample is of the time since the one before, and the shortest window
+that looks back at them has 6 s."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,12 +39,16 @@ class Said:
 
     last: dict[Key, tuple[int, int]] = field(default_factory=dict)
 
-    def news(self, service: Key, samples: Iterable[Sample], now: int, *, repeat: bool) -> list[Sample]:
-        """Those that nobody knows yet; with ``repeat`` also those that were said long ago."""
+    def news(self, service: Key, samples: Iterable[Sample], now: int, again: str = "") -> list[Sample]:
+        """Those that nobody knows yet; those of the metric ``again`` also when they were said long ago."""
         found: list[Sample] = []
         for sample in samples:
             before = self.last.get(sample.key(service))
-            if before is None or before[0] != sample.value_milli or (repeat and now - before[1] >= AGAIN_MS):
+            if (
+                before is None
+                or before[0] != sample.value_milli
+                or (sample.metric == again and now - before[1] >= AGAIN_MS)
+            ):
                 found.append(sample)
         return found
 

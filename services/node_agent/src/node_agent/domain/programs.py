@@ -6,12 +6,10 @@ that fits the image runs as the image would, with what the container adds to it.
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from fnmatch import fnmatchcase
 from typing import Any
 
 from kube import Manifest
-
-DOCKER_HUB = "docker.io/"
+from kube.images import image_fits
 
 
 class ProgramError(ValueError):
@@ -55,20 +53,12 @@ class Program:
 
     def fits(self, image: str) -> bool:
         """Whether it stands in for ``image``."""
-        names = {one for full in (image, image.removeprefix(DOCKER_HUB)) for one in (full, untagged(full))}
-        return any(fnmatchcase(name, pattern) for name in names for pattern in self.images)
-
-
-def untagged(image: str) -> str:
-    """``image`` without its digest and its tag."""
-    name = image.partition("@")[0]
-    head, colon, tag = name.rpartition(":")
-    return head if colon and "/" not in tag else name
+        return image_fits(image, self.images)
 
 
 def program_of(programs: Iterable[Program], image: str) -> Program | None:
     """The first that stands in for ``image``."""
-    return next((one for one in programs if image and one.fits(image)), None)
+    return next((one for one in programs if one.fits(image)), None)
 
 
 def command_of(program: Program | None, container: Manifest) -> list[str]:

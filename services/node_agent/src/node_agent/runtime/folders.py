@@ -4,16 +4,21 @@ agent.lock  spawner.log
 pods/<uid>/  pod.json  record.json  hosts  state/<container>.<attempt>.json  home/  tmp/  stage/  volumes/<name>/
 claims/<namespace>/<claim>/
 logs/<namespace>_<pod>_<uid>/<container>.log  .log.1  .log.2
+
+Beside it, in the machine's shared memory: tidegate-<...>/ of each pod.
 """
 
 import json
 import os
 import shutil
 from dataclasses import dataclass
+from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
 from kube import Manifest
+
+SHARED_MEMORY = Path("/dev/shm")
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,6 +45,11 @@ class PodFolder:
         """An empty folder to mount on while its namespace is made."""
         return self.root / "stage"
 
+    @property
+    def shared_memory(self) -> Path:
+        """What its containers see as /dev/shm; it goes with the pod, whatever a process that was killed has left there."""
+        return SHARED_MEMORY / f"tidegate-{sha256(str(self.root).encode()).hexdigest()[:16]}"
+
     def volume(self, name: str) -> Path:
         return self.root / "volumes" / name
 
@@ -61,6 +71,10 @@ class PodFolder:
                 folder.chmod(mode)
         for folder in (self.root / "state", self.stage):
             folder.mkdir(mode=0o700, exist_ok=True)
+        if os.access(SHARED_MEMORY, os.W_OK) and not self.shared_memory.is_dir():
+            self.shared_memory.mkdir()
+            os.chown(self.shared_memory, -1, group)
+            self.shared_memory.chmod(0o3777)
 
     def save(self, name: str, data: Any) -> None:
         """Write ``data`` as JSON to the file ``name``, whole or not at all."""
@@ -73,8 +87,13 @@ class PodFolder:
         """What ``save`` wrote; None when there is nothing, or nothing readable."""
         return read_json(self.root / name)
 
+    def remove_shared_memory(self) -> None:
+        """Give back what its processes have left there."""
+        shutil.rmtree(self.shared_memory, ignore_errors=True)
+
     def remove(self) -> None:
         """Remove the folder with all that is in it."""
+        self.remove_shared_memory()
         shutil.rmtree(self.root, ignore_errors=True)
 
 
@@ -130,7 +149,7 @@ class DataFolder:
             if manifest:
                 found[folder.name] = manifest
             else:  # it was never begun
-                shutil.rmtree(folder, ignore_errors=True)
+                PodFolder(folder).remove()
         return found
 
 

@@ -11,7 +11,7 @@ from inference_autoscaler.domain.horizontal.proposal import (
     from_pods,
     from_total,
 )
-from inference_autoscaler.domain.horizontal.spec import EXTERNAL, OBJECT, Horizontal, Metric
+from inference_autoscaler.domain.horizontal.spec import EXTERNAL, OBJECT, TOTALS, Horizontal, Metric
 from inference_autoscaler.domain.horizontal.verdict import Measure
 from inference_autoscaler.domain.metrics.readings import Readings
 
@@ -38,22 +38,17 @@ def measure_with(readings: Readings, external: Value, spec: Horizontal, namespac
     """How the metrics of ``spec`` are measured at ``now``."""
     near = Tolerance(spec.down.tolerance_nano, spec.up.tolerance_nano)
 
-    def total(metric: Metric, size: Size) -> int:
-        if metric.type == EXTERNAL:
-            told = external(namespace, metric, size, now)
-            if told is not None:
-                return told
-        found = readings.of(metric.series, metric.selector)
-        if not found:
-            raise NoProposal(metric, readings.why_silent(metric.series))
-        if len(found) == 1 or metric.type == OBJECT:
-            return found[0].value_milli
-        return sum(one.value_milli for one in found)
-
     def measure(metric: Metric, size: Size) -> Proposal:
-        if metric.type in (EXTERNAL, OBJECT):
-            return from_total(metric, size, total(metric, size), near)
-        samples = readings.of_pods(namespace, metric.name, size.roster.pods, metric.container, now)
-        return from_pods(metric, size, samples, near, now)
+        if metric.type not in TOTALS:
+            samples = readings.of_pods(namespace, metric.name, size.roster.pods, metric.container, now)
+            return from_pods(metric, size, samples, near, now)
+        total = external(namespace, metric, size, now) if metric.type == EXTERNAL else None
+        if total is None:
+            found = readings.of(metric.series, metric.selector)
+            if not found:
+                raise NoProposal(metric, readings.why_silent(metric.series))
+            only = len(found) == 1 or metric.type == OBJECT
+            total = found[0].value_milli if only else sum(one.value_milli for one in found)
+        return from_total(metric, size, total, near)
 
     return measure

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from inference_autoscaler.domain.exact import REPLICAS_MAX, Ratio, ceil_div
+from inference_autoscaler.domain.exact import REPLICAS_MAX, Ratio, ceil_div, is_near
 from inference_autoscaler.domain.horizontal.pod_classes import PodClasses, Roster
 from inference_autoscaler.domain.horizontal.spec import (
     AVERAGE_VALUE,
@@ -158,9 +158,9 @@ def from_total(metric: Metric, size: Size, total_milli: int, near: Tolerance) ->
     target = metric.target.amount
     if metric.target.kind == AVERAGE_VALUE:
         current = size.replicas
-        if current and near.holds(Ratio(total_milli, target * current)):
-            return Proposal(current, average_milli=ceil_div(total_milli, current))
         average = ceil_div(total_milli, current) if current else None
+        if current and is_near(total_milli, target * current, near.down_nano, near.up_nano):
+            return Proposal(current, average_milli=average)
         return Proposal(max(0, min(REPLICAS_MAX, ceil_div(total_milli, target))), average_milli=average)
     ratio = Ratio(total_milli, target)
     if size.replicas == 0:

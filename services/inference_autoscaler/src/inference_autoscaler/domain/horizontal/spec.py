@@ -14,6 +14,8 @@ from resources import parse_milli
 
 AUTOSCALER = "HorizontalPodAutoscaler.autoscaling"
 RESOURCE, CONTAINER_RESOURCE, PODS, OBJECT, EXTERNAL = "Resource", "ContainerResource", "Pods", "Object", "External"
+TOTALS = (OBJECT, EXTERNAL)
+"""Types of metrics that are one number for the whole target."""
 UTILIZATION, AVERAGE_VALUE, VALUE = "Utilization", "AverageValue", "Value"
 DEFAULT_METRIC = {
     "type": RESOURCE,
@@ -112,7 +114,7 @@ class Horizontal:
         """What facts its answers depend on, but for those of its pods: its target, and samples (`Readings.fold`)."""
         yield self.target
         for metric in self.metrics:
-            if metric.type in (EXTERNAL, OBJECT):
+            if metric.type in TOTALS:
                 yield topic_of(metric.series, metric.selector)
 
 

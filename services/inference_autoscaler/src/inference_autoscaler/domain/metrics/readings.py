@@ -26,9 +26,11 @@ class _Listed:
 
     def ordered(self) -> Sequence[Reading]:
         """All of them; put in order when somebody asks, and not again before one changes."""
+        named = self.named
+        if len(named) == 1:  # nearly all are alone: to keep a list for each would cost more than to make one
+            return (*named.values(),)
         if self._order is None:
-            named = self.named
-            self._order = [*named.values()] if len(named) == 1 else [named[name] for name in sorted(named)]
+            self._order = [named[name] for name in sorted(named)]
         return self._order
 
 

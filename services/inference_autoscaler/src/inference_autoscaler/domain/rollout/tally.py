@@ -27,19 +27,22 @@ def counter_of(metric: str, labels: Mapping[str, str]) -> tuple[str, str] | None
 
 @dataclass(slots=True)
 class Tally:
-    """Of one revision. ``last`` is what each source said last, by the name of its object."""
+    """Of one revision. ``last`` is what each source said last, with the revision of the facts, by the name of its object."""
 
     total: Counts = field(default_factory=dict)
-    last: dict[str, int] = field(default_factory=dict)
+    last: dict[str, tuple[int, int]] = field(default_factory=dict)
 
-    def hear(self, source: str, name: str, value: int) -> bool:
-        """Take in that ``source`` counted ``value`` by now. Whether it is news."""
-        before = self.last.get(source, 0)
-        if value == before and source in self.last:
+    def hear(self, source: str, name: str, value: int, said: int) -> bool:
+        """Take in that ``source`` had counted ``value``, as it ``said`` at that revision of the facts. Whether it is news.
+
+        Who begins anew is told things a second time that are in what he remembers.
+        """
+        heard, before = self.last.get(source, (-1, 0))
+        if said <= heard:
             return False
-        self.last[source] = value
+        self.last[source] = said, value
         self.total[name] = self.total.get(name, 0) + (value - before if value >= before else value)
-        return True
+        return value != before or heard < 0
 
     def manifest(self) -> Manifest:
         """As it is written down."""
@@ -48,7 +51,7 @@ class Tally:
     @classmethod
     def of(cls, told: Manifest) -> "Tally":
         """As it was written down."""
-        return cls({**told["total"]}, {**told["last"]})
+        return cls({**told["total"]}, {source: (said, value) for source, (said, value) in told["last"].items()})
 
 
 def since(now: Counts, then: Counts) -> Counts:

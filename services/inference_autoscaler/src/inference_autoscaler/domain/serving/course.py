@@ -58,6 +58,8 @@ class Course:
             past.life.rewind(now)
         if self.trial is not None:
             self.trial.rewind(now)
+        if self.pursuit is not None:
+            self.pursuit.watch.rewind(now)
 
     def manifest(self) -> Manifest:
         """As it is written down."""
@@ -83,7 +85,7 @@ class Course:
         """As it was written down."""
         loads = {name: Load.of(load) for name, load in told["loads"].items()}
         pasts = {name: Past(Panic.of(past["panic"]), Life.of(past["life"])) for name, past in told["pasts"].items()}
-        tallies = {name: Tally.of(tally) for name, tally in told["tallies"].items()}
-        trial = Trial.of(told["trial"]) if told["trial"] is not None else None
-        pursuit = Pursuit.of(told["pursuit"]) if told["pursuit"] is not None else None
+        tallies = {name: Tally.of(tally) for name, tally in told.get("tallies", {}).items()}
+        trial = Trial.of(told["trial"]) if told.get("trial") is not None else None
+        pursuit = Pursuit.of(told["pursuit"]) if told.get("pursuit") is not None else None
         return cls(told["uid"], told["born"], loads, pasts, tallies, trial, pursuit)

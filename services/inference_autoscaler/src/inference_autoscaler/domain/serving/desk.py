@@ -215,7 +215,7 @@ def _counted(course: Course, item: Object, found: Sample) -> bool:
     if counter is None:
         return False
     revision, name = counter
-    return course.tallies.setdefault(revision, Tally()).hear(item.name, name, found.value_milli // 1000)
+    return course.tallies.setdefault(revision, Tally()).hear(item.name, name, found.value_milli // 1000, item.revision)
 
 
 def _told(item: Object, spec: Inference | str, found: Outlook, patch: Manifest) -> Decision | None:

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from inference_autoscaler.domain.rollout import plan as rollout_plan
 from inference_autoscaler.domain.serving.component import EXPLAINER, PREDICTOR, TRANSFORMER, Component
 from inference_autoscaler.domain.serving.component import read as read_component
+from inference_autoscaler.domain.target.goal import AIMS
 from kube import Object
 
 SERVICE = "InferenceService.serving.kserve.io"
@@ -12,8 +13,7 @@ GROUP = "serving.kserve.io/"
 MODE, STOP, CLASS = f"{GROUP}deploymentMode", f"{GROUP}stop", f"{GROUP}autoscalerClass"
 SERVERLESS, STANDARD = "Knative", "Standard"
 _MODES = {"Serverless": SERVERLESS, SERVERLESS: SERVERLESS, "RawDeployment": STANDARD, STANDARD: STANDARD}
-KNATIVE, OWN = "autoscaling.knative.dev/", "autoscaling.tidegate.dev/"
-"""Groups of the annotations that a service's pods are scaled by."""
+KNATIVE = "autoscaling.knative.dev/"
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +49,7 @@ def read(item: Object) -> Inference:
     mode = annotations.get(MODE, "Serverless")
     if mode not in _MODES:
         raise ValueError(f"deploymentMode {mode} is none of {', '.join(sorted(_MODES))}")
-    own = {name: value for name, value in annotations.items() if name.startswith((KNATIVE, OWN))}
+    own = {name: value for name, value in annotations.items() if name.startswith(KNATIVE) or name in AIMS}
     roles = [role for role in (PREDICTOR, TRANSFORMER, EXPLAINER) if role == PREDICTOR or item.spec.get(role)]
     components = tuple(read_component(role, item.spec[role], own) for role in roles)
     canaries = tuple(

@@ -6,6 +6,7 @@ from typing import Any
 
 from inference_autoscaler.domain.serving.runtimes import CONTAINER, Model, runtime_of
 from kube import Manifest, Object, Store, merge
+from kube.images import untagged
 
 _NOT_OF_PODS = frozenset(
     [
@@ -47,7 +48,7 @@ def _filled(container: Manifest, model: Model) -> Manifest:
     """The runtime's container with what the model says of it; its ``runtimeVersion`` is the tag of the image."""
     merged = _laid_over(container, model.container)
     if model.runtime_version and "image" not in model.container:
-        merged["image"] = f"{_untagged(str(merged.get('image') or ''))}:{model.runtime_version}"
+        merged["image"] = f"{untagged(str(merged.get('image') or ''))}:{model.runtime_version}"
     return merged
 
 
@@ -76,8 +77,3 @@ def _said(found: re.Match[str], item: Object) -> str:
     if found[1] in ("Name", "Namespace"):
         return item.name if found[1] == "Name" else item.namespace
     return item.labels.get(found[2], "") if found[2] else item.annotations.get(found[3], "")
-
-
-def _untagged(image: str) -> str:
-    head, colon, tag = image.rpartition(":")
-    return head if colon and "/" not in tag else image

@@ -84,7 +84,7 @@ def _keep_deployment(found: Outlook, item: Object, component: Component, replica
         create(found, wanted)
         return 0
     if there.annotations.get(MADE_OF) != made_of(component):
-        found.changes.append(_renewed(there, wanted))
+        found.changes.append(renewed(there, wanted))
         found.made.append(f"Deployment {name}")
     elif replicas is not None and there.spec.get("replicas") != replicas:
         found.changes.append(Mutation(Verb.PATCH, there.key, there.uid, patch={"spec": {"replicas": replicas}}))
@@ -149,7 +149,7 @@ def _differs(there: Manifest, wanted: Manifest) -> bool:
     return any(name in there and name not in wanted for name in _OPTIONAL) or not covers(there, wanted)
 
 
-def _renewed(there: Object, wanted: Manifest) -> Mutation:
+def renewed(there: Object, wanted: Manifest) -> Mutation:
     """The Deployment with pods of another make; its size stays."""
     template: Manifest = wanted["spec"]["template"]
     old: Manifest = there.spec.get("template") or {}

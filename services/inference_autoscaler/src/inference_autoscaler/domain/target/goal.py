@@ -5,10 +5,11 @@ from dataclasses import dataclass
 
 from kube import parse_duration
 
-GOAL = "autoscaling.tidegate.dev/target"
+GOAL = "tidegate.dev/target"
 """Annotation of an InferenceService that says its goal."""
-SPARE = "autoscaling.tidegate.dev/spare-replicas"
+SPARE = "tidegate.dev/spare-replicas"
 """Annotation that says how many replicas are kept beyond what is needed, warm for whatever comes."""
+AIMS = frozenset((GOAL, SPARE))
 LATENCY, WAIT = "latency", "queue wait"
 _WORDS = re.compile(
     r"\s*(?:p(\d{1,2}(?:\.\d)?)\s+)?(latency|queue wait)\s*(?:<=|≤|<)\s*([0-9.]+)\s*(ms|s|m)\s*", re.IGNORECASE

@@ -15,7 +15,7 @@ from inference_autoscaler.domain.target.watch import Model, Watch
 _DRAIN_PARTS = 2
 """Those that wait are to be gone within half the time of a start after it."""
 _STEADY_PARTS = 3
-"""A replica is given up once a third of another one would be idle besides."""
+"""A replica is given up once a third of another one would be idle besides, or, where that is less, a quarter of the margin."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +44,8 @@ def plan(watch: Watch, goal: Goal, model: Model, fleet: Fleet, percent: int = 10
     needed = max((one.need_milli for one in watch.held(model.scale)), default=0)
     usual = max(base + free.milli, needed) * percent // 100
     draining = _draining(watch, goal, model, fleet, percent)
-    pods = _pods(max(usual, draining), model.slots, fleet.wanted - spare) + spare
+    slack = min(model.slots * 1000 // _STEADY_PARTS, free.milli * percent // 400)
+    pods = _pods(max(usual, draining), model.slots, fleet.wanted - spare, slack) + spare
     why = [
         f"{_shown(level)} requests at a time of late, {_shown(expected)} at most in {model.scale.held_ms // 60_000} minutes",
         f"{free.factor_milli / 1000:.1f} scatters of {_shown(free.scatter_milli)} kept free",
@@ -62,11 +63,11 @@ def plan(watch: Watch, goal: Goal, model: Model, fleet: Fleet, percent: int = 10
     return Plan(pods, "; ".join(why))
 
 
-def _pods(slots_milli: int, slots: int, wanted: int) -> int:
+def _pods(slots_milli: int, slots: int, wanted: int, slack_milli: int) -> int:
     """So many slots in replicas; going down takes a little more than not needing the last one."""
     pods = ceil_div(slots_milli, slots * 1000)
     if 0 < pods < wanted:
-        pods = min(wanted, ceil_div(slots_milli + slots * 1000 // _STEADY_PARTS, slots * 1000))
+        pods = min(wanted, ceil_div(slots_milli + slack_milli, slots * 1000))
     return min(pods, REPLICAS_MAX)
 
 

@@ -57,6 +57,11 @@ class Watch:
         if sample.end // step > before // step and before:
             self._close(sample.end, goal, model)
 
+    def rewind(self, now: int) -> None:
+        """The time was set back to ``now``: of what was later nobody knows when it was."""
+        self.offered.buckets = [one for one in self.offered.buckets if one.end <= now]
+        self.spans = [one for one in self.spans if one.end <= now]
+
     def held(self, scale: Scale) -> list[Span]:
         """The spans that still count."""
         return [one for one in self.spans if one.end > self.heard - scale.held_ms]

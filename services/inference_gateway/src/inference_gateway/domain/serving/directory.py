@@ -1,10 +1,10 @@
-"""All inference services and their ready replicas, as the facts have them."""
+"""All inference services and graphs, and their ready replicas, as the facts have them."""
 
 from collections.abc import Iterable
 
 from inference_gateway.domain.serving.names import model_host, model_of, without_port
 from inference_gateway.domain.serving.replica import Pool, Replica, pool_of, replica_of
-from inference_gateway.domain.serving.service import SERVICE, Service, read
+from inference_gateway.domain.serving.service import KINDS, Service, read
 from kube import Event, Key, Manifest
 
 POD = "Pod"
@@ -12,7 +12,7 @@ POD = "Pod"
 
 def concerns(kind: str, metadata: Manifest) -> bool:
     """Whether objects of ``kind`` can matter to the request path."""
-    return kind in (POD, SERVICE)
+    return kind == POD or kind in KINDS
 
 
 class Directory:
@@ -30,7 +30,7 @@ class Directory:
         found = [
             self._fold_pod(event) if event.key.kind == POD else self._fold_service(event)
             for event in events
-            if event.key.kind in (POD, SERVICE)
+            if concerns(event.key.kind, {})
         ]
         return any(found)
 

@@ -8,9 +8,12 @@ from inference_gateway.domain.serving.replica import Pool
 from kube import Key, Manifest, Object
 
 SERVICE = "InferenceService.serving.kserve.io"
+GRAPH = "InferenceGraph.serving.kserve.io"
+KINDS = frozenset((SERVICE, GRAPH))
 GROUP = "serving.kserve.io/"
 MODELS = "tidegate.dev/models"
 """Annotation: the models that the service answers for besides the one of its own name, separated by commas."""
+METRIC = "autoscaling.knative.dev/metric"
 COMPONENTS = ("transformer", "predictor", "explainer")
 ALL = 100
 _STANDARD = ("Standard", "RawDeployment")
@@ -43,7 +46,7 @@ class Component:
 
 @dataclass(frozen=True, slots=True)
 class Service:
-    """``entry`` is the component that requests come to first; ``parts`` are all."""
+    """``entry`` is the component that requests come to first; ``parts`` are all. A graph has its router alone, under no name."""
 
     key: Key
     uid: str
@@ -51,13 +54,20 @@ class Service:
     parts: Mapping[str, Component]
     models: tuple[str, ...]
     is_stopped: bool = False
+    metric: str = "concurrency"
+    """What its size goes by, where that is measured here."""
 
     def hosts(self, domain: str) -> Iterator[tuple[str, str]]:
         """Its hosts, each with the component that is meant; those that are surely its own first."""
         _, namespace, name = self.key
         yield from ((host, self.entry) for host in hosts(name, namespace, domain))
-        for component in self.parts:
+        for component in filter(None, self.parts):
             yield from ((host, component) for host in hosts(f"{name}-{component}", namespace, domain))
+
+    @property
+    def is_measured(self) -> bool:
+        """Whether anybody goes by its load: the routers of graphs are sized by what they use."""
+        return self.key.kind == SERVICE
 
     def names(self) -> tuple[object, ...]:
         """What its hosts depend on."""
@@ -74,6 +84,11 @@ class Service:
 
 def read(item: Object) -> Service | None:
     """What ``item`` says; None while it makes no sense."""
+    stopped = item.annotations.get(f"{GROUP}stop") == "true"
+    if item.kind == GRAPH:
+        timeout = item.spec.get("timeout")
+        router = Component((((item.namespace, item.name), ALL),), 0, timeout if isinstance(timeout, int) else 0)
+        return Service(item.key, item.uid, "", {"": router}, (), stopped)
     try:
         spec = item.spec
         parts = {name: _component(item, name) for name in COMPONENTS if spec.get(name) is not None}
@@ -82,8 +97,7 @@ def read(item: Object) -> Service | None:
     if "predictor" not in parts:
         return None
     entry = next(iter(parts))
-    stopped = item.annotations.get(f"{GROUP}stop") == "true"
-    return Service(item.key, item.uid, entry, parts, _models(item), stopped)
+    return Service(item.key, item.uid, entry, parts, _models(item), stopped, _metric(item))
 
 
 def _component(item: Object, name: str) -> Component:
@@ -94,6 +108,10 @@ def _component(item: Object, name: str) -> Component:
         shares = {f"{item.name}-{name}": ALL}
     split = tuple(((item.namespace, pool), percent) for pool, percent in sorted(shares.items()) if percent > 0)
     return Component(split, int(spec.get("containerConcurrency") or 0), int(spec.get("timeout") or 0))
+
+
+def _metric(item: Object) -> str:
+    return str(item.spec["predictor"].get("scaleMetric") or item.annotations.get(METRIC) or "concurrency")
 
 
 def _is_standard(item: Object) -> bool:

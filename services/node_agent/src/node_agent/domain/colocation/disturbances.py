@@ -13,9 +13,8 @@ from node_agent.domain.colocation.pods import NodePod
 from node_agent.domain.colocation.samples import Sample, Stall
 from node_agent.domain.colocation.situation import Situation
 
-LEAST_STALL, LEAST_UNKNOWN_STALL = 100, 300
-"""Thousandths of the time: waiting less than a tenth of it is no disturbance, nor less than three where what is usual is not known
-yet."""
+LEAST_STALL = 100
+"""Thousandths of the time: waiting less than a tenth of it is no disturbance."""
 CPI_PERCENT = 150
 """Of its usual cycles per instruction: at more than that something else has what a pod's caches and its way to the memory had."""
 FACTOR = 3
@@ -72,12 +71,11 @@ def disturbances(
 def _disturbances(
     situation: Situation, sample: Sample, uid: str, stall: Stall, usual: Stall | None, acquitted: Mapping[Key, int]
 ) -> Iterable[Disturbance]:
-    least = LEAST_UNKNOWN_STALL if usual is None else LEAST_STALL
     for kind, now, known in zip(KINDS, stall, usual or Stall(), strict=True):
         then = max(known, acquitted.get((uid, kind), 0))
         own_limit = kind == "cpu" and any(victim == uid for victim, _ in sample.throttled)
         unknown = (kind == "quota" and usual is None) or (kind == "cpi" and not then)
-        disturbed = now * 100 > then * CPI_PERCENT if kind == "cpi" else now >= max(least, then * FACTOR)
+        disturbed = now * 100 > then * CPI_PERCENT if kind == "cpi" else now >= max(LEAST_STALL, then * FACTOR)
         if own_limit or unknown or not disturbed:
             continue
         best_effort = situation.best_effort
@@ -99,7 +97,10 @@ def _takes(sample: Sample, pod: NodePod, kind: str) -> int:
 def learned(
     situation: Situation, sample: Sample, before: Mapping[str, Stall], keep: Collection[str]
 ) -> dict[str, Stall]:
-    """What is usual, by the newest measurement of all pods but those to ``keep``; a pod's first one is taken as it is."""
+    """What is usual, by the newest measurement of all pods but those to ``keep``.
+
+    It begins at nothing: pods wait longest when they start, and that is not what is usual.
+    """
     usual: dict[str, Stall] = {}
     for uid, stall in sample.stalls.items():
         pod, known = situation.pods.get(uid), before.get(uid)
@@ -109,11 +110,11 @@ def learned(
             if known is not None:
                 usual[uid] = known
         else:
-            usual[uid] = stall if known is None else _nearer(known, stall)
+            usual[uid] = _nearer(known or Stall(), stall)
     return usual
 
 
 def _nearer(known: Stall, new: Stall) -> Stall:
     mean = Stall(*(old + (one - old) // LEARN_SHARE for old, one in zip(known, new, strict=True)))
-    # There is one of them at most.
+    # There is one of them at most: cycles are none of a part of the time, and are not always counted.
     return mean if known.cpi and new.cpi else mean._replace(cpi=known.cpi or new.cpi)

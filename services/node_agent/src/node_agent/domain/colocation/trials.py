@@ -20,7 +20,7 @@ PROOF_ROUNDS = 3
 """So many rounds best effort is held before it is asked whether that helps, and each time that it did until it is asked again."""
 HELPED_PERCENT = 75
 """Of what a pod waited when it was asked last: at more than that, holding best effort has not helped."""
-HELD_ROUNDS, MOST_HELD_ROUNDS = 5, 80
+HELD_ROUNDS, MOST_HELD_ROUNDS = 10, 80
 """How long best effort is held where that helps: at first, and at most."""
 RELAPSE_ROUNDS = 3
 """Who is disturbed by best effort is so again within so many rounds after it was let go."""

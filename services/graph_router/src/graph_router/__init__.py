@@ -1,0 +1,1 @@
+"""Which model answers which step of a graph?"""

@@ -1,0 +1,1 @@
+"""What goes by a model's server: requests are gathered into batches, and told of."""
