@@ -55,8 +55,8 @@ WRITES: dict[str, tuple[str, ...]] = {
     "Node": ("get", "patch"),
     "NodeResourceTopology.topology.node.k8s.io": ("get", "patch"),
     **dict.fromkeys(TRAINING, ("get", "delete")),
-    # As a whole; their size alone goes by the subresource.
-    **dict.fromkeys(SCALED, ("get", "patch")),
+    # Their size goes by the subresource.
+    **dict.fromkeys(SCALED, ("get",)),
 }
 """What services make, change and delete, and are told of again when an answer was lost."""
 
@@ -122,7 +122,10 @@ def definition_rules() -> dict[str, dict[str, list[dict[str, Any]]]]:
                 {"apiGroups": [group], "resources": [plural], "verbs": ["create"]},
                 {"apiGroups": [group], "resources": [plural], "resourceNames": names, "verbs": ["get", "update"]},
             ]
-        }
+        },
+        "servingRuntimes": {
+            "cluster": list(_gathered([(_place("ClusterServingRuntime.serving.kserve.io"), {"create"})])),
+        },
     }
 
 
