@@ -150,6 +150,21 @@ def test_a_store_is_named_by_its_key(cluster: Any) -> None:
     assert [one["name"] for one in fetching["env"]] == ["STORAGE_CONFIG", "STORAGE_OVERRIDE_CONFIG"]
 
 
+def test_credentials_that_come_later_reach_the_pods(cluster: Any) -> None:
+    runtime(cluster)
+    serve(cluster, predictor={"model": MODEL, "serviceAccountName": "reader"})
+    assert "env" not in pod_of(cluster)["spec"]["initContainers"][0]
+    secret = {"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "s3"}, "data": {"AWS_ACCESS_KEY_ID": ""}}
+    account = {
+        "apiVersion": "v1",
+        "kind": "ServiceAccount",
+        "metadata": {"name": "reader"},
+        "secrets": [{"name": "s3"}],
+    }
+    cluster.put(secret, account)
+    assert pod_of(cluster)["spec"]["initContainers"][0]["env"][0]["name"] == "AWS_ACCESS_KEY_ID"
+
+
 def test_an_agent_batches_and_logs_in_front_of_the_server(cluster: Any) -> None:
     asked = {
         "logger": {"url": "http://sink", "mode": "request", "storage": {"path": "/logs"}},

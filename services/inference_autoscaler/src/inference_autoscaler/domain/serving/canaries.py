@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from inference_autoscaler.domain.cluster.pod_index import PodIndex
 from inference_autoscaler.domain.exact import ceil_div
 from inference_autoscaler.domain.rollout.trial import GOING, Sight, Trial
-from inference_autoscaler.domain.serving.children import COMPONENT, component_name, made_of
+from inference_autoscaler.domain.serving.children import COMPONENT, component_name
 from inference_autoscaler.domain.serving.component import PREDICTOR, Component
 from inference_autoscaler.domain.serving.course import Course
 from inference_autoscaler.domain.serving.inference_service import Canary, Inference
@@ -34,7 +34,7 @@ def canary_trial(item: Object, spec: Inference, course: Course, store: Store) ->
         return None
     component = spec.canaries[0].component
     name, stable = component_name(item, component), component_name(item, spec.predictor)
-    key = f"{spec.plan.key}/{made_of(component)}"
+    key = f"{spec.plan.key}/{component.digest}"
     known = course.trial
     if known is not None and (known.revision, known.stable, known.plan) == (name, stable, key):
         return known

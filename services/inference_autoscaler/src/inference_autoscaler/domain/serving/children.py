@@ -1,8 +1,5 @@
 """What an InferenceService is made of, by KServe's names: Deployments, Services, and in standard mode autoscalers."""
 
-import json
-from hashlib import sha256
-
 from inference_autoscaler.domain.serving.agent import PORT as AGENT_PORT
 from inference_autoscaler.domain.serving.component import Component
 from inference_autoscaler.domain.serving.inference_service import GROUP
@@ -41,19 +38,11 @@ def serving_port(pod: Manifest) -> int:
     return int(ports[0]["containerPort"]) if ports else CONTAINER_PORT
 
 
-def made_of(component: Component) -> str:
-    """A short text that differs where the pods do; how many there are is no part of it."""
-    content = json.dumps(
-        [component.pod, component.labels, component.concurrency, sorted(component.annotations.items())], sort_keys=True
-    )
-    return sha256(content.encode()).hexdigest()[:16]
-
-
 def revision_deployment(item: Object, component: Component, name: str, replicas: int) -> Manifest:
     """The Deployment of the new revision ``name``."""
     made = _deployment(item, component, f"{name}-deployment", name, replicas)
     made["metadata"]["labels"][REVISION] = name
-    made["metadata"]["annotations"] = {MADE_OF: made_of(component)}
+    made["metadata"]["annotations"] = {MADE_OF: component.digest}
     return made
 
 
@@ -61,7 +50,7 @@ def standard_deployment(item: Object, component: Component) -> Manifest:
     """The one Deployment of a component in standard mode, at its minimum: an autoscaler goes on from there."""
     name = component_name(item, component)
     made = _deployment(item, component, name, name, max(1, component.minimum))
-    made["metadata"]["annotations"] = {MADE_OF: made_of(component)}
+    made["metadata"]["annotations"] = {MADE_OF: component.digest}
     return made
 
 

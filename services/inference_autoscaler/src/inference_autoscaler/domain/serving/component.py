@@ -48,6 +48,9 @@ class Component:
     has_minimum: bool = False
     """Whether the minimum is given."""
 
+    digest: str = ""
+    """A short text that differs where the pods do, once they are known; how many there are is no part of it."""
+
     runtime: Object | None = None
     """The runtime that was chosen for its model."""
 

@@ -33,7 +33,9 @@ from kube import Decision, Event, Key, Manifest, Mutation, Object, Outcome, Stor
 
 _CHILDREN = ("Deployment.apps", "Service", AUTOSCALER, SCALED_OBJECT, HTTP_ROUTE, INGRESS)
 _STATUSES = ("containerStatuses", "initContainerStatuses")
-CONCERNING = frozenset((SERVICE, RUNTIME, CLUSTER_RUNTIME, *_CHILDREN))
+SHARED = frozenset((RUNTIME, CLUSTER_RUNTIME, "Secret", "ServiceAccount"))
+"""The kinds that pods of several services are made of."""
+CONCERNING = frozenset((SERVICE, *SHARED, *_CHILDREN))
 """The kinds whose changes are to be folded here."""
 
 
@@ -45,6 +47,10 @@ class InferenceDesk:
         self._changed: dict[Key, None] = {}
         self._configuration, self._pods, self._routing = configuration, pods, routing
         self._specs: dict[Key, Inference | str] = {}
+        self._resolved: dict[Key, Inference] = {}
+        """With the pods that they have in the end, as long as nothing of that changes."""
+        self._stale: set[str] = set()
+        """Namespaces in which something changed that pods of several services are made of; "" for all of them."""
         self._courses: dict[Key, Course] = {}
         self._due: dict[Key, None] = {}
         self._awake: dict[Key, None] = {}
@@ -54,8 +60,8 @@ class InferenceDesk:
 
     def fold(self, event: Event) -> None:
         """Take in that an InferenceService, or something that one may be made of, changed."""
-        if event.key.kind in (RUNTIME, CLUSTER_RUNTIME):
-            self._due.update(dict.fromkeys(self._specs))
+        if event.key.kind in SHARED:
+            self._stale.add(event.key.namespace)
             return
         if event.key.kind in _CHILDREN:
             owner = event.object.controller or {}
@@ -63,16 +69,25 @@ class InferenceDesk:
                 self._due[Key(SERVICE, event.key.namespace, str(owner.get("name")))] = None
             return
         if event.new is None:
-            for known in (self._specs, self._due, self._awake, self._refused):
+            for known in (self._specs, self._resolved, self._due, self._awake, self._refused):
                 known.pop(event.key, None)
             if self._courses.pop(event.key, None) is not None:
                 self._changed[event.key] = None
             return
         old = event.old
-        if old is None or old.body is not event.new.body or old.annotations != event.new.annotations:
+        if old is None or old.body is not event.new.body or _marks(old) != _marks(event.new):
             self._specs[event.key] = _read(event.new)
+            self._resolved.pop(event.key, None)
             self._due[event.key] = None
         self._awake[event.key] = None
+
+    def _refresh(self) -> None:
+        """Services in stale namespaces are looked at, and their pods put together anew."""
+        for key in self._specs if self._stale else ():
+            if "" in self._stale or key.namespace in self._stale:
+                self._resolved.pop(key, None)
+                self._due[key] = None
+        self._stale.clear()
 
     def fold_pod(self, event: Event) -> None:
         """Take in that containers of a pod of a service ended or started: its model may have failed to load."""
@@ -117,6 +132,7 @@ class InferenceDesk:
 
     def decide(self, now: int, in_flight: AbstractSet[Key]) -> list[Decision]:
         """A look at each that is due."""
+        self._refresh()
         tick = now // TICK_MS
         if self._tick is not None and tick < self._tick:
             for key, course in self._courses.items():
@@ -178,7 +194,9 @@ class InferenceDesk:
             ]
             return spec, Outlook([Mutation(Verb.DELETE, child.key, child.uid) for child in children], stopped=True)
         try:
-            spec = resolved(item, spec, self.store)
+            if item.key not in self._resolved:
+                self._resolved[item.key] = resolved(item, spec, self.store)
+            spec = self._resolved[item.key]
             if spec.mode == STANDARD:
                 found = standard.look(item, spec, course, self.store, self._pods, now)
             else:
@@ -207,6 +225,10 @@ class InferenceDesk:
             course = self._courses[item.key] = Course(item.uid, parse_time(item.created))
             self._changed[item.key] = None
         return course
+
+
+def _marks(item: Object) -> tuple[Mapping[str, str], Mapping[str, str]]:
+    return item.labels, item.annotations
 
 
 def _counted(course: Course, item: Object, found: Sample) -> bool:

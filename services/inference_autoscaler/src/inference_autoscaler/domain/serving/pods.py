@@ -1,6 +1,8 @@
 """The pods of each component: what a runtime, its models, its place in the service and an agent add to what it says itself."""
 
+import json
 from dataclasses import replace
+from hashlib import sha256
 
 from inference_autoscaler.domain.serving.children import CONTAINER_PORT, component_name, serving_port
 from inference_autoscaler.domain.serving.component import PREDICTOR, Component
@@ -29,7 +31,8 @@ def _resolved(item: Object, component: Component, host: str, store: Store) -> Co
     elif component.role != PREDICTOR:
         first, *others = component.pod["containers"]
         made = replace(made, pod={**component.pod, "containers": [_told(first, item.name, host, component), *others]})
-    return _with_agent(item, _with_models(item, made, store))
+    complete = _with_agent(item, _with_models(item, made, store))
+    return replace(complete, digest=_digest(complete))
 
 
 def _with_models(item: Object, component: Component, store: Store) -> Component:
@@ -50,6 +53,12 @@ def _with_agent(item: Object, component: Component) -> Component:
         return component
     agent = component.agent.container(item.name, component.role, serving_port(component.pod))
     return replace(component, pod={**component.pod, "containers": [*component.pod["containers"], agent]})
+
+
+def _digest(component: Component) -> str:
+    annotations = sorted(component.annotations.items())
+    content = json.dumps([component.pod, component.labels, component.concurrency, annotations], sort_keys=True)
+    return sha256(content.encode()).hexdigest()[:16]
 
 
 def _told(container: Manifest, name: str, host: str, component: Component) -> Manifest:

@@ -16,7 +16,6 @@ from inference_autoscaler.domain.serving.children import (
     COMPONENT,
     MADE_OF,
     REVISION,
-    made_of,
     revision_deployment,
     revision_name,
     service,
@@ -88,7 +87,7 @@ def _look(
     told = (item.status.get("components") or {}).get(component.role) or {}
     before = Rollout.of(told)
     newest = next(reversed(revisions), "")
-    if not newest or revisions[newest].item.annotations.get(MADE_OF) != made_of(component):
+    if not newest or revisions[newest].item.annotations.get(MADE_OF) != component.digest:
         newest = revision_name(item, component, max(map(_number, [*revisions, before.created])) + 1)
     serving = {name: _serving(scale) for name, scale in revisions.items()}
     plan = spec.plan if component.role == PREDICTOR else None

@@ -18,7 +18,6 @@ from inference_autoscaler.domain.serving.children import (
     COMPONENT,
     MADE_OF,
     component_name,
-    made_of,
     service,
     standard_deployment,
 )
@@ -83,7 +82,7 @@ def _keep_deployment(found: Outlook, item: Object, component: Component, replica
             wanted["spec"]["replicas"] = replicas
         create(found, wanted)
         return 0
-    if there.annotations.get(MADE_OF) != made_of(component):
+    if there.annotations.get(MADE_OF) != component.digest:
         found.changes.append(renewed(there, wanted))
         found.made.append(f"Deployment {name}")
     elif replicas is not None and there.spec.get("replicas") != replicas:

@@ -6,9 +6,10 @@ from dataclasses import dataclass
 from inference_gateway.domain.serving.names import hosts, model_host
 from inference_gateway.domain.serving.replica import Pool
 from kube import Key, Manifest, Object
+from kube.keys import kind_id
 
 SERVICE = "InferenceService.serving.kserve.io"
-GRAPH = "InferenceGraph.serving.kserve.io"
+GRAPH = kind_id("serving.kserve.io/v1alpha1", "InferenceGraph")
 KINDS = frozenset((SERVICE, GRAPH))
 GROUP = "serving.kserve.io/"
 MODELS = "tidegate.dev/models"
