@@ -10,7 +10,7 @@ STAMP := $(VENV)/.installed
 # Tests that start no processes: they share the cores.
 PURE := tests/unit tests/scenarios
 # Tests that own what a machine has once: the addresses that pods listen on, the usual port, the images of Docker.
-ALONE := tests/containers tests/documents/test_commands.py tests/kubernetes/test_documents_on_kubernetes.py tests/system/test_demo.py
+ALONE := tests/containers tests/serving tests/documents/test_commands.py tests/kubernetes/test_documents_on_kubernetes.py tests/system/test_demo.py
 # The others wait more than they compute: two files at a time. With TIDEGATE_LAB=all some need the machine for themselves.
 BESIDE := $(if $(TIDEGATE_LAB),0,2)
 

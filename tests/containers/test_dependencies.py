@@ -12,6 +12,8 @@ import pytest
 from tidegate.services import SERVICES
 
 ROOT = Path(__file__).parents[2]
+IMAGES = (*SERVICES, "model_agent")
+"""Of services, and of the program in pods of models whose packages are of our lock."""
 
 
 def needs(service: str) -> tuple[list[str], list[str]]:
@@ -33,7 +35,7 @@ def imported(folder: Path) -> set[str]:
     return found - sys.stdlib_module_names
 
 
-@pytest.mark.parametrize("service", SERVICES)
+@pytest.mark.parametrize("service", IMAGES)
 def test_what_the_code_of_an_image_imports_is_in_the_image(service: str) -> None:
     others, own = needs(service)
     there = {entry.name.removesuffix(".py") for folder in own for entry in (ROOT / folder).iterdir()}
@@ -46,7 +48,7 @@ def test_what_the_code_of_an_image_imports_is_in_the_image(service: str) -> None
     assert absent == set()
 
 
-@pytest.mark.parametrize("service", SERVICES)
+@pytest.mark.parametrize("service", IMAGES)
 def test_an_image_holds_no_other_service_and_no_test_library(service: str) -> None:
     _, own = needs(service)
     assert [folder for folder in own if folder.startswith("services/")] == [f"services/{service}/src"]

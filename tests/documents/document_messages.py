@@ -76,7 +76,7 @@ MESSAGES = (
         "SAMPLES",
         "tidegate.request.cluster_gateway.samples",
         "`gateway.v1.WriteRequest` of MetricReadings, and of nothing else",
-        "inference_autoscaler",
+        "inference_autoscaler, inference_gateway",
         "cluster_gateway",
         "request",
     ),

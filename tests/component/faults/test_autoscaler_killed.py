@@ -4,8 +4,8 @@ import asyncio
 import os
 import sys
 import time
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from collections.abc import AsyncGenerator, AsyncIterator
+from contextlib import aclosing, asynccontextmanager
 from pathlib import Path
 
 from bus import BusError
@@ -38,25 +38,30 @@ class Cluster:
         content = encode(FactSet(now(), edits, outcomes, {SERVICE: position}))
         await self._facts.append(content, expected=last, message_id=f"{last}")
 
-    async def sizes(self, least: int, seconds: float) -> list[tuple[int, str, Decision]]:
-        """The sizes that were decided so far, with sequence and id, once there are so many or the time is over."""
-        until = time.monotonic() + seconds
-        while True:
-            found = await self._sizes()
-            if len(found) >= least or time.monotonic() > until:
-                return found
-            await asyncio.sleep(0.1)
-
-    async def _sizes(self) -> list[tuple[int, str, Decision]]:
-        last, found, read = await self.decisions.last(), list[tuple[int, str, Decision]](), 0
-        reader = self.decisions.read(0)
-        while read < last:
-            for entry in await anext(reader):
-                read = entry.sequence
-                made = decode_commit(decision_pb2.Commit.FromString(entry.payload))
-                found += [(read, name, one) for name, one in made if one.name == "ReplicasScaled"]
-        await reader.aclose()
+    async def sizes(self, count: int) -> list[tuple[int, str, Decision]]:
+        """The sizes that were decided, with sequence and id, once there are so many."""
+        found = list[tuple[int, str, Decision]]()
+        async with asyncio.timeout(60), aclosing(self._commits()) as commits:
+            async for sequence, commit in commits:
+                made = decode_commit(commit)
+                found += [(sequence, name, one) for name, one in made if one.name == "ReplicasScaled"]
+                if len(found) >= count:
+                    return found
         return found
+
+    async def passed_over(self) -> int:
+        """The sequence at which it was written down that a round passed somebody over, as a decision was on its way."""
+        async with asyncio.timeout(60), aclosing(self._commits()) as commits:
+            async for sequence, commit in commits:
+                if any(part.name == "horizontal/owed" and part.content for part in commit.private_parts):
+                    return sequence
+        raise AssertionError("the log ended")
+
+    async def _commits(self) -> AsyncGenerator[tuple[int, decision_pb2.Commit], None]:
+        async with aclosing(self.decisions.read(0)) as reader:
+            async for entries in reader:
+                for entry in entries:
+                    yield entry.sequence, decision_pb2.Commit.FromString(entry.payload)
 
 
 def sample(value: int, *, fresh: bool = False) -> Edit:
@@ -117,22 +122,20 @@ async def test_a_scale_up_is_neither_repeated_nor_forgotten(tmp_path: Path) -> N
         process = await started(settings, bus, tmp_path)
         try:
             await cluster.tell(autoscaler())
-            ((sequence, name, made),) = await cluster.sizes(1, 20)
+            ((sequence, name, made),) = await cluster.sizes(1)
             assert "New size: 7" in made.message
             process.kill()
             await process.wait()
             process = await started(settings, bus, tmp_path)
-            assert len(await cluster.sizes(2, 17)) == 1, (
-                "a round has passed: what its predecessor decided is on its way"
-            )
+            await cluster.passed_over()
             patched = {one.verb for one in made.mutations}
             assert patched == {Verb.PATCH, Verb.STATUS}
             outcome = Outcome(name, made.name, made.subject, True)
             status = next(one.patch for one in made.mutations if one.verb is Verb.STATUS)
             told = Edit(AUTOSCALER, "uid-autoscaler", status=status)
             await cluster.tell(deployment(7), told, sample(90), outcomes=(outcome,), position=sequence)
-            found = await cluster.sizes(2, 20)
-            assert [one.message.partition(";")[0] for _, _, one in found] == ["New size: 7", "New size: 9"]
+            found = await cluster.sizes(2)
+            assert [one.message.partition(";")[0] for _, _, one in found] == ["New size: 7", "New size: 9"], "once each"
         finally:
             if process.returncode is None:
                 process.kill()

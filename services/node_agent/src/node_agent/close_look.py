@@ -177,6 +177,7 @@ def _sample(before: _Before, after: _Before, seen: Consumption, memory: Mapping[
         {key: use for key, use in used.items() if key not in pods},
         frozenset(met),
         stalls,
+        passed_ms,
     )
 
 

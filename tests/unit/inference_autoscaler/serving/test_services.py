@@ -10,7 +10,14 @@ from kube import Key
 SERVICE = "InferenceService.serving.kserve.io"
 
 
-def serve(cluster: Any, image: str = "model:1", mode: str = "Serverless", model: Any = None, **predictor: Any) -> None:
+def serve(
+    cluster: Any,
+    image: str = "model:1",
+    mode: str = "Serverless",
+    model: Any = None,
+    more: Any = None,
+    **predictor: Any,
+) -> None:
     annotations = {
         "serving.kserve.io/deploymentMode": mode,
         "autoscaling.knative.dev/target-utilization-percentage": "100",
@@ -20,7 +27,7 @@ def serve(cluster: Any, image: str = "model:1", mode: str = "Serverless", model:
         {
             "apiVersion": "serving.kserve.io/v1beta1",
             "kind": "InferenceService",
-            "metadata": {"name": "m", "annotations": annotations},
+            "metadata": {"name": "m", "annotations": {**annotations, **(more or {})}},
             "spec": {"predictor": {"scaleTarget": 10, **runs, **predictor}},
         }
     )
@@ -72,6 +79,15 @@ def test_a_service_sleeps_and_its_first_request_wakes_it_at_once(cluster: Any) -
     ready(cluster)
     cluster.advance(6)
     assert cluster.core.deadline() is None, "who sleeps costs nothing"
+    load(cluster, 35)
+    assert size(cluster) == 4
+
+
+def test_a_service_that_begins_asleep_is_woken_by_its_first_request(cluster: Any) -> None:
+    """Its first revision has the requests though no pod of it ever served: they are held for it."""
+    serve(cluster, minReplicas=0, more={"autoscaling.knative.dev/initial-scale": "0"})
+    cluster.advance(10)
+    assert (size(cluster), split(cluster)) == (0, {"1": 100})
     load(cluster, 35)
     assert size(cluster) == 4
 

@@ -1,6 +1,7 @@
 """Nodes, pods and samples in few words."""
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -41,6 +42,7 @@ class Desk:
         self.machine, self.slo, self.pods = machine, node_slo(slo), {one.uid: one for one in pods}
         self.kept, self.now = Kept(), 1_000_000
         self.sample: Sample | None = None
+        self.over_ms = 1_000
 
     def uses(self, node: int | None = None, memory: int = 0, system: int = 0, **pods: Any) -> "Desk":
         """CPU in milli-cores by pod, or (CPU, memory); the node uses the sum and ``system`` unless it is said."""
@@ -61,7 +63,7 @@ class Desk:
         self.now += round(seconds * 1000)
         if fresh and self.sample is not None:
             old = self.sample
-            self.sample = Sample(self.now, old.node, old.pods, old.host_applications, old.throttled, old.stalls)
+            self.sample = replace(old, at=self.now, over_ms=self.over_ms)
         done = enforce(Situation(self.now, self.slo, self.machine, self.pods, self.sample, STALE_MS), self.kept)
         self.kept = done.kept
         return done

@@ -58,6 +58,15 @@ def test_what_is_over_in_the_next_round_holds_nobody() -> None:
         assert quota(found) == 18_000 and found.disturbances == ()
 
 
+def test_a_look_too_short_to_tell_how_long_somebody_waits_is_no_round_of_a_trial() -> None:
+    one = known(Stall(cpu=40))
+    one.uses(web=1000, big=6000).stalls(web=Stall(cpu=300)).round()
+    one.over_ms = 200
+    assert quota(one.round()) == 18_000
+    one.over_ms = 1_000
+    assert quota(one.round()) == 4_200
+
+
 def test_what_best_effort_gets_back_is_no_more_than_the_threshold_leaves_by_then() -> None:
     one = known(Stall(cpu=40))
     for _ in range(2):

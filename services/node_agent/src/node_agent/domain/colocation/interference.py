@@ -8,6 +8,8 @@ from node_agent.domain.colocation.samples import Stall
 from node_agent.domain.colocation.situation import Situation
 from node_agent.domain.colocation.trials import Trial, tried
 
+LEAST_MS = 500
+"""In less time a single moment's waiting is much."""
 IDLE_PERCENT = 5
 """Of the node: while best effort uses less, what pods wait for is their own doing."""
 
@@ -35,7 +37,7 @@ def judged(situation: Situation, before: Calm) -> tuple[Calm, tuple[Disturbance,
     sample = situation.fresh
     if not situation.slo.thresholds.enabled:
         return Calm(), ()
-    if sample is None or sample.at == before.seen_at:
+    if sample is None or sample.at == before.seen_at or sample.over_ms < LEAST_MS:
         return before, ()
     used = situation.used(situation.best_effort)
     active = used * 100 >= situation.machine.cpu_milli * IDLE_PERCENT

@@ -37,6 +37,8 @@ class Sample:
     throttled: frozenset[tuple[str, str]] = frozenset()
     """The containers, as uid and name, that met their CPU quota since the sample before."""
     stalls: Mapping[str, Stall] = field(default_factory=dict)
+    over_ms: int = 1_000
+    """How long that was: a look that begins when online pods begin to use more is soon followed by the next one."""
 
     def of(self, uid: str) -> Use:
         """What a pod used; nothing where it was not measured."""
