@@ -42,20 +42,20 @@ _NAME = re.compile(r"[a-z]([-a-z0-9]*[a-z0-9])?")
 _RESOURCES = {"cpu": "1", "memory": "2Gi"}
 _ASKED = fields(requests=AMOUNTS, limits=AMOUNTS)
 _STORAGE = fields(key=TEXT, path=TEXT, parameters=TEXT_MAP)
-_MODEL = fields(
-    modelFormat=fields(name=TEXT, version=TEXT),
-    storageUri=TEXT,
-    modelRepository=TEXT,
-    storage=_STORAGE,
-    runtime=TEXT,
-    runtimeVersion=TEXT,
-    protocolVersion=TEXT,
-    resources=_ASKED,
-    env=ListOf(fields(name=TEXT)),
-    args=TEXTS,
-    image=TEXT,
-)
-BLOCK = fields(storageUri=TEXT, modelRepository=TEXT, runtimeVersion=TEXT, protocolVersion=TEXT, resources=_ASKED)
+_OF_MODELS: dict[str, Shape] = {
+    "storageUri": TEXT,
+    "modelRepository": TEXT,
+    "storage": _STORAGE,
+    "runtime": TEXT,
+    "runtimeVersion": TEXT,
+    "protocolVersion": TEXT,
+    "resources": _ASKED,
+    "env": ListOf(fields(name=TEXT)),
+    "args": TEXTS,
+    "image": TEXT,
+}
+_MODEL = fields(modelFormat=fields(name=TEXT, version=TEXT), **_OF_MODELS)
+BLOCK = fields(**_OF_MODELS)
 _LOGGER = fields(
     url=TEXT,
     mode=TEXT,
