@@ -184,6 +184,7 @@ def _of_umbrella() -> Schema:
     charts = ("nats", *(service.replace("_", "-") for service in SERVICES))
     definitions = form(
         install=SWITCH,
+        servingRuntimes=SWITCH,
         image=IMAGE,
         schedulerName=TEXT,
         nodeSelector=ANYTHING,

@@ -10,6 +10,7 @@ from typing import Any
 import yaml
 from cluster_tools import eventually
 from control_plane import ControlPlane
+from played_services import serve
 
 Manifest = dict[str, Any]
 
@@ -47,6 +48,7 @@ def play(plane: ControlPlane) -> None:
     _claim(plane)
     _move(plane)
     _lend(plane)
+    serve(plane)
     _measure(plane)
 
 

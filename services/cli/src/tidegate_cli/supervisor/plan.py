@@ -108,7 +108,7 @@ def _own_flags(name: str, settings: UpSettings) -> dict[str, str]:
         cluster = {"kubeconfig": str(settings.kubeconfig), "kube-context": settings.context, "access": "users,cluster"}
         return {**cluster, **(_webhook_flags(settings.webhook_url) if settings.webhook_url else {})}
     if name == "inference_autoscaler" and not settings.local:
-        return {"acts": "false"}
+        return {"horizontal": "false"}
     if name == "gang_scheduler":
         names = settings.scheduler_names or ("" if settings.local else "tidegate")
         # Where this machine is the only node nothing is gained by waiting until it is less busy with other things.
