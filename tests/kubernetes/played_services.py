@@ -39,9 +39,8 @@ def serve(plane: ControlPlane) -> None:
 
     keda = {f"{group}/autoscalerClass": "keda"}
     give("events", "RawDeployment", annotations=keda)
-    eventually(
-        lambda: items("/apis/keda.sh/v1alpha1/namespaces/default/scaledobjects")["events-predictor"].get("status")
-    )
+    scaled = "/apis/keda.sh/v1alpha1/namespaces/default/scaledobjects"
+    eventually(lambda: items(scaled).get("events-predictor", {}).get("status"))
 
     give("loaded", "Serverless", scaleTarget=10)
     revision = "loaded-predictor-00001-deployment"
