@@ -14,6 +14,7 @@ class AutoscaledCluster:
         self.created = self.now = now
         self.store, self.core = Store(), AutoscalerCore()
         self.core.read_from(self.store)
+        self.memory: dict[str, bytes] = {}
         self._count = 0
 
     def put(self, *manifests: Manifest) -> None:
@@ -35,7 +36,8 @@ class AutoscaledCluster:
     def decide(self) -> list[Decision]:
         """What is decided now, and what of it is remembered."""
         found = self.core.decide(self.now, frozenset())
-        self.core.remember_parts()
+        told = {**self.memory, **self.core.remember_parts()}
+        self.memory = {name: content for name, content in told.items() if content}
         return found
 
     def carry_out(self, decisions: list[Decision]) -> None:

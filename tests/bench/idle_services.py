@@ -17,10 +17,13 @@ from tests.bench.reference import idle_python_mib
 from bus import BusError
 from bus.jetstream import JetStreamBus
 from bus.server import ServerSettings, command, free_port, wait_until_open
+from chassis.topics import STATE
 from kube import Key, Manifest
 from tidegate import subjects
+from tidegate.codec.decisions import CommitHead, Private, encode_commit
 from tidegate.codec.facts import FactSet, encode, encode_snapshot
 
+SERVICE = "inference_autoscaler"
 SERVERLESS, STANDARD, SCALED = 5_000, 2_500, 2_500
 """InferenceServices at zero, InferenceServices with a Deployment and an autoscaler, and ScaledObjects at zero."""
 WARM_SECONDS, WATCH_SECONDS = 20.0, 60.0
@@ -37,9 +40,12 @@ async def idle_services() -> list[Figure]:
             await facts.append(encode(FactSet(cluster.now, ())), expected=0, message_id="first")
             objects = list(cluster.store.objects.values())
             await facts.put_snapshot(1, encode_snapshot(objects, 1, cluster.now, {}))
+            head = CommitHead(SERVICE, 1, 1, cluster.now)
+            commit = encode_commit(head, (), Private(parts=cluster.memory))
+            await bus.log(subjects.decisions(SERVICE)).append(commit, expected=0, message_id="m", topic=STATE)
             began = time.perf_counter()
             words = ["--data-dir", folder, "--nats-url", settings.url, "--nats-token", settings.token]
-            program = [sys.executable, "-m", "inference_autoscaler.main", *words]
+            program = [sys.executable, "-m", f"{SERVICE}.main", *words]
             nothing = asyncio.subprocess.DEVNULL
             child = await asyncio.create_subprocess_exec(*program, env=_quiet(), stdout=nothing, stderr=nothing)
             try:
@@ -55,7 +61,7 @@ async def idle_services() -> list[Figure]:
 
 async def _watch(bus: JetStreamBus, pid: int) -> list[Figure]:
     """The first look at all of them, and a minute in which nothing happens."""
-    process, log = psutil.Process(pid), bus.log(subjects.decisions("inference_autoscaler"))
+    process, log = psutil.Process(pid), bus.log(subjects.decisions(SERVICE))
     begun = sum(process.cpu_times()[:2])
     await asyncio.sleep(WARM_SECONDS)
     first, decided = sum(process.cpu_times()[:2]), await log.last()
@@ -127,7 +133,7 @@ async def _answers(bus: JetStreamBus) -> None:
     async with asyncio.timeout(120):
         while True:
             try:
-                await bus.request(subjects.question("inference_autoscaler", "settings"), b"{}", timeout=1.0)
+                await bus.request(subjects.question(SERVICE, "settings"), b"{}", timeout=1.0)
                 return
             except BusError:
                 await asyncio.sleep(0.05)

@@ -117,8 +117,10 @@ class Cluster:
             }
         )
 
-    def serve(self, image: str = "model:1", mode: str = "Serverless", model: Any = None, **predictor: Any) -> None:
-        """An InferenceService m."""
+    def serve(
+        self, image: str = "model:1", mode: str = "Serverless", model: Any = None, more: Any = None, **predictor: Any
+    ) -> None:
+        """An InferenceService m, with ``more`` annotations."""
         annotations = {
             "serving.kserve.io/deploymentMode": mode,
             "autoscaling.knative.dev/target-utilization-percentage": "100",
@@ -128,7 +130,7 @@ class Cluster:
             {
                 "apiVersion": "serving.kserve.io/v1beta1",
                 "kind": "InferenceService",
-                "metadata": {"name": "m", "annotations": annotations},
+                "metadata": {"name": "m", "annotations": {**annotations, **(more or {})}},
                 "spec": {"predictor": {"scaleTarget": 10, **runs, **predictor}},
             }
         )

@@ -206,3 +206,12 @@ def test_a_negative_metric_asks_for_the_least(cluster: Any) -> None:
     cluster.put({"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": {}, "status": status})
     cluster.advance(30)
     assert cluster.replicas() == 2
+
+
+def test_what_an_older_version_remembered_in_one_piece_is_learnt_anew(cluster: Any) -> None:
+    cluster.deployment(4)
+    cluster.sample("queue", 60)
+    cluster.memory = {"": b'{"at": 1, "horizontal": {}}'}
+    cluster.restart()
+    cluster.autoscaler()
+    assert cluster.replicas() == 6

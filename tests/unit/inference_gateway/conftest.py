@@ -42,9 +42,10 @@ class Facts:
         self._there.update((item.key, item) for item in items)
         return self.directory.fold(events)
 
-    def remove(self, item: Object) -> bool:
-        """It is gone."""
-        return self.directory.fold([Event(self._there.pop(item.key), None)])
+    def remove_service(self, name: str) -> None:
+        """There is no InferenceService of this name any more."""
+        if (item := self._there.pop(Key(SERVICE, "team", name), None)) is not None:
+            self.directory.fold([Event(item, None)])
 
 
 @pytest.fixture

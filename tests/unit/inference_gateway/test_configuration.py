@@ -1,13 +1,24 @@
 """What the proxy is told of the facts."""
 
+import importlib.util
+from pathlib import Path
 from typing import Any
 
-from inference_gateway.domain.configuration import Configuration, configuration
+from hypothesis import given
+from hypothesis import strategies as st
+
+from inference_gateway.domain.configuration import Configuration, Known, configuration
 from inference_gateway.domain.envoy.bootstrap import bootstrap
 from inference_gateway.domain.envoy.clusters import Place
 from inference_gateway.domain.envoy.layout import HOLD, Layout
 
-LAYOUT = Layout("/data", "/run")
+_BESIDE = importlib.util.spec_from_file_location("gateway_facts", Path(__file__).with_name("conftest.py"))
+assert _BESIDE and _BESIDE.loader
+beside = importlib.util.module_from_spec(_BESIDE)
+_BESIDE.loader.exec_module(beside)
+Facts, service, pod = beside.Facts, beside.service, beside.pod
+
+LAYOUT = Layout("/run")
 
 
 def hosts(told: Configuration) -> dict[str, Any]:
@@ -81,3 +92,28 @@ def test_only_the_inner_listeners_believe_what_the_proxy_itself_noted(facts: Any
     managers = [one["filter_chains"][0]["filters"][0]["typed_config"] for one in (public, hold, again)]
     stripped = [len(one.get("early_header_mutation_extensions", ())) for one in managers]
     assert stripped == [1, 0, 0]
+
+
+CHANGES = st.tuples(
+    st.sampled_from(["split", "limit", "ready", "unready", "gone"]), st.integers(0, 2), st.integers(1, 2)
+)
+
+
+@given(st.lists(CHANGES, max_size=25))
+def test_what_was_told_before_spares_time_and_changes_nothing(changes: list[tuple[str, int, int]]) -> None:
+    """After each of any changes it is what it would be without."""
+    facts, known = Facts(), Known()
+    for change, number, other in changes:
+        name = f"s{number}"
+        match change:
+            case "split":
+                facts.put(service(name, {f"{name}-1": 50 * other, **({f"{name}-2": 50} if other == 1 else {})}))
+            case "limit":
+                facts.put(
+                    service(name, {f"{name}-1": 100}, spec={"predictor": {"model": {}, "containerConcurrency": other}})
+                )
+            case "gone":
+                facts.remove_service(name)
+            case _:
+                facts.put(pod(f"{name}-{other}-pod", f"{name}-{other}", f"10.0.0.{number}", change == "ready"))
+        assert configuration(facts.directory, LAYOUT, known) == configuration(facts.directory, LAYOUT)

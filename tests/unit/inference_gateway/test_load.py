@@ -65,16 +65,27 @@ def test_a_proxy_that_began_anew_counts_from_zero_and_an_old_one_is_no_burst() -
 
 
 def test_a_load_is_said_when_it_changes_and_again_after_a_while() -> None:
-    """Only of the metric that its size goes by."""
+    """Both of its figures together: whoever goes by them takes them for the same time."""
     said, samples = Said(), load_samples(1000, 2000)
-    assert said.news(KEY, samples, 0, "concurrency") == samples
+    assert said.load_news(KEY, samples, 0, repeat=True) == samples
     said.note(KEY, samples, 0)
-    assert said.news(KEY, samples, 2000, "concurrency") == []
-    assert [one.metric for one in said.news(KEY, samples, 4000, "concurrency")] == ["concurrency"]
-    assert said.news(KEY, samples, 4000) == []
+    assert said.load_news(KEY, samples, 2000, repeat=True) == []
+    assert said.load_news(KEY, samples, 4000, repeat=True) == samples
+    assert said.load_news(KEY, samples, 4000, repeat=False) == []
+    assert said.load_news(KEY, load_samples(1000, 2500), 2000, repeat=False) == load_samples(1000, 2500)
     assert not said.is_quiet(KEY)
     said.forget([])
     assert said.is_quiet(KEY) and said.last == {}
+
+
+def test_what_was_silent_is_said_to_have_been_nothing_before_it_is_said_to_be_something() -> None:
+    """A sample is of the time since the one before: a burst after an hour would else be taken for an hour of it."""
+    said = Said()
+    said.note(KEY, load_samples(0, 0), 10_000)
+    assert said.has_been_silent(KEY, 3_600_000)
+    assert not said.has_been_silent(KEY, 10_000)
+    said.note(KEY, load_samples(0, 0), 3_600_000)
+    assert not said.has_been_silent(KEY, 3_600_000)
 
 
 def test_what_revisions_answered_is_said_while_there_are_several(make_service: Any) -> None:

@@ -51,6 +51,15 @@ def test_a_service_sleeps_and_its_first_request_wakes_it_at_once(cluster: Any) -
     assert size(cluster) == 4
 
 
+def test_a_service_that_begins_asleep_is_woken_by_its_first_request(cluster: Any) -> None:
+    """Its first revision has the requests though no pod of it ever served: they are held for it."""
+    cluster.serve(minReplicas=0, more={"autoscaling.knative.dev/initial-scale": "0"})
+    cluster.advance(10)
+    assert (size(cluster), split(cluster)) == (0, {"1": 100})
+    load(cluster, 35)
+    assert size(cluster) == 4
+
+
 def test_a_restart_in_a_burst_takes_nothing_away(cluster: Any) -> None:
     cluster.serve()
     cluster.ready()

@@ -195,11 +195,13 @@ class AutoscalerCore:
         return {_AT: b"%d" % self._now, **{name: _written(part) for name, part in changed.items()}}
 
     def restore_parts(self, parts: Mapping[str, bytes]) -> None:
-        """Take up what a predecessor remembered."""
+        """Take up what a predecessor remembered; what an older version wrote in another form is learnt anew."""
+        if _AT not in parts:
+            return
         self._remembered, told = int(parts[_AT]), {of: dict[str, Manifest]() for of in _NAMES}
         for name, content in parts.items():
             of, slash, own = name.partition("/")
-            if slash:
+            if slash and of in told:
                 told[of][own] = orjson.loads(content)
         for of, desk in zip(_NAMES, self._desks, strict=True):
             desk.restore(told[of], self._remembered)

@@ -74,18 +74,23 @@ class Reporter:
         self._meter.look(self._clock.now(), found)
 
     async def _report(self) -> None:
-        now = self._clock.now()
+        now, since = self._clock.now(), self._meter.since
         news: list[tuple[Service, list[Sample]]] = []
+        silent: list[tuple[Service, list[Sample]]] = []
         for key, (concurrency, rps) in sorted(self._meter.read(now).items()):
             service = self._directory.services.get(key)
             if service is None or not service.is_measured:
                 continue
             is_awake = any(self._directory.ready(pool) for pool in service.pools())
-            again = service.metric if is_awake or concurrency else ""
-            samples = self._said.news(key, load_samples(concurrency, rps), now, again)
-            samples += self._said.news(key, answer_samples(service, self._counts), now)
+            load = load_samples(concurrency, rps)
+            samples = self._said.load_news(key, load, now, repeat=is_awake or concurrency > 0)
+            if samples and (concurrency or rps) and self._said.has_been_silent(key, since):
+                silent.append((service, load_samples(0, 0)))
+            samples += self._said.news(key, answer_samples(service, self._counts))
             if samples:
                 news.append((service, samples))
+        if silent:
+            await self._hand_in(silent, since)
         if news:
             await self._hand_in(news, now)
         self._said.forget(self._directory.services)

@@ -39,18 +39,21 @@ class Said:
 
     last: dict[Key, tuple[int, int]] = field(default_factory=dict)
 
-    def news(self, service: Key, samples: Iterable[Sample], now: int, again: str = "") -> list[Sample]:
-        """Those that nobody knows yet; those of the metric ``again`` also when they were said long ago."""
-        found: list[Sample] = []
-        for sample in samples:
-            before = self.last.get(sample.key(service))
-            if (
-                before is None
-                or before[0] != sample.value_milli
-                or (sample.metric == again and now - before[1] >= AGAIN_MS)
-            ):
-                found.append(sample)
-        return found
+    def load_news(self, service: Key, samples: list[Sample], now: int, *, repeat: bool) -> list[Sample]:
+        """All of them if one is new, for whoever goes by them takes them together; with ``repeat`` also after a while."""
+        is_due = repeat and now - self._time(service) >= AGAIN_MS
+        return samples if is_due or self.news(service, samples) else []
+
+    def news(self, service: Key, samples: Iterable[Sample]) -> list[Sample]:
+        """Those that nobody knows yet."""
+        return [one for one in samples if self.last.get(one.key(service), (None, 0))[0] != one.value_milli]
+
+    def has_been_silent(self, service: Key, since: int) -> bool:
+        """Whether nothing was said of its load up to ``since``, so that what comes now would be taken for what was all that time."""
+        return self.is_quiet(service) and self._time(service) < since
+
+    def _time(self, service: Key) -> int:
+        return self.last.get(Sample(CONCURRENCY, 0).key(service), (0, 0))[1]
 
     def is_quiet(self, service: Key) -> bool:
         """Whether nobody has been told of any request that is under way."""

@@ -278,5 +278,5 @@ def _shares(rollout: Rollout) -> tuple[str, str]:
 def _read(item: Object) -> Inference | str:
     try:
         return read(item)
-    except (ValueError, TypeError, KeyError) as error:
+    except (ValueError, TypeError, KeyError, AttributeError) as error:
         return f"{error}" if isinstance(error, ValueError) else f"it makes no sense: {type(error).__name__}: {error}"

@@ -101,7 +101,9 @@ def _look(
         found.is_awake |= trial.is_awake(plan, now)
     if component.role == PREDICTOR:
         course.trial = found.trial = trial
-    rollout = before.next(newest, serving.get(newest, 0) > 0, share, {*revisions, newest}).given(serving)
+    # Nobody would ever ask for a first revision that begins asleep, if it had to serve before it has a share.
+    is_ready = serving.get(newest, 0) > 0 or (not before.ready and scaling.initial == 0 == scaling.minimum)
+    rollout = before.next(newest, is_ready, share, {*revisions, newest}).given(serving)
     aim = None
     if component.role == PREDICTOR:
         aim = aim_of(component.annotations, scaling.total_milli // 1000)

@@ -8,6 +8,7 @@ from inference_gateway.domain.serving.service import KINDS, Service, read
 from kube import Event, Key, Manifest
 
 POD = "Pod"
+_NO_HOSTS: dict[str, list[str]] = {}
 
 
 def concerns(kind: str, metadata: Manifest) -> bool:
@@ -23,6 +24,7 @@ class Directory:
         self.services: dict[Key, Service] = {}
         self._ready: dict[Pool, dict[str, Replica]] = {}
         self._hosts: dict[str, tuple[Key, str]] | None = None
+        self._hosts_of: dict[Key, dict[str, list[str]]] = {}
         self._entries: dict[Pool, Key] | None = None
 
     def fold(self, events: Iterable[Event]) -> bool:
@@ -50,8 +52,15 @@ class Directory:
                 for key, hosts in listed:
                     if place < len(hosts):
                         found.setdefault(hosts[place][0], (key, hosts[place][1]))
-            self._hosts = {**found, **self._models()}
+            self._hosts, self._hosts_of = {**found, **self._models()}, {}
+            for host, (key, component) in self._hosts.items():
+                self._hosts_of.setdefault(key, {}).setdefault(component, []).append(host)
         return self._hosts
+
+    def hosts_of(self, service: Key) -> dict[str, list[str]]:
+        """The hosts that mean the service, by the component that each means. Another dictionary once any of them changed."""
+        self.hosts()
+        return self._hosts_of.get(service, _NO_HOSTS)
 
     def meant(self, host: str, path: str) -> tuple[Service, str] | None:
         """The service and the component that a request means; None if there is none, or more than one."""

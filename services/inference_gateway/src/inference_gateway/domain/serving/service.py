@@ -14,7 +14,6 @@ KINDS = frozenset((SERVICE, GRAPH))
 GROUP = "serving.kserve.io/"
 MODELS = "tidegate.dev/models"
 """Annotation: the models that the service answers for besides the one of its own name, separated by commas."""
-METRIC = "autoscaling.knative.dev/metric"
 COMPONENTS = ("transformer", "predictor", "explainer")
 ALL = 100
 _STANDARD = ("Standard", "RawDeployment")
@@ -55,8 +54,6 @@ class Service:
     parts: Mapping[str, Component]
     models: tuple[str, ...]
     is_stopped: bool = False
-    metric: str = "concurrency"
-    """What its size goes by, where that is measured here."""
 
     def hosts(self, domain: str) -> Iterator[tuple[str, str]]:
         """Its hosts, each with the component that is meant; those that are surely its own first."""
@@ -98,7 +95,7 @@ def read(item: Object) -> Service | None:
     if "predictor" not in parts:
         return None
     entry = next(iter(parts))
-    return Service(item.key, item.uid, entry, parts, _models(item), stopped, _metric(item))
+    return Service(item.key, item.uid, entry, parts, _models(item), stopped)
 
 
 def _component(item: Object, name: str) -> Component:
@@ -109,10 +106,6 @@ def _component(item: Object, name: str) -> Component:
         shares = {f"{item.name}-{name}": ALL}
     split = tuple(((item.namespace, pool), percent) for pool, percent in sorted(shares.items()) if percent > 0)
     return Component(split, int(spec.get("containerConcurrency") or 0), int(spec.get("timeout") or 0))
-
-
-def _metric(item: Object) -> str:
-    return str(item.spec["predictor"].get("scaleMetric") or item.annotations.get(METRIC) or "concurrency")
 
 
 def _is_standard(item: Object) -> bool:
