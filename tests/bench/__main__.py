@@ -31,6 +31,7 @@ from tests.bench.lending import lending
 from tests.bench.openb import TRACES
 from tests.bench.restart import restart
 from tests.bench.scheduling import growth, neighbours, placement, reclaim
+from tests.bench.serving.bench import serving
 from tests.bench.topology import topology
 
 from chassis.garbage import search_in_steps
@@ -57,6 +58,7 @@ BENCHMARKS: dict[str, Callable[[], Awaitable[list[Figure]]]] = {
     "job-quality": job_quality,
     "colocation": colocation_experiment,
     "colocation-day": colocation_day,
+    "serving": serving,
 }
 
 GPU_QUALITY, AUTOSCALING = "gpu-quality", "autoscaling"
@@ -70,7 +72,9 @@ def main() -> None:
     parser.add_argument("--traces", default="default", help="names with commas between them, or all (gpu-quality)")
     parser.add_argument("--all", action="store_true", help="ten shuffles of every trace (gpu-quality)")
     parser.add_argument(
-        "--figures", type=Path, help="a folder for the pictures that benchmarks draw (colocation-day, autoscaling)"
+        "--figures",
+        type=Path,
+        help="a folder for the pictures that benchmarks draw (colocation-day, autoscaling, serving)",
     )
     options = parser.parse_args()
     traces = TRACES if options.all or options.traces == "all" else tuple(options.traces.split(","))
@@ -78,6 +82,7 @@ def main() -> None:
         GPU_QUALITY: lambda: gpu_quality(10 if options.all else options.seeds, traces),
         AUTOSCALING: lambda: autoscaling(options.figures),
         "colocation-day": lambda: colocation_day(options.figures),
+        "serving": lambda: serving(options.figures),
     }
     names = options.names or [*BENCHMARKS, *([AUTOSCALING] if are_there() else [])]
     unknown = [name for name in names if name not in known] + [name for name in traces if name not in TRACES]

@@ -48,8 +48,8 @@ def play(plane: ControlPlane) -> None:
     _claim(plane)
     _move(plane)
     _lend(plane)
-    serve(plane)
     _measure(plane)
+    serve(plane)
 
 
 def _move(plane: ControlPlane) -> None:

@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import matplotlib
 
@@ -19,6 +20,8 @@ COLORS = {
 }
 LOAD, BUSY, REPLICAS, THRESHOLD = "#2a6f97", "#e09f3e", "#9a6a16", "#bc4749"
 DOTS_PER_INCH = 100
+ABOVE: Any = {"loc": "lower right", "bbox_to_anchor": (1, 0.97), "ncols": 2, "frameon": False}
+"""A legend that hides nothing."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,11 +56,11 @@ def draw_run(run: ServingRun, title: str, file: Path) -> Path:
     busy.plot(minutes, run.busy_percent, color=BUSY, linewidth=1)
     busy.axhline(run.threshold, color=THRESHOLD, linestyle="--", linewidth=1, label=f"threshold, {run.threshold:g} %")
     busy.set(ylabel="busy slots (%)", ylim=(0, 105))
-    busy.legend(loc="upper right", frameon=False)
+    busy.legend(**ABOVE)
     replicas.step(minutes, run.wanted, where="post", color=REPLICAS, linestyle=":", label="wanted")
     replicas.step(minutes, run.ready, where="post", color=REPLICAS, label="ready")
     replicas.set(ylabel="replicas", ylim=(0, None), xlabel="minutes")
-    replicas.legend(loc="upper right", frameon=False)
+    replicas.legend(**ABOVE)
     for axes in (load, busy, replicas):
         axes.grid(alpha=0.3)
     return _save(figure, file)

@@ -209,7 +209,7 @@ class AutoscalerCore:
     def query(self, name: str, arguments: Manifest) -> Manifest:
         """``explain``: what a look at the autoscaler ``arguments["namespace"]/["name"]`` would come to."""
         if name == "settings":
-            return asdict(self._policy)
+            return {**asdict(self._policy), "left": sorted(self._policy.left)}
         if name != "explain":
             raise KeyError(f"inference_autoscaler answers explain and settings, not {name!r}")
         key = Key(AUTOSCALER, str(arguments.get("namespace") or "default"), str(arguments.get("name") or ""))
