@@ -1,9 +1,7 @@
 """InferenceServices on this machine, from the manifest to the answer of a real model server."""
 
-import importlib.util
 import json
 import subprocess
-import sys
 import tempfile
 import urllib.request
 from collections.abc import Callable, Iterator
@@ -13,6 +11,7 @@ from typing import Any
 
 import pytest
 import yaml
+from whole_system import RUNTIMES, SERVING_SECONDS, system_tools
 
 from kube import Key, Manifest
 from node_agent.program_list import default_folder
@@ -20,21 +19,8 @@ from resources import parse_milli
 
 pytestmark = [pytest.mark.system, pytest.mark.timeout(600)]
 HERE = Path(__file__).parent
-ROOT = HERE.parents[1]
-RUNTIMES = [*yaml.safe_load_all((ROOT / "examples" / "serving" / "runtimes.yaml").read_text())]
-SERVING_SECONDS = 120.0
 SMALL = {"requests": {"cpu": "100m", "memory": "256Mi"}, "limits": {"cpu": "1", "memory": "2Gi"}}
 ECHO = HERE / "models" / "double"
-
-
-def _system_tools() -> Any:
-    """The module that runs a whole system; tests are imported by path, so it is, too."""
-    known = "tidegate_system_conftest"
-    spec = importlib.util.spec_from_file_location(known, ROOT / "tests" / "system" / "conftest.py")
-    assert spec and spec.loader
-    module = sys.modules[known] = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
 
 
 @pytest.fixture(scope="module")
@@ -51,7 +37,7 @@ def system(environment: Callable[[str], Path]) -> Iterator[Any]:
         own = {"name": "length", "images": ["registry.test/length"], "environment": "kserve", "entrypoint": words}
         programs.write_text(yaml.safe_dump({"programs": [{**own, "env": {"POD_IP": "{pod_ip}"}}]}))
         settings = (f"node_agent.environments={default_folder()}", f"node_agent.programs={programs}")
-        made = _system_tools().System(Path(folder) / "data", *(word for one in settings for word in ("--set", one)))
+        made = system_tools().System(Path(folder) / "data", *(word for one in settings for word in ("--set", one)))
         made.folder.mkdir()
         made.start()
         made.apply(*RUNTIMES)

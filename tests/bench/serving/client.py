@@ -2,7 +2,7 @@
 
 import asyncio
 import time
-from collections.abc import Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 PATIENCE = 60.0
@@ -29,7 +29,7 @@ class Client:
         self._request = "\r\n".join([*lines, "Content-Type: application/json", "", ""]).encode() + body
         self._idle: list[Connection] = []
 
-    async def play(self, times: Sequence[float], began: float) -> list[Answer]:
+    async def play(self, times: Iterable[float], began: float) -> list[Answer]:
         """Ask at each of ``times``, seconds after ``began`` of the monotonic clock."""
         asked: list[asyncio.Task[Answer]] = []
         for due in times:
