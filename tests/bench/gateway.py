@@ -21,8 +21,9 @@ from inference_gateway.adapters.conductor import Conductor
 from inference_gateway.adapters.endpoint_stream import EndpointStream
 from inference_gateway.adapters.proxy_admin import ProxyAdmin
 from inference_gateway.adapters.proxy_process import ProxyProcess
+from inference_gateway.adapters.settings_server import SettingsServer
 from inference_gateway.domain.envoy.bootstrap import bootstrap
-from inference_gateway.domain.envoy.layout import DIRECTORY, Layout
+from inference_gateway.domain.envoy.layout import DIRECTORY, SETTINGS, Layout
 from inference_gateway.domain.envoy.types import address, assignment, extension
 from inference_gateway.domain.serving.directory import Directory
 from kube import Event, Key, Manifest, Object
@@ -162,13 +163,18 @@ async def _plain(stack: AsyncExitStack, host: str, port: int, target: tuple[str,
 
 async def _gateway(stack: AsyncExitStack, folder: Path) -> tuple[int, int]:
     """The proxy as the service runs it, told of all services; its port and its process id."""
-    port, layout = free_port(), Layout(str(folder), str(folder))
+    port, layout = free_port(), Layout(str(folder))
     proxy, admin = ProxyProcess(folder, bootstrap("127.0.0.1", port, 600, layout), 1), ProxyAdmin(layout)
-    directory, endpoints = Directory("example.com"), EndpointStream()
-    conductor = Conductor(directory, layout, endpoints, admin, proxy.up)
+    directory, endpoints, settings = Directory("example.com"), EndpointStream(), SettingsServer()
+    conductor = Conductor(directory, layout, settings, endpoints)
     directory.fold([Event(None, item) for number in range(SERVICES) for item in _service(number)])
     conductor.change()
-    works = [conductor.run(), endpoints.serve(layout.socket(DIRECTORY)), proxy.run()]
+    works = [
+        conductor.run(),
+        endpoints.serve(layout.socket(DIRECTORY)),
+        settings.serve(layout.socket(SETTINGS)),
+        proxy.run(),
+    ]
     tasks = [asyncio.create_task(work) for work in works]
 
     async def end() -> None:

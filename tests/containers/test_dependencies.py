@@ -12,8 +12,8 @@ import pytest
 from tidegate.services import SERVICES
 
 ROOT = Path(__file__).parents[2]
-IMAGES = (*SERVICES, "model_agent")
-"""Of services, and of the program in pods of models whose packages are of our lock."""
+IMAGES = (*SERVICES, "model_agent", "graph_router")
+"""Of services, and of the programs in pods of models and graphs whose packages are of our lock."""
 
 
 def needs(service: str) -> tuple[list[str], list[str]]:

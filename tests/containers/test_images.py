@@ -116,3 +116,12 @@ def test_the_program_that_fetches_models_is_an_image_with_the_clients_of_its_sto
     said = images.docker("run", "--rm", "--read-only", "--tmpfs", "/mnt/models", made, "/etc/hostname", "/mnt/models")
     assert "/etc/hostname is in /mnt/models" in said
     images.docker("run", "--rm", "--entrypoint", "python3", made, "-c", "import boto3, huggingface_hub")
+
+
+@pytest.mark.parametrize(
+    ("program", "argument"), [("model_agent", "--enable-batcher"), ("graph_router", "--graph-json")]
+)
+def test_programs_in_pods_of_models_and_graphs_are_images_that_start(base: str, program: str, argument: str) -> None:
+    """Without root and without a place to write; what they import is there."""
+    made = images.build(program, base)
+    assert argument in images.docker("run", "--rm", "--read-only", "--cap-drop", "ALL", made, "--help")

@@ -63,6 +63,19 @@ async def test_a_message_larger_than_a_part_is_one_entry(bus: Bus) -> None:
         await log.append(large, expected=0, message_id="other")
 
 
+async def test_a_large_message_is_found_whole_by_its_topic_and_by_its_sequence(bus: Bus) -> None:
+    log = bus.log("decision.queue_manager")
+    large = bytes(range(256)) * 8192
+    first = await log.append(b"first", expected=0, message_id="first")
+    last = await log.append(large, expected=first, message_id="large", topic="state")
+    found = await log.last_of("state")
+    assert found is not None and (found.sequence, found.payload == large) == (last, True)
+    (entry,) = await take(log.read(last - 1), 1)
+    assert (entry.sequence, entry.payload == large) == (last, True)
+    await log.append(b"behind", expected=last, message_id="behind")
+    assert [len(one.payload) for one in await take(log.read(last - 1), 2)] == [len(large), 6]
+
+
 async def test_the_last_entry_of_a_topic_is_found(bus: Bus) -> None:
     log = bus.log("decision.queue_manager")
     assert await log.last_of("entitlements") is None

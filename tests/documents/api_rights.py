@@ -20,14 +20,21 @@ TRAINING = tuple(
 )
 JOBS = ("Job.batch.volcano.sh", *TRAINING, "TrainJob.trainer.kubeflow.org", "JobSet.jobset.x-k8s.io")
 FLOWS = ("CronJob.batch.volcano.sh", "JobFlow.flow.volcano.sh", "JobTemplate.flow.volcano.sh")
+GATEWAYS = "gateway.networking.k8s.io"
+SCALED = ("ReplicaSet.apps", "StatefulSet.apps")
+SERVING = ("InferenceService.serving.kserve.io", "InferenceGraph.serving.kserve.io", "ScaledObject.keda.sh")
 
 WRITES: dict[str, tuple[str, ...]] = {
     "Pod": ("create", "get", "patch", "delete"),
     "ConfigMap": ("create", "get", "patch"),
-    "Service": ("create", "get", "delete"),
+    "Service": ("create", "get", "patch", "delete"),
+    "Deployment.apps": ("create", "get", "patch", "delete"),
     "PersistentVolumeClaim": ("create", "get", "patch"),
     "NetworkPolicy.networking.k8s.io": ("create", "get"),
-    "HorizontalPodAutoscaler.autoscaling": ("create", "get"),
+    "HorizontalPodAutoscaler.autoscaling": ("create", "get", "patch", "delete"),
+    "ScaledObject.keda.sh": ("create", "get", "patch", "delete"),
+    f"HTTPRoute.{GATEWAYS}": ("create", "get", "patch", "delete"),
+    "Ingress.networking.k8s.io": ("create", "get", "patch", "delete"),
     "Job.batch": ("create", "get", "patch", "delete"),
     "Event": ("create", "patch"),
     f"PodGroup.{VOLCANO}": ("create", "get", "patch", "delete"),
@@ -48,6 +55,8 @@ WRITES: dict[str, tuple[str, ...]] = {
     "Node": ("get", "patch"),
     "NodeResourceTopology.topology.node.k8s.io": ("get", "patch"),
     **dict.fromkeys(TRAINING, ("get", "delete")),
+    # Their size goes by the subresource.
+    **dict.fromkeys(SCALED, ("get",)),
 }
 """What services make, change and delete, and are told of again when an answer was lost."""
 
@@ -59,8 +68,9 @@ STATUS = (
     "NodeMetric.slo.koordinator.sh",
     "Recommendation.analysis.koordinator.sh",
     *(f"{name}.{KUEUE}" for name in ("Workload", "ClusterQueue", "LocalQueue", "Cohort")),
+    *(*SERVING, "HorizontalPodAutoscaler.autoscaling"),
 )
-OWNERS = (*JOBS, *FLOWS)
+OWNERS = (*JOBS, *FLOWS, *SERVING)
 """Of what is made, these are the owners: where the cluster guards owners, `update` of their finalizers is asked for."""
 
 SECRETS = ("create", "get", *READ)
@@ -88,6 +98,8 @@ def gateway_rules() -> dict[str, dict[str, list[Rule]]]:
         rights[_place(kind)].add("get")
     for kind in OWNERS:
         rights[_place(kind, "/finalizers")].add("update")
+    for kind in ("Deployment.apps", *SCALED):
+        rights[_place(kind, "/scale")].add("patch")
     # No subresource: the API server asks about it where devices are allocated (since Kubernetes 1.36).
     rights["resource.k8s.io", "resourceclaims/binding"].add("patch")
     rights["", "pods/binding"].add("create")
@@ -110,7 +122,10 @@ def definition_rules() -> dict[str, dict[str, list[dict[str, Any]]]]:
                 {"apiGroups": [group], "resources": [plural], "verbs": ["create"]},
                 {"apiGroups": [group], "resources": [plural], "resourceNames": names, "verbs": ["get", "update"]},
             ]
-        }
+        },
+        "servingRuntimes": {
+            "cluster": list(_gathered([(_place("ClusterServingRuntime.serving.kserve.io"), {"create"})])),
+        },
     }
 
 

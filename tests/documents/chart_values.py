@@ -48,7 +48,10 @@ OWN: dict[str, set[str]] = {
         "agent_account",
     },
     "inference_gateway": {"gateway_host", "gateway_port"},
-    "node_agent": {"node", "kubelet", "identity", "cgroup_mount", "drain_on_stop", "enforce", "isolate", "allow_root"},
+    "node_agent": {
+        *("node", "kubelet", "identity", "cgroup_mount", "drain_on_stop", "enforce", "isolate", "allow_root"),
+        "inference_gateway",
+    },
 }
 """Settings that the chart gives itself, or that mean nothing on a cluster."""
 
@@ -184,6 +187,7 @@ def _of_umbrella() -> Schema:
     charts = ("nats", *(service.replace("_", "-") for service in SERVICES))
     definitions = form(
         install=SWITCH,
+        servingRuntimes=SWITCH,
         image=IMAGE,
         schedulerName=TEXT,
         nodeSelector=ANYTHING,

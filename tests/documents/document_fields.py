@@ -19,6 +19,7 @@ KNOWN_ELSEWHERE: dict[int, tuple[str, str]] = {
     id(run_policy.RUN_POLICY): ("TFJob.kubeflow.org", "as `runPolicy` of a TFJob"),
     id(volcano_job.JOB_SPEC): ("Job.batch.volcano.sh", "as `spec` of a Job of batch.volcano.sh"),
     id(job_set.JOB_SET_SPEC): ("JobSet.jobset.x-k8s.io", "as `spec` of a JobSet"),
+    id(inference_service.CANARY): ("", "as `predictor`"),
     id(inference_service.BLOCK): ("", "as `model`, of the format that it is named after"),
     id(workloads.BATCH_JOB_SPEC): ("", "the `spec` of a Job of batch/v1, which is made of it"),
 }

@@ -130,7 +130,11 @@ ACCOUNTS = (
         "cluster-gateway",
         {"always": "always", "secrets": "`secrets`", "agents": "node agents", "writesForUsers": "`writesForUsers`"},
     ),
-    ("Job that defines kinds", "tidegate", {"definitions": "`definitions.install`"}),
+    (
+        "Job that defines kinds",
+        "tidegate",
+        {"definitions": "`definitions.install`", "servingRuntimes": "`definitions.servingRuntimes`"},
+    ),
 )
 
 

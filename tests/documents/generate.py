@@ -135,12 +135,16 @@ FIELDS = (
     ("ScaledObject", "status", "inference_autoscaler"),
     (
         "InferenceService",
-        "status; existence and spec of its Deployments, Services and autoscalers",
+        "status; existence and spec of its Deployments, Services, autoscalers, HTTPRoutes and Ingresses",
         "inference_autoscaler",
     ),
     ("InferenceGraph", "status; existence and spec of its Deployment, Service and autoscaler", "inference_autoscaler"),
     ("HorizontalPodAutoscaler", "existence and spec of those that ScaledObjects make", "inference_autoscaler"),
-    ("HorizontalPodAutoscaler", "status", "inference_autoscaler; on Kubernetes the cluster's own controller"),
+    (
+        "HorizontalPodAutoscaler",
+        "status",
+        "inference_autoscaler; on Kubernetes the cluster's own controller unless `horizontal` is set",
+    ),
     (
         "Deployment, StatefulSet, ReplicaSet",
         "`spec.replicas`",

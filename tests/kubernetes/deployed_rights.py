@@ -175,7 +175,7 @@ FLAGS: dict[str, tuple[str, ...]] = {
     "gang_scheduler": ("--scheduler-names", "tidegate,volcano,koord-scheduler"),
     "descheduler": (),
     "slo_controller": (),
-    "inference_autoscaler": ("--acts", "false", "--sampling", NOWHERE),
+    "inference_autoscaler": ("--horizontal", "false", "--sampling", NOWHERE),
     "inference_gateway": ("--gateway-port", str(free_port())),
     "node_agent": ("--kubelet", "true", "--node", "n0", "--usage-interval", "1s", "--inventory", str(INVENTORY)),
 }

@@ -10,6 +10,7 @@ from typing import Any
 import yaml
 from cluster_tools import eventually
 from control_plane import ControlPlane
+from played_services import serve
 
 Manifest = dict[str, Any]
 
@@ -48,6 +49,7 @@ def play(plane: ControlPlane) -> None:
     _move(plane)
     _lend(plane)
     _measure(plane)
+    serve(plane)
 
 
 def _move(plane: ControlPlane) -> None:

@@ -208,7 +208,7 @@ def test_every_service_is_probed_limited_and_spread(usual: list[Manifest]) -> No
 
 
 def test_a_service_that_leads_is_ready_when_it_could_take_over(usual: list[Manifest]) -> None:
-    """Else the second replica would never be ready, and no rollout would come to its end."""
+    """Else the second replica would never be ready, and no rollout would come to its end. Those that answer users all serve."""
     asked = {
         item["metadata"]["name"]: item["spec"]["template"]["spec"]["containers"][0]["readinessProbe"]["grpc"]
         for item in of_kind(usual, "Deployment", "DaemonSet")
@@ -216,9 +216,11 @@ def test_a_service_that_leads_is_ready_when_it_could_take_over(usual: list[Manif
     standing_by = {name for name, probe in asked.items() if probe.get("service") == "standby"}
     assert standing_by == {f"tidegate-{name}" for name in SERVICE_CHARTS} - {
         "tidegate-admission",
+        "tidegate-inference-gateway",
         "tidegate-node-agent",
     }
-    assert all(item["spec"]["replicas"] == 2 for item in of_kind(usual, "Deployment"))
+    replicas = {item["metadata"]["name"]: item["spec"]["replicas"] for item in of_kind(usual, "Deployment")}
+    assert {name for name, count in replicas.items() if count != 2} == {"tidegate-inference-gateway"}
 
 
 def test_replicas_have_names_of_their_own(usual: list[Manifest]) -> None:
@@ -233,12 +235,13 @@ def test_every_pod_has_a_network_policy_that_opens_no_more_than_it_serves(usual:
         assert sorted(policy["spec"]["policyTypes"]) == ["Egress", "Ingress"]
     bus = named(usual, "NetworkPolicy", "tidegate-nats")["spec"]["ingress"]
     assert all(rule["from"] for rule in bus)
-    talking = {
-        item["metadata"]["name"]
-        for item in of_kind(usual, "NetworkPolicy")
-        if any(port["port"] == 6443 for rule in item["spec"]["egress"] for port in rule["ports"])
-    }
+    leaving = [
+        (item["metadata"]["name"], rule) for item in of_kind(usual, "NetworkPolicy") for rule in item["spec"]["egress"]
+    ]
+    talking = {name for name, rule in leaving if any(port["port"] == 6443 for port in rule.get("ports", ()))}
     assert talking == {"tidegate-admission", "tidegate-cluster-gateway"}
+    at_any_port = [(name, list(one)) for name, rule in leaving if "ports" not in rule for one in rule["to"]]
+    assert at_any_port == [("tidegate-inference-gateway", ["namespaceSelector"])], "replicas choose theirs themselves"
 
 
 def test_each_service_has_its_own_login_and_no_other_is_mounted(usual: list[Manifest]) -> None:

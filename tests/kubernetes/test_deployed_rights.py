@@ -47,7 +47,7 @@ def audited(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[ControlP
 
 def define(plane: ControlPlane, folder: Path) -> str:
     kubeconfig = kubeconfig_of(plane, "tidegate-definitions", folder)
-    command = [sys.executable, "-m", "admission.definitions", str(kubeconfig)]
+    command = [sys.executable, "-m", "admission.definitions", str(kubeconfig), "--serving-runtimes"]
     done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=120)
     assert done.returncode == 0, done.stderr
     return done.stdout
@@ -70,6 +70,8 @@ def test_what_the_charts_permit_is_what_the_services_do(audited: tuple[ControlPl
     assert f"{UPSTREAMS}: is there, and is left as it is" in first
     assert first.count(": defined\n") == len(DEFINED) - 1
     assert second.count(": is there, and the same\n") == len(DEFINED) - 1
+    runtime = "kserve-tritonserver"
+    assert f"{runtime}: made" in first and f"{runtime}: is there, and is left as it is" in second
     got, forbidden = asked(folder)
     assert forbidden == []
     assert "may not list pods" in said["stranger"]
@@ -140,7 +142,7 @@ def _explained(plane: ControlPlane) -> set[Right]:
         for info in KINDS.values()
         if info.group and (info.group, info.plural) not in served
         for resource in (info.plural, f"{info.plural}/status")
-        for verb in ("get", "list", "watch", "patch")
+        for verb in ("create", "get", "list", "watch", "patch", "delete")
     }
     return unserved | LOST_ANSWERS | GUARDED_OWNERS | SELDOM
 
@@ -150,6 +152,11 @@ JOBS = [
     *(("batch.volcano.sh", "jobs"), ("jobset.x-k8s.io", "jobsets"), ("trainer.kubeflow.org", "trainjobs")),
     *(("batch.volcano.sh", "cronjobs"), ("flow.volcano.sh", "jobflows"), ("flow.volcano.sh", "jobtemplates")),
 ]
+SERVING = [
+    *(("serving.kserve.io", name) for name in ("inferenceservices", "inferencegraphs")),
+    ("keda.sh", "scaledobjects"),
+]
+SCALED = [("apps", name) for name in ("deployments", "replicasets", "statefulsets")]
 WRITTEN = [
     *(("", name) for name in ("configmaps", "persistentvolumeclaims", "persistentvolumes", "secrets", "services")),
     *(("autoscaling", "horizontalpodautoscalers"), ("networking.k8s.io", "networkpolicies"), ("batch", "jobs")),
@@ -160,10 +167,11 @@ WRITTEN = [
     ("topology.node.k8s.io", "noderesourcetopologies"),
     *(("kueue.x-k8s.io", name) for name in ("workloads", "clusterqueues", "localqueues", "cohorts")),
     *(("scheduling.sigs.k8s.io", "elasticquotas"), ("resource.k8s.io", "resourceclaims"), *JOBS),
+    *(("networking.k8s.io", "ingresses"), *SERVING, *SCALED),
 ]
 LOST_ANSWERS = {("get", group, plural) for group, plural in WRITTEN}
 """What was written is looked at again when the answer was lost, or when somebody else wrote at the same time."""
-GUARDED_OWNERS = {("update", group, f"{plural}/finalizers") for group, plural in JOBS}
+GUARDED_OWNERS = {("update", group, f"{plural}/finalizers") for group, plural in [*JOBS, *SERVING]}
 """No request: the API server asks about it when an owned object is made. Without it nothing would run here."""
 SELDOM: set[Right] = {
     ("patch", "resource.k8s.io", "resourceclaims/binding"),  # no request either: asked about when devices are allocated
@@ -172,6 +180,16 @@ SELDOM: set[Right] = {
     ("update", "tidegate.dev", "metricreadings"),  # sources that say something else than before
     ("patch", "slo.koordinator.sh", "nodemetrics"),  # nodes that ask for evictions
     *(("patch", "", name) for name in ("persistentvolumeclaims", "persistentvolumes")),  # volumes that are there
+    ("patch", "", "services"),  # services whose model listens elsewhere, or is called by a balancer
+    *(
+        (verb, "networking.k8s.io", "ingresses") for verb in ("create", "patch", "delete")
+    ),  # where `routes` asks for them
+    ("patch", "autoscaling", "horizontalpodautoscalers/status"),  # where `horizontal` is set
+    *(("patch", "apps", f"{name}/scale") for name in ("replicasets", "statefulsets")),  # what ScaledObjects name
+    *(
+        (verb, "keda.sh", "scaledobjects") for verb in ("patch", "delete")
+    ),  # services that are scaled otherwise than before
+    ("patch", "serving.kserve.io", "inferencegraphs/status"),
     ("patch", "", "pods"),  # reservations, quota of single pods
     ("patch", "scheduling.volcano.sh", "podgroups"),  # jobs that are scaled, quota of gangs
     ("patch", "scheduling.volcano.sh", "queues"),  # queues that are closed with their parent

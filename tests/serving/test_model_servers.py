@@ -31,7 +31,7 @@ def system(environment: Callable[[str], Path]) -> Iterator[Any]:
     with tempfile.TemporaryDirectory(prefix="tidegate-") as folder:
         Path(folder).chmod(0o711)
         custom = Path(folder) / "length_model.py"
-        custom.write_text((HERE / "models" / "custom" / "length_model.py").read_text())
+        custom.write_text((HERE / "length_model.py").read_text())
         programs = Path(folder) / "programs.yaml"
         words = ["{environment}/bin/python", "{servers}/own_address.py", str(custom)]
         own = {"name": "length", "images": ["registry.test/length"], "environment": "kserve", "entrypoint": words}

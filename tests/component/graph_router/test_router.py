@@ -95,14 +95,21 @@ async def test_requests_go_through_the_graph_to_its_end(steps: Steps) -> None:
         assert await routed.end() == 0
 
 
-async def test_names_of_services_are_asked_at_the_gateway_and_who_is_gone_is_an_error(steps: Steps) -> None:
-    root = {"routerType": "Switch", "steps": [{"serviceUrl": "http://m.team.svc.cluster.local/v1", "condition": "in"}]}
-    routed = await Routed.start({"root": root}, INFERENCE_GATEWAY=f"127.0.0.1:{steps.port}")
+async def test_names_of_services_alone_are_asked_at_the_gateway_and_who_is_gone_is_an_error(steps: Steps) -> None:
+    root: Any = {
+        "routerType": "Switch",
+        "steps": [{"serviceUrl": "http://m.team.svc.cluster.local/v1", "condition": "in"}],
+    }
+    root["steps"].append({"serviceUrl": f"http://127.0.0.1:{steps.port}/itself", "condition": "other"})
+    routed = await Routed.start({"root": root}, INFERENCE_GATEWAY=f"localhost:{steps.port}")
     try:
         async with ClientSession() as session:
             async with session.post(routed.url, json={"in": 1}) as found:
                 assert found.status == 200
             assert steps.asked[0][:2] == ("m.team.svc.cluster.local", "/v1")
+            async with session.post(routed.url, json={"other": 1}) as found:
+                assert found.status == 200
+            assert steps.asked[1][:2] == (f"127.0.0.1:{steps.port}", "/itself")
             async with session.post(routed.url, json={"out": 1}) as found:
                 assert (found.status, (await found.json())["error"]) == (404, "Failed to process request")
     finally:

@@ -62,6 +62,16 @@ def test_a_controller_that_acts_on_the_same_objects_is_to_be_stopped_first(image
     assert "kubectl -n infra scale deployment peer --replicas=0" in told
 
 
+@pytest.mark.parametrize(
+    ("image", "setting"),
+    [("kserve/kserve-controller:v0.15.0", "inference_services"), ("ghcr.io/kedacore/keda:2.17.0", "scaled_objects")],
+)
+def test_objects_of_services_can_be_left_to_who_acts_on_them(image: str, setting: str) -> None:
+    told = texts(check(deployment("peer", image)), Level.CONFLICT)
+
+    assert f"--set inference_autoscaler.{setting}=false" in told
+
+
 def test_a_controller_that_is_scaled_to_nothing_is_none() -> None:
     assert check(deployment("peer", "volcanosh/vc-controller-manager:v1", replicas=0)) == []
 

@@ -9,9 +9,9 @@ from tidegate_cli.supervisor.plan import Ports, UpSettings, service_program
 from tidegate_cli.supervisor.service_settings import ServiceSetting, ServiceSettingOption
 
 
-def flags(name: str, **asked: object) -> dict[str, str]:
+def flags(name: str, requests: int = 0, **asked: object) -> dict[str, str]:
     settings = UpSettings(data_dir=Path("data"), **asked)
-    words = service_program(name, settings, 4222, "secret", Ports(1, 2)).command[3:]
+    words = service_program(name, settings, 4222, "secret", Ports(1, 2, requests)).command[3:]
     return {flag.removeprefix("--"): value for flag, value in zip(words[::2], words[1::2], strict=True)}
 
 
@@ -57,3 +57,11 @@ def test_a_setting_that_there_is_not_is_refused_with_those_that_there_are() -> N
     ):
         with pytest.raises(click.BadParameter, match=told):
             option(text)
+
+
+def test_who_runs_programs_that_ask_inference_services_is_told_where_they_are_asked() -> None:
+    told = {name: flags(name, 7480) for name in ("inference_gateway", "node_agent")}
+
+    assert told["inference_gateway"]["gateway-port"] == "7480"
+    assert told["node_agent"]["inference-gateway"] == "127.0.0.1:7480"
+    assert "gateway-port" not in told["node_agent"] and "inference-gateway" not in flags("node_agent")

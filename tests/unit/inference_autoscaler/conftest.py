@@ -117,6 +117,32 @@ class Cluster:
             }
         )
 
+    def serve(
+        self, image: str = "model:1", mode: str = "Serverless", model: Any = None, more: Any = None, **predictor: Any
+    ) -> None:
+        """An InferenceService m, with ``more`` annotations."""
+        annotations = {
+            "serving.kserve.io/deploymentMode": mode,
+            "autoscaling.knative.dev/target-utilization-percentage": "100",
+        }
+        runs = {"model": model} if model else {"containers": [{"name": "kserve-container", "image": image}]}
+        self.put(
+            {
+                "apiVersion": "serving.kserve.io/v1beta1",
+                "kind": "InferenceService",
+                "metadata": {"name": "m", "annotations": {**annotations, **(more or {})}},
+                "spec": {"predictor": {"scaleTarget": 10, **runs, **predictor}},
+            }
+        )
+
+    def ready(self, name: str = "m-predictor-00001-deployment", pods: int | None = None) -> None:
+        """The pods of a Deployment serve: all that are wanted, or so many."""
+        found = self.store.objects[Key("Deployment.apps", "default", name)]
+        there = found.spec["replicas"] if pods is None else pods
+        status = {"replicas": there, "availableReplicas": there}
+        self.core.fold([self.store.put(found.changed(status=status))], self.now)
+        self.look()
+
     def time(self) -> str:
         return rfc3339(self.now)
 

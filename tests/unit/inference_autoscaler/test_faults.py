@@ -2,6 +2,7 @@
 
 from typing import Any
 
+import orjson
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -215,3 +216,8 @@ def test_what_an_older_version_remembered_in_one_piece_is_learnt_anew(cluster: A
     cluster.restart()
     cluster.autoscaler()
     assert cluster.replicas() == 6
+
+
+def test_what_an_operator_chose_can_be_told_in_an_answer(cluster: Any) -> None:
+    told = orjson.loads(orjson.dumps(cluster.core.query("settings", {})))
+    assert told["acts"] is True and told["left"] == []

@@ -18,7 +18,7 @@ beside = importlib.util.module_from_spec(_BESIDE)
 _BESIDE.loader.exec_module(beside)
 Facts, service, pod = beside.Facts, beside.service, beside.pod
 
-LAYOUT = Layout("/data", "/run")
+LAYOUT = Layout("/run")
 
 
 def hosts(told: Configuration) -> dict[str, Any]:

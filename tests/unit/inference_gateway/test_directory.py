@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from inference_gateway.domain.holding import Bounds, Goal, Refusal, Waiting, goal_of
+from inference_gateway.domain.serving.directory import concerns
 from inference_gateway.domain.serving.service import Component
 from kube import Key, Object
 
@@ -123,3 +124,9 @@ def test_what_waits_is_counted_by_pool_and_in_all(facts: Any, make_service: Any)
     assert waiting.by_service() == {first.service.key: 3}
     waiting.leave(first)
     assert waiting.enter(third) is None
+
+
+def test_pods_that_serve_no_requests_are_not_even_kept() -> None:
+    assert concerns("Pod", {"labels": {"app": "isvc.m-predictor"}})
+    assert not any(concerns("Pod", told) for told in ({}, {"labels": {"app": "web"}}, {"labels": {"role": "isvc.m"}}))
+    assert concerns("InferenceService.serving.kserve.io", {})

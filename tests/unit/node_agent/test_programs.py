@@ -7,6 +7,8 @@ import pytest
 from kube.images import untagged
 from node_agent.domain.programs import Program, ProgramError, command_of, filled, program_of, relocated
 from node_agent.program_list import DEFAULTS, places, read_list
+from node_agent.settings import AgentSettings
+from node_agent.stand_in import StandIn
 
 TRITON = Program("triton", ("*/tritonserver", "busybox"), entrypoint=("serve",), args=("--all",))
 
@@ -89,6 +91,14 @@ def test_a_wrong_file_is_refused_with_what_is_wrong(tmp_path: Path, text: str, s
 def test_what_everybody_has_runs_in_environments_that_can_be_installed() -> None:
     found = read_list(None)
     assert {one.environment for one in found.programs} - {""} <= found.environments.keys()
-    known = places(Path("/e"), "x", "127.64.0.1")
+    known = places(Path("/e"), "x", "127.64.0.1", "127.0.0.1:7480")
     words = [word for one in found.programs for word in (*one.entrypoint, *one.path, *one.env.values())]
     assert [word for word in words if "{" in filled(word, known)] == [], DEFAULTS
+
+
+@pytest.mark.parametrize("gateway", ["", "127.0.0.1:7480"])
+def test_the_router_of_a_graph_is_told_where_services_are_asked(gateway: str) -> None:
+    settings = AgentSettings("n", Path(), programs=read_list(None).programs, inference_gateway=gateway)
+    pod = {"status": {"podIP": "127.64.0.1"}}
+    told = StandIn(settings, lambda: pod).over({"PATH": "/bin"}, {"image": "tidegate/graph-router:0.1.0"})
+    assert (told["INFERENCE_GATEWAY"], told["POD_IP"]) == (gateway, "127.64.0.1")

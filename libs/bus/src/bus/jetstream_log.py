@@ -158,7 +158,14 @@ class JetStreamLog:
             message = await patiently(lambda: self._js.get_last_msg(self._spec.name, subject))
         except NotFoundError:
             return None
-        return Entry(message.seq or 0, message.data or b"", message.headers or {})
+        headers, sequence = message.headers or {}, message.seq or 0
+        _, _, count = headers.get(PART, "").partition("/")
+        pieces = [await self._piece(number) for number in range(sequence - int(count or 1) + 1, sequence)]
+        return Entry(sequence, b"".join([*pieces, message.data or b""]), headers)
+
+    async def _piece(self, sequence: int) -> bytes:
+        """One of the messages of an entry: its parts follow one another."""
+        return (await patiently(lambda: self._js.get_msg(self._spec.name, sequence))).data or b""
 
     async def read(self, after: int) -> AsyncGenerator[list[Entry], None]:
         await until_made(self._js, self._spec.name)

@@ -34,6 +34,8 @@ class StreamReader:
         self._position = after
         self._inbox: deque[Entry] = deque()
         self._parts: list[Entry] = []
+        self._back = 0
+        """So many messages before the position the delivery begins: the position is in the midst of an entry."""
         self._wake = asyncio.Event()
         self._subscription: Subscription | None = None
         self._expected = 1
@@ -94,7 +96,7 @@ class StreamReader:
         self._subscription = await self._client.subscribe(inbox, cb=self._take, pending_bytes_limit=1 << 30)
         config = ConsumerConfig(
             deliver_policy=DeliverPolicy.BY_START_SEQUENCE,
-            opt_start_seq=self._position + 1,
+            opt_start_seq=max(1, self._position + 1 - self._back),
             ack_policy=AckPolicy.NONE,
             deliver_subject=inbox,
             filter_subject=self._filter,
@@ -165,7 +167,11 @@ class StreamReader:
             if index == "1":
                 self._parts.clear()
             if int(index) != len(self._parts) + 1:
-                # The log was trimmed in the middle of it: what is left is no message.
+                if not self._back:
+                    # Reading begins in the midst of it: it is read from its beginning, and nothing behind it before.
+                    self._back, self._lost, self._expected = int(index) - 1, True, -1
+                    self._wake.set()
+                # Else the log was trimmed in the middle of it: what is left is no message.
                 self._parts.clear()
                 return
             self._parts.append(entry)
@@ -175,7 +181,7 @@ class StreamReader:
             self._parts.clear()
         if entry.sequence <= self._position:
             return
-        self._position = entry.sequence
+        self._position, self._back = entry.sequence, 0
         self._inbox.append(entry)
         self._wake.set()
 

@@ -64,6 +64,7 @@ CronJob batch/v1 cronjobs cj
 PodDisruptionBudget policy/v1 poddisruptionbudgets pdb
 PriorityClass scheduling.k8s.io/v1 priorityclasses pc -
 NetworkPolicy networking.k8s.io/v1 networkpolicies netpol
+Ingress networking.k8s.io/v1 ingresses ing
 HorizontalPodAutoscaler autoscaling/v2 horizontalpodautoscalers hpa
 StorageClass storage.k8s.io/v1 storageclasses sc -
 RuntimeClass node.k8s.io/v1 runtimeclasses - -
@@ -116,6 +117,7 @@ InferenceService serving.kserve.io/v1beta1 inferenceservices isvc
 ServingRuntime serving.kserve.io/v1alpha1 servingruntimes
 ClusterServingRuntime serving.kserve.io/v1alpha1 clusterservingruntimes - -
 InferenceGraph serving.kserve.io/v1alpha1 inferencegraphs ig
+HTTPRoute gateway.networking.k8s.io/v1 httproutes
 ScaledObject keda.sh/v1alpha1 scaledobjects so
 TriggerAuthentication keda.sh/v1alpha1 triggerauthentications ta
 ClusterTriggerAuthentication keda.sh/v1alpha1 clustertriggerauthentications cta -

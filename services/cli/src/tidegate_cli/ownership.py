@@ -25,6 +25,8 @@ _CHILDREN: dict[str, tuple[str, ...]] = {
         "HorizontalPodAutoscaler.autoscaling",
         "ScaledObject.keda.sh",
         "Service",
+        "HTTPRoute.gateway.networking.k8s.io",
+        "Ingress.networking.k8s.io",
     ),
 }
 _KUBEFLOW = (_POD_GROUP, "Service", "ConfigMap")

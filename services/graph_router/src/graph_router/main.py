@@ -1,7 +1,7 @@
 """The program: ``graph_router --graph-json TEXT``, as KServe's router is started.
 
 Variables: ``PROPAGATE_HEADERS`` (patterns of headers that steps are given too, with commas between), ``INFERENCE_GATEWAY`` (the
-address that requests to services go to where names of services lead nowhere), ``POD_IP`` and ``PORT`` (where it listens).
+address that requests to Services of the cluster go to where their names lead nowhere), ``POD_IP`` and ``PORT`` (where it listens).
 """
 
 import argparse

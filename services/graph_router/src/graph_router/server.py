@@ -15,10 +15,14 @@ from graph_router.graph import Graph
 
 READY = "/readyz"
 _LARGEST_BYTES = 64 << 20
+_IN_CLUSTER = (".svc", ".svc.cluster.local")
 
 
 class Router:
-    """Serves one graph. ``gateway`` is the address that requests to services go to, "" for their own."""
+    """Serves one graph. ``gateway`` is the address that requests to Services of the cluster go to, "" for their own.
+
+    An address with a port is asked itself: without Services' ports it can only be a pod's.
+    """
 
     def __init__(self, graph: Graph, gateway: str = "", propagated: Sequence[re.Pattern[str]] = ()) -> None:
         self.is_draining = False
@@ -62,8 +66,8 @@ class Router:
     async def _send(self, url: str, body: bytes, headers: Mapping[str, str]) -> Answer:
         assert self._session is not None
         target, sent = URL(url), dict(headers)
-        if self._gateway:
-            sent["Host"] = str(target.host) if target.is_default_port() else f"{target.host}:{target.port}"
+        if self._gateway and target.is_default_port() and str(target.host).endswith(_IN_CLUSTER):
+            sent["Host"] = str(target.host)
             target = URL(f"http://{self._gateway}").join(target.relative())
         try:
             async with self._session.post(target, data=body, headers=sent) as response:

@@ -5,6 +5,7 @@ import json
 from chassis import Decider
 from chassis.process import Context, Parts, run
 from inference_autoscaler.domain.core import AutoscalerCore
+from inference_autoscaler.domain.keda.scaled_object import SCALED_OBJECT
 from inference_autoscaler.domain.policy import AutoscalerPolicy
 from inference_autoscaler.domain.sampling.plan import SamplingPlan
 from inference_autoscaler.domain.sampling.rules import RuleError
@@ -16,9 +17,10 @@ from kube import parse_duration
 
 async def build(settings: Settings, context: Context) -> Parts:
     """The parts of the service."""
-    policy = AutoscalerPolicy.of(json.loads(settings.knative), acts=settings.acts)
+    knative, routes = json.loads(settings.knative), json.loads(settings.routes)
+    policy = AutoscalerPolicy.of(knative, acts=settings.acts, left=settings.left, routes=routes)
     try:
-        plan = SamplingPlan.of(json.loads(settings.sampling), triggers=settings.acts)
+        plan = SamplingPlan.of(json.loads(settings.sampling), triggers=policy.decides(SCALED_OBJECT))
     except (RuleError, json.JSONDecodeError) as error:
         raise SystemExit(f"sampling: {error}") from None
     decider = Decider(ROLE, lambda: AutoscalerCore(policy), context.workplace(settings.holder))

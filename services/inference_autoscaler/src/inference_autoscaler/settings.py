@@ -3,11 +3,18 @@
 from dataclasses import dataclass
 
 from chassis.settings import ServiceSettings
+from inference_autoscaler.domain.horizontal.spec import AUTOSCALER
+from inference_autoscaler.domain.keda.scaled_object import SCALED_OBJECT
+from inference_autoscaler.domain.serving.inference_service import SERVICE
 
 
 @dataclass(frozen=True, slots=True)
 class Settings(ServiceSettings):
-    """``acts``: whether sizes are decided here; not on a cluster that has controllers of its own for them.
+    """``acts``: whether anything is decided here. Kind by kind that can be left to others, who run in the same cluster:
+    ``inference_services``, ``scaled_objects``, and ``horizontal``, HorizontalPodAutoscalers.
+
+    ``routes`` is JSON: ``by``, which kind of object leads requests from outside to each service (HTTPRoute, Ingress, LoadBalancer),
+    ``gateway`` (NAMESPACE/NAME) for HTTPRoutes, ``domain`` and ``ingressClass``.
 
     ``knative`` is JSON, with the keys of Knative's ConfigMap config-autoscaler. ``sampling`` is JSON, too: ``prometheus``, the
     address of one, ``rules`` and ``externalRules`` for it, in the words of Prometheus' adapter for Kubernetes, and ``scrape``,
@@ -15,6 +22,16 @@ class Settings(ServiceSettings):
     """
 
     acts: bool = True
+    horizontal: bool = True
+    scaled_objects: bool = True
+    inference_services: bool = True
+    routes: str = "{}"
     knative: str = "{}"
     sampling: str = "{}"
     source_timeout: str = "5s"
+
+    @property
+    def left(self) -> list[str]:
+        """The kinds on which others decide."""
+        kinds = {SERVICE: self.inference_services, SCALED_OBJECT: self.scaled_objects, AUTOSCALER: self.horizontal}
+        return [kind for kind, is_ours in kinds.items() if not is_ours]

@@ -13,8 +13,9 @@ from inference_gateway.adapters.endpoint_stream import EndpointStream
 from inference_gateway.adapters.proxy_admin import ProxyAdmin, ProxyAway
 from inference_gateway.adapters.proxy_process import ProxyProcess
 from inference_gateway.adapters.reporter import Reporter
+from inference_gateway.adapters.settings_server import SettingsServer
 from inference_gateway.domain.envoy.bootstrap import bootstrap
-from inference_gateway.domain.envoy.layout import ACTIVATOR, DIRECTORY, Layout
+from inference_gateway.domain.envoy.layout import ACTIVATOR, DIRECTORY, SETTINGS, Layout
 from inference_gateway.domain.holding import Bounds, Waiting
 from inference_gateway.domain.serving.directory import Directory, concerns
 from inference_gateway.settings import Settings
@@ -32,12 +33,12 @@ async def build(settings: Settings, context: Context) -> Parts:
     """The parts of the service."""
     folder = (settings.data_dir / SERVICE).resolve()
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-    layout = Layout(str(folder), str(_socket_folder(folder)))
+    layout = Layout(str(_socket_folder(folder)))
     started = bootstrap(settings.gateway_host, settings.gateway_port, settings.hold_seconds + SLACK_SECONDS, layout)
     proxy, admin = ProxyProcess(folder, started, settings.workers), ProxyAdmin(layout)
     directory = Directory(settings.domain)
-    endpoints = EndpointStream()
-    conductor = Conductor(directory, layout, endpoints, admin, proxy.up)
+    endpoints, told = EndpointStream(), SettingsServer()
+    conductor = Conductor(directory, layout, told, endpoints)
     waiting = Waiting(Bounds(settings.hold_requests, settings.hold_requests_total, settings.hold_seconds))
     activator = Activator(directory, conductor, waiting)
     reporter = Reporter(context.bus, context.clock, directory, activator, admin)
@@ -53,10 +54,6 @@ async def build(settings: Settings, context: Context) -> Parts:
             if follower.has_caught_up and (any(changed) or not conductor.ready.is_set()):
                 conductor.change()
             context.measures.revision.set(follower.fold.revision)
-
-    async def proxying() -> None:
-        await conductor.written.wait()
-        await proxy.run()
 
     async def stop() -> None:
         try:
@@ -75,7 +72,8 @@ async def build(settings: Settings, context: Context) -> Parts:
     tasks = {
         "facts": follow(),
         "conductor": conductor.run(),
-        "proxy": proxying(),
+        "proxy": proxy.run(),
+        "settings": told.serve(layout.socket(SETTINGS)),
         "endpoints": endpoints.serve(layout.socket(DIRECTORY)),
         "activator": activator.serve(layout.socket(ACTIVATOR)),
         "reporter": reporter.run(),

@@ -34,7 +34,8 @@ class Settings(ServiceSettings):
     ``nri_socket`` is that of the container runtime: what is decided about a container holds from its first instruction then.
 
     ``programs`` is a file that says which programs of this machine stand in for images, beside those that everybody has;
-    ``environments`` the folder of those that `tidegate install` made.
+    ``environments`` the folder of those that `tidegate install` made. ``inference_gateway`` is the address at which such programs
+    ask inference services, for nodes where the names of Services lead nowhere.
     """
 
     node: str = ""
@@ -45,6 +46,7 @@ class Settings(ServiceSettings):
     drain_on_stop: bool = False
     programs: Path | None = None
     environments: Path | None = None
+    inference_gateway: str = ""
     kubelet: bool = False
     usage_interval: str = ""
     identity: Path | None = None
@@ -71,6 +73,7 @@ async def build(settings: Settings, context: Context) -> Parts:
         isolate=settings.isolate,
         programs=programs,
         environments=settings.environments or default_folder(),
+        inference_gateway=settings.inference_gateway,
         usage_interval_ms=parse_duration(settings.usage_interval or "15s"),
     )
     agent = Agent(agent_settings, BusUpstream(context.bus, node), context.clock.now)

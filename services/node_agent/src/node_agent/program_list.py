@@ -56,7 +56,7 @@ def read_list(file: Path | None) -> ProgramList:
     return ProgramList((*own.programs, *shared.programs), {**shared.environments, **own.environments})
 
 
-def places(environments: Path, environment: str, pod_ip: str) -> dict[str, str]:
+def places(environments: Path, environment: str, pod_ip: str, inference_gateway: str) -> dict[str, str]:
     """What the ``{names}`` of a program's words stand for."""
     return {
         "python": sys.executable,
@@ -67,6 +67,7 @@ def places(environments: Path, environment: str, pod_ip: str) -> dict[str, str]:
         **{f"site:{package}": _site(package) for package in PROGRAMS},
         "version": VERSION,
         "pod_ip": pod_ip,
+        "inference_gateway": inference_gateway,
     }
 
 

@@ -33,6 +33,8 @@ class AgentSettings:
     """What stands in for images, in the order in which it is looked through."""
     environments: Path = field(default_factory=default_folder)
     """The folder of the environments that programs run in."""
+    inference_gateway: str = ""
+    """Where programs ask inference services (``host:port``); "" where the names of Services lead to them."""
     reserved_cpu_milli: int = 0
     reserved_memory_bytes: int = 0
     max_pods: int = 110

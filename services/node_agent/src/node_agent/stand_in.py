@@ -88,4 +88,4 @@ class StandIn:
 
     def _places(self, program: Program) -> dict[str, str]:
         address = str((self._pod().get("status") or {}).get("podIP") or "")
-        return places(self._settings.environments, program.environment, address)
+        return places(self._settings.environments, program.environment, address, self._settings.inference_gateway)

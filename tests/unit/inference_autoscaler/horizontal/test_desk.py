@@ -2,7 +2,10 @@
 
 from typing import Any
 
+import pytest
+
 from inference_autoscaler.domain.core import AutoscalerCore
+from inference_autoscaler.domain.horizontal.spec import AUTOSCALER
 from inference_autoscaler.domain.policy import AutoscalerPolicy
 from kube import Decision, Key, Outcome, Verb
 
@@ -172,14 +175,17 @@ def test_what_was_refused_is_not_counted_and_decided_again(cluster: Any) -> None
     assert "New size: 14" in again.message
 
 
-def test_where_the_cluster_has_a_controller_of_its_own_nothing_is_decided(cluster: Any) -> None:
-    cluster.core = AutoscalerCore(AutoscalerPolicy(acts=False))
+@pytest.mark.parametrize("policy", [AutoscalerPolicy(acts=False), AutoscalerPolicy(left=frozenset([AUTOSCALER]))])
+def test_where_the_cluster_has_a_controller_of_its_own_nothing_is_decided(
+    cluster: Any, policy: AutoscalerPolicy
+) -> None:
+    cluster.core = AutoscalerCore(policy)
     cluster.core.read_from(cluster.store)
     cluster.deployment(4)
     cluster.sample("queue", 70)
     cluster.autoscaler()
     cluster.advance(60)
-    assert cluster.decisions == [] and cluster.core.deadline() is None
+    assert cluster.decisions == [] and cluster.core.deadline() is None and not cluster.memory
 
 
 def test_explain_tells_what_each_metric_asks_for(cluster: Any) -> None:

@@ -10,44 +10,12 @@ from kube import Key
 SERVICE = "InferenceService.serving.kserve.io"
 
 
-def serve(
-    cluster: Any,
-    image: str = "model:1",
-    mode: str = "Serverless",
-    model: Any = None,
-    more: Any = None,
-    **predictor: Any,
-) -> None:
-    annotations = {
-        "serving.kserve.io/deploymentMode": mode,
-        "autoscaling.knative.dev/target-utilization-percentage": "100",
-    }
-    runs = {"model": model} if model else {"containers": [{"name": "kserve-container", "image": image}]}
-    cluster.put(
-        {
-            "apiVersion": "serving.kserve.io/v1beta1",
-            "kind": "InferenceService",
-            "metadata": {"name": "m", "annotations": {**annotations, **(more or {})}},
-            "spec": {"predictor": {"scaleTarget": 10, **runs, **predictor}},
-        }
-    )
-
-
 def load(cluster: Any, value: Any) -> None:
     described = {"apiVersion": "serving.kserve.io/v1beta1", "kind": "InferenceService", "name": "m"}
     spec = {"describedObject": described, "metric": {"name": "concurrency"}, "timestamp": cluster.time()}
     if value is not None:
         spec["value"] = value
     cluster.put({"apiVersion": "tidegate.dev/v1", "kind": "MetricReading", "metadata": {"name": "m"}, "spec": spec})
-
-
-def ready(cluster: Any, name: str = "m-predictor-00001-deployment", pods: int | None = None) -> None:
-    """The pods of a Deployment serve: all that are wanted, or so many."""
-    found = cluster.store.objects[Key("Deployment.apps", "default", name)]
-    there = found.spec["replicas"] if pods is None else pods
-    status = {"replicas": there, "availableReplicas": there}
-    cluster.core.fold([cluster.store.put(found.changed(status=status))], cluster.now)
-    cluster.look()
 
 
 def size(cluster: Any, number: int = 1) -> int:
@@ -60,8 +28,8 @@ def split(cluster: Any) -> dict[str, int]:
 
 
 def test_a_revision_follows_its_load(cluster: Any) -> None:
-    serve(cluster)
-    ready(cluster)
+    cluster.serve()
+    cluster.ready()
     cluster.advance(60)
     load(cluster, 38)
     cluster.advance(2)
@@ -70,13 +38,13 @@ def test_a_revision_follows_its_load(cluster: Any) -> None:
 
 
 def test_a_service_sleeps_and_its_first_request_wakes_it_at_once(cluster: Any) -> None:
-    serve(cluster, minReplicas=0)
-    ready(cluster)
+    cluster.serve(minReplicas=0)
+    cluster.ready()
     for _ in range(8):
         cluster.advance(30)
         load(cluster, 0)
     assert size(cluster) == 0
-    ready(cluster)
+    cluster.ready()
     cluster.advance(6)
     assert cluster.core.deadline() is None, "who sleeps costs nothing"
     load(cluster, 35)
@@ -85,7 +53,7 @@ def test_a_service_sleeps_and_its_first_request_wakes_it_at_once(cluster: Any) -
 
 def test_a_service_that_begins_asleep_is_woken_by_its_first_request(cluster: Any) -> None:
     """Its first revision has the requests though no pod of it ever served: they are held for it."""
-    serve(cluster, minReplicas=0, more={"autoscaling.knative.dev/initial-scale": "0"})
+    cluster.serve(minReplicas=0, more={"autoscaling.knative.dev/initial-scale": "0"})
     cluster.advance(10)
     assert (size(cluster), split(cluster)) == (0, {"1": 100})
     load(cluster, 35)
@@ -93,15 +61,15 @@ def test_a_service_that_begins_asleep_is_woken_by_its_first_request(cluster: Any
 
 
 def test_a_restart_in_a_burst_takes_nothing_away(cluster: Any) -> None:
-    serve(cluster)
-    ready(cluster)
+    cluster.serve()
+    cluster.ready()
     cluster.advance(100)
     load(cluster, 5)
     cluster.advance(6)
     load(cluster, 68)
     cluster.advance(2)
     assert size(cluster) == 7
-    ready(cluster)
+    cluster.ready()
     load(cluster, 5)
     cluster.restart()
     cluster.advance(30)
@@ -111,28 +79,28 @@ def test_a_restart_in_a_burst_takes_nothing_away(cluster: Any) -> None:
     for _ in range(4):
         cluster.advance(30)
         load(cluster, 5)
-        ready(cluster)
+        cluster.ready()
     assert size(cluster) == 1
 
 
 def test_another_image_is_another_revision_and_another_bound_is_not(cluster: Any) -> None:
-    serve(cluster)
-    ready(cluster)
-    serve(cluster, minReplicas=3)
+    cluster.serve()
+    cluster.ready()
+    cluster.serve(minReplicas=3)
     assert size(cluster) == 3
-    serve(cluster, "model:2", minReplicas=3)
+    cluster.serve("model:2", minReplicas=3)
     assert size(cluster, 2) == 3 and split(cluster) == {"1": 100}
-    ready(cluster, "m-predictor-00002-deployment")
+    cluster.ready("m-predictor-00002-deployment")
     assert split(cluster) == {"2": 100}
     cluster.advance(2)
     assert size(cluster, 1) == 0, "nothing is routed to it, so its minimum does not hold"
 
 
 def test_the_load_is_shared_as_the_requests_are(cluster: Any) -> None:
-    serve(cluster)
-    ready(cluster)
-    serve(cluster, "model:2", canaryTrafficPercent=20)
-    ready(cluster, "m-predictor-00002-deployment")
+    cluster.serve()
+    cluster.ready()
+    cluster.serve("model:2", canaryTrafficPercent=20)
+    cluster.ready("m-predictor-00002-deployment")
     assert split(cluster) == {"1": 80, "2": 20}
     cluster.advance(60)
     load(cluster, 100)
@@ -163,14 +131,14 @@ def test_a_rolled_out_revision_can_be_taken_back_by_a_share(cluster: Any) -> Non
 
 
 def test_standard_mode_keeps_three_objects_and_the_size_that_they_have(cluster: Any) -> None:
-    serve(cluster, mode="RawDeployment", minReplicas=2, maxReplicas=6, scaleMetric="cpu", scaleTarget=50)
+    cluster.serve(mode="RawDeployment", minReplicas=2, maxReplicas=6, scaleMetric="cpu", scaleTarget=50)
     made = cluster.store.objects[Key("HorizontalPodAutoscaler.autoscaling", "default", "m-predictor")]
     assert (made.spec["minReplicas"], made.spec["maxReplicas"]) == (2, 6)
     assert Key("Service", "default", "m-predictor") in cluster.store.objects
     cluster.put({**cluster.store.objects[Key("Deployment.apps", "default", "m-predictor")].manifest()})
     scaled = cluster.store.objects[Key("Deployment.apps", "default", "m-predictor")].manifest()
     cluster.put({**scaled, "spec": {**scaled["spec"], "replicas": 5}})
-    serve(cluster, "model:2", mode="RawDeployment", minReplicas=2, maxReplicas=6)
+    cluster.serve("model:2", mode="RawDeployment", minReplicas=2, maxReplicas=6)
     after = cluster.store.objects[Key("Deployment.apps", "default", "m-predictor")]
     assert after.spec["replicas"] == 5
     assert after.spec["template"]["spec"]["containers"][0]["image"] == "model:2"
@@ -178,7 +146,7 @@ def test_standard_mode_keeps_three_objects_and_the_size_that_they_have(cluster: 
 
 def test_a_model_runs_in_the_runtime_that_fits_and_follows_it(cluster: Any) -> None:
     model = {"modelFormat": {"name": "sklearn"}, "storageUri": "s3://a/b", "runtimeVersion": "v9"}
-    serve(cluster, mode="RawDeployment", model=model)
+    cluster.serve(mode="RawDeployment", model=model)
     assert cluster.condition("Ready", "m", SERVICE) == ("False", "NoSupportingRuntime")
     runtime: Any = {
         "apiVersion": "serving.kserve.io/v1alpha1",

@@ -12,11 +12,8 @@ _NOT_OF_CANARIES = ("maxReplicas", "scaleTarget", "scaleMetric", "autoScaling", 
 
 def check_canaries(spec: Manifest, mode: str) -> Iterable[FieldError]:
     """Each has a name of its own and what runs it; the shares leave the stable one something or nothing, not less."""
-    canaries = spec.get("canary")
+    canaries: list[Manifest] = spec.get("canary") or []
     if not canaries:
-        return
-    if not isinstance(canaries, list) or not all(isinstance(one, dict) for one in canaries):
-        yield FieldError("spec.canary", None, "must be a list of predictors with their shares")
         return
     if mode not in _STABLE:
         yield FieldError("spec.canary", None, "is for standard mode; revisions of Serverless have canaryTrafficPercent")
@@ -28,8 +25,8 @@ def check_canaries(spec: Manifest, mode: str) -> Iterable[FieldError]:
     names = [str((one.get("predictor") or {}).get("name") or "") for one in canaries]
     for index, one in enumerate(canaries):
         yield from _check_one(f"spec.canary[{index}]", one, names, stable)
-    shares = [one.get("trafficPercent") for one in canaries]
-    if sum(share for share in shares if isinstance(share, int)) > 100:
+    shares = [one.get("trafficPercent") or 0 for one in canaries]
+    if sum(shares) > 100:
         yield FieldError("spec.canary", None, f"trafficPercent of all canaries together is {shares}, more than 100")
 
 
@@ -40,10 +37,11 @@ def _check_one(path: str, canary: Manifest, names: list[str], stable: Manifest) 
         yield FieldError(f"{path}.predictor.name", None, "is required: its pods are named after it")
     elif names.count(name) > 1 or name == stable.get("name"):
         yield FieldError(f"{path}.predictor.name", name, "must be its own")
-    if not isinstance(share, int) or isinstance(share, bool):
-        yield FieldError(f"{path}.trafficPercent", share, "must be a whole number")
-    else:
-        yield from within(f"{path}.trafficPercent", share, 0, 100)
+    if share is None:
+        yield FieldError(f"{path}.trafficPercent", None, "is required")
+    yield from within(f"{path}.trafficPercent", share, 0, 100)
+    if not predictor.get("model"):
+        yield FieldError(f"{path}.predictor.model", None, "is required: a model that may take the stable one's place")
     for field in _NOT_OF_CANARIES:
         if predictor.get(field) is not None:
             yield FieldError(f"{path}.predictor.{field}", None, "is the stable predictor's to say")

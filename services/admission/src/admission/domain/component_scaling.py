@@ -3,10 +3,19 @@
 from collections.abc import Iterable
 
 from admission.domain.errors import FieldError
-from admission.domain.shapes import one_of, within
+from admission.domain.shapes import AMOUNT, TEXT, WHOLE, fields, one_of, within
 from kube import Manifest
 from resources import QuantityError, parse_milli
 
+METRIC = fields(
+    type=TEXT,
+    resource=fields(name=TEXT, target=fields(type=TEXT, averageUtilization=WHOLE, averageValue=AMOUNT, value=AMOUNT)),
+    external=fields(
+        metric=fields(backend=TEXT, serverAddress=TEXT, query=TEXT, namespace=TEXT),
+        target=fields(value=AMOUNT, averageValue=AMOUNT),
+        authenticationRef=fields(authenticationRef=fields(name=TEXT)),
+    ),
+)
 _RESOURCES = ("cpu", "memory")
 _LEAST_MEMORY_BYTES = 1 << 20
 

@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterable
 
 from admission.domain.canaries import check_canaries
-from admission.domain.component_scaling import check_serverless_scaling, check_standard_scaling
+from admission.domain.component_scaling import METRIC, check_serverless_scaling, check_standard_scaling
 from admission.domain.errors import FieldError
 from admission.domain.horizontal_autoscaler import BEHAVIOR, check_behavior
 from admission.domain.rollout_plan import check_plan
@@ -12,6 +12,7 @@ from admission.domain.serving_runtime import check_pods
 from admission.domain.shapes import (
     AMOUNTS,
     ANYTHING,
+    MAPPING,
     TEXT,
     TEXT_MAP,
     TEXTS,
@@ -41,20 +42,20 @@ _NAME = re.compile(r"[a-z]([-a-z0-9]*[a-z0-9])?")
 _RESOURCES = {"cpu": "1", "memory": "2Gi"}
 _ASKED = fields(requests=AMOUNTS, limits=AMOUNTS)
 _STORAGE = fields(key=TEXT, path=TEXT, parameters=TEXT_MAP)
-_MODEL = fields(
-    modelFormat=fields(name=TEXT, version=TEXT),
-    storageUri=TEXT,
-    modelRepository=TEXT,
-    storage=_STORAGE,
-    runtime=TEXT,
-    runtimeVersion=TEXT,
-    protocolVersion=TEXT,
-    resources=_ASKED,
-    env=ListOf(fields(name=TEXT)),
-    args=TEXTS,
-    image=TEXT,
-)
-BLOCK = fields(storageUri=TEXT, modelRepository=TEXT, runtimeVersion=TEXT, protocolVersion=TEXT, resources=_ASKED)
+_OF_MODELS: dict[str, Shape] = {
+    "storageUri": TEXT,
+    "modelRepository": TEXT,
+    "storage": _STORAGE,
+    "runtime": TEXT,
+    "runtimeVersion": TEXT,
+    "protocolVersion": TEXT,
+    "resources": _ASKED,
+    "env": ListOf(fields(name=TEXT)),
+    "args": TEXTS,
+    "image": TEXT,
+}
+_MODEL = fields(modelFormat=fields(name=TEXT, version=TEXT), **_OF_MODELS)
+BLOCK = fields(**_OF_MODELS)
 _LOGGER = fields(
     url=TEXT,
     mode=TEXT,
@@ -69,7 +70,8 @@ _COMPONENT: dict[str, Shape] = {
     "scaleTarget": WHOLE,
     "scaleMetric": TEXT,
     "scaleMetricType": Idle(TEXT),
-    "autoScaling": fields(metrics=ListOf(ANYTHING), behavior=BEHAVIOR),
+    "autoScaling": fields(metrics=ListOf(METRIC), behavior=BEHAVIOR),
+    "containers": ListOf(fields(name=TEXT)),
     "containerConcurrency": WHOLE,
     "canaryTrafficPercent": WHOLE,
     "timeout": WHOLE,
@@ -83,7 +85,7 @@ _COMPONENT: dict[str, Shape] = {
 _PREDICTOR: dict[str, Shape] = {
     **_COMPONENT,
     "name": TEXT,
-    "workerSpec": ANYTHING,
+    "workerSpec": MAPPING,
     "model": _MODEL,
     **dict.fromkeys(FORMATS, BLOCK),
 }
@@ -96,13 +98,14 @@ _EXPLAINER = fields(
     resources=_ASKED,
     env=ListOf(fields(name=TEXT)),
 )
+CANARY = fields(**_PREDICTOR)
 SERVICE_SPEC = fields(
     predictor=fields(**_PREDICTOR),
     transformer=fields(**_COMPONENT),
     explainer=fields(**_COMPONENT, **dict.fromkeys(EXPLAINERS, _EXPLAINER)),
-    canary=ANYTHING,
+    canary=ListOf(fields(predictor=CANARY, trafficPercent=WHOLE)),
 )
-_OWN = frozenset((*_PREDICTOR, *EXPLAINERS))
+_OWN = frozenset((*_PREDICTOR, *EXPLAINERS)) - {"containers"}
 """What of a component is no part of its pods' spec."""
 
 
@@ -114,7 +117,20 @@ def service_name(path: str, name: str) -> Iterable[FieldError]:
 
 def default_service(review: Review) -> None:
     """An older block for one format becomes a model; whatever serves has a container of one CPU and two GiB."""
-    predictor: Manifest = review.spec.get("predictor") or {}
+    for canary in review.spec.get("canary") or ():
+        _default_model(canary.get("predictor") or {})
+    _default_model(review.spec.get("predictor") or {})
+    explainer: Manifest = review.spec.get("explainer") or {}
+    for block in [explainer[name] for name in EXPLAINERS if explainer.get(name)]:
+        _default_resources(block)
+    for role in COMPONENTS:
+        component: Manifest = review.spec.get(role) or {}
+        containers: list[Manifest] = component.get("containers") or []
+        if containers and not component.get("model"):
+            containers[0].setdefault("name", "kserve-container")
+
+
+def _default_model(predictor: Manifest) -> None:
     given = [name for name in FORMATS if name in predictor]
     if len(given) == 1 and "model" not in predictor and not predictor.get("containers"):
         predictor["model"] = {"modelFormat": {"name": given[0]}, **(predictor.pop(given[0]) or {})}
@@ -125,13 +141,6 @@ def default_service(review: Review) -> None:
         if (model.get("modelFormat") or {}).get("name") in _V2:
             model.setdefault("protocolVersion", "v2")
         _default_resources(model)
-    for role in COMPONENTS:
-        component: Manifest = review.spec.get(role) or {}
-        for block in [component[name] for name in EXPLAINERS if component.get(name)]:
-            _default_resources(block)
-        containers: list[Manifest] = component.get("containers") or []
-        if containers and not model:
-            containers[0].setdefault("name", "kserve-container")
 
 
 def _default_resources(holder: Manifest) -> None:

@@ -20,7 +20,7 @@ RUNTIME_SPEC = fields(
     protocolVersions=TEXTS,
     disabled=TRUTH,
     multiModel=TRUTH,
-    workerSpec=Idle(ANYTHING),
+    workerSpec=Idle(fields(containers=ListOf(ANYTHING))),
     grpcEndpoint=Idle(TEXT),
     grpcDataEndpoint=Idle(TEXT),
     httpDataEndpoint=Idle(TEXT),

@@ -3,6 +3,8 @@
 _KINDS = (
     "PipelineRun.tidegate.dev",
     "NetworkPolicy.networking.k8s.io",
+    "Ingress.networking.k8s.io",
+    "HTTPRoute.gateway.networking.k8s.io",
     "Experiment.kubeflow.org",
     "Trial.kubeflow.org",
     "Suggestion.kubeflow.org",

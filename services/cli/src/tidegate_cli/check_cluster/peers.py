@@ -14,6 +14,8 @@ class _Peer:
     """The API groups on whose objects it acts."""
     schedules: str = ""
     """The schedulerName whose pods it places."""
+    setting: str = ""
+    """The setting of a service by which its objects are left to it."""
 
 
 _VOLCANO = ("batch.volcano.sh", "scheduling.volcano.sh", "bus.volcano.sh", "flow.volcano.sh")
@@ -29,6 +31,10 @@ _PEERS = {
     "mpi-operator": _Peer("the MPI operator", ("kubeflow.org",)),
     "trainer-controller-manager": _Peer("Kubeflow's trainer", ("trainer.kubeflow.org",)),
     "jobset": _Peer("JobSet's controller", ("jobset.x-k8s.io",)),
+    "kserve-controller": _Peer(
+        "KServe's controller", ("serving.kserve.io",), setting="inference_autoscaler.inference_services"
+    ),
+    "keda": _Peer("KEDA's operator", ("keda.sh",), setting="inference_autoscaler.scaled_objects"),
     "kube-scheduler": _Peer("kube-scheduler", (), "default-scheduler"),
 }
 """By the name of their image, registry and tag left out."""
@@ -37,7 +43,6 @@ _STAYS = {
     "koord-manager": "it computes batch resources and node SLOs, which nothing of Tidegate does yet",
     "koordlet": "it measures pods and enforces QoS on its node, which Tidegate's node agent does not do yet",
     "descheduler": "it evicts by its own policy, which is respected; `--set descheduler.strategies=JSON` has the same strategies",
-    "kserve-controller": "InferenceServices stay its own",
 }
 """Programs beside which Tidegate runs, and why they are still needed."""
 
@@ -60,6 +65,8 @@ def peers(cluster: Cluster, scheduler_names: frozenset[str]) -> Iterable[Finding
 def _beside(program: Program, peer: _Peer, scheduler_names: frozenset[str]) -> Iterable[Finding]:
     stop = f"kubectl -n {program.namespace} scale {program.kind.lower()} {program.name} --replicas=0"
     advice = f"before Tidegate starts: {stop}" if program.kind in ("Deployment", "StatefulSet") else "stop it first"
+    if peer.setting:
+        advice += f"; or leave them to it: --set {peer.setting}=false"
     if peer.schedules and peer.schedules in scheduler_names:
         text = f"{peer.name} places the pods of schedulerName {peer.schedules}, as Tidegate would"
         yield Finding(Level.CONFLICT, program.words, text, advice)

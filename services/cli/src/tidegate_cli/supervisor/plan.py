@@ -65,7 +65,7 @@ class Program:
 
 
 class Ports(NamedTuple):
-    """Where one service listens; ``requests`` is where the request path takes those of inference services."""
+    """Where one service listens; ``requests`` is where the request path takes those of inference services, 0 for who needs not know."""
 
     health: int
     metrics: int
@@ -88,7 +88,7 @@ def service_program(name: str, settings: UpSettings, nats_port: int, token: str,
         "trace": settings.trace,
         "log-level": settings.log_level,
         **_own_flags(name, settings),
-        **({"gateway-port": str(ports.requests)} if ports.requests else {}),
+        **_request_flags(name, ports.requests),
         **{one.name.replace("_", "-"): one.value for one in settings.service_settings if one.service == name},
     }
     words = [word for flag, value in flags.items() for word in (f"--{flag}", value)]
@@ -108,7 +108,7 @@ def _own_flags(name: str, settings: UpSettings) -> dict[str, str]:
         cluster = {"kubeconfig": str(settings.kubeconfig), "kube-context": settings.context, "access": "users,cluster"}
         return {**cluster, **(_webhook_flags(settings.webhook_url) if settings.webhook_url else {})}
     if name == "inference_autoscaler" and not settings.local:
-        return {"acts": "false"}
+        return {"horizontal": "false"}
     if name == "gang_scheduler":
         names = settings.scheduler_names or ("" if settings.local else "tidegate")
         # Where this machine is the only node nothing is gained by waiting until it is less busy with other things.
@@ -125,6 +125,13 @@ def _own_flags(name: str, settings: UpSettings) -> dict[str, str]:
         declared = {"inventory": str(settings.inventory)} if settings.inventory else {}
         return {"drain-on-stop": "true", **declared}
     return {}
+
+
+def _request_flags(name: str, port: int) -> dict[str, str]:
+    """Who takes requests for inference services is told where, and so is who runs programs that ask them."""
+    if not port:
+        return {}
+    return {"inference-gateway": f"127.0.0.1:{port}"} if name == "node_agent" else {"gateway-port": str(port)}
 
 
 def _webhook_flags(url: str) -> dict[str, str]:

@@ -95,7 +95,8 @@ class Supervisor:
         await self._until_ready("nats", wait_until_open("127.0.0.1", nats_port))
         ports = {name: Ports(others.pop(), others.pop()) for name in SERVICES}
         ports["admission"] = ports["admission"]._replace(health=api_port)
-        ports["inference_gateway"] = ports["inference_gateway"]._replace(requests=request_port)
+        for name in ("inference_gateway", "node_agent"):
+            ports[name] = ports[name]._replace(requests=request_port)
         for name in SERVICES:
             if name != "node_agent" or (self._settings.local_node and self._settings.local):
                 program = service_program(name, self._settings, nats_port, token, ports[name])

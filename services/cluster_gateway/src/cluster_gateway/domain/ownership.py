@@ -31,6 +31,7 @@ _INFERENCE = "InferenceService.serving.kserve.io"
 _GRAPH = "InferenceGraph.serving.kserve.io"
 _DEPLOYMENT = "Deployment.apps"
 _SERVICE = "Service"
+_ROUTES = ("HTTPRoute.gateway.networking.k8s.io", "Ingress.networking.k8s.io")
 _SCALABLE = (_DEPLOYMENT, "ReplicaSet.apps", "StatefulSet.apps")
 _ANY = "*"
 
@@ -68,10 +69,10 @@ _MAY: dict[str, dict[Verb, tuple[str, ...]]] = {
         Verb.STATUS: (_NODE, _RECOMMENDATION),
     },
     "inference_autoscaler": {
-        Verb.CREATE: (_AUTOSCALER, _SCALED, _DEPLOYMENT, _SERVICE),
-        Verb.PATCH: (*_SCALABLE, _AUTOSCALER, _SCALED, _SERVICE),
+        Verb.CREATE: (_AUTOSCALER, _SCALED, _DEPLOYMENT, _SERVICE, *_ROUTES),
+        Verb.PATCH: (*_SCALABLE, _AUTOSCALER, _SCALED, _SERVICE, *_ROUTES),
         Verb.STATUS: (_AUTOSCALER, _SCALED, _INFERENCE, _GRAPH),
-        Verb.DELETE: (_AUTOSCALER, _SCALED, _DEPLOYMENT, _SERVICE),
+        Verb.DELETE: (_AUTOSCALER, _SCALED, _DEPLOYMENT, _SERVICE, *_ROUTES),
     },
 }
 
@@ -129,7 +130,7 @@ _ONLY: dict[tuple[str, Verb, str], tuple[str, ...]] = {
         "spec.template",
         "metadata.annotations.tidegate.dev/made-of",
     ),
-    ("inference_autoscaler", Verb.PATCH, _SERVICE): ("spec.ports",),
+    ("inference_autoscaler", Verb.PATCH, _SERVICE): ("spec.ports", "spec.selector", "spec.type"),
     ("gang_scheduler", Verb.STATUS, _POD): ("conditions.PodScheduled", "nominatedNodeName"),
     ("gang_scheduler", Verb.PATCH, _CLAIM): (
         "metadata.annotations.volume.kubernetes.io/selected-node",

@@ -12,6 +12,8 @@ from kube.devices import annotations_of
 SCHEDULER = "tidegate"
 """Who places the pods that services make, where their job does not say: the server would say ``default-scheduler``."""
 
+_TEMPLATED = ("Job.batch", "Deployment.apps")
+
 
 class NotServed(Exception):
     """The cluster does not have the kind."""
@@ -32,7 +34,7 @@ def creation(mutation: Mutation, served: Mapping[str, Served], service: str) -> 
     body = {**manifest, "metadata": metadata}
     if mutation.key.kind == "Pod":
         body["spec"] = _ours(manifest.get("spec") or {})
-    elif mutation.key.kind == "Job.batch":
+    elif mutation.key.kind in _TEMPLATED:
         spec = manifest.get("spec") or {}
         template = spec.get("template") or {}
         body["spec"] = {**spec, "template": {**template, "spec": _ours(template.get("spec") or {})}}

@@ -77,8 +77,8 @@ class AutoscalerCore:
         sources = self._keda.sources
         told = External(sources.value, sources.present_value, sources.is_steady)
         self._horizontal = HorizontalDesk(self._readings, self._pods, told)
-        self._serving = InferenceDesk(self._policy.knative, self._pods)
-        self._graphs = GraphDesk()
+        self._serving = InferenceDesk(self._policy.knative, self._pods, self._policy.routing)
+        self._graphs = GraphDesk(self._policy.routing)
         self._now = 0
         self._assumed: set[str] = set()
         self._remembered: int | None = None
@@ -163,20 +163,22 @@ class AutoscalerCore:
     def decide(self, now: int, in_flight: AbstractSet[Key]) -> list[Decision]:
         """All that should happen now; nothing while an operator keeps everything as it is."""
         self._now = now
-        if self._paused or not self._policy.acts:
+        if self._paused:
             return []
-        found = self._serving.decide(now, in_flight) + self._graphs.decide(now, in_flight)
-        found += self._keda.decide(now, in_flight)
-        self._horizontal.moved = {change.key for decision in found for change in decision.mutations}
-        found += self._horizontal.decide(now, in_flight)
+        found: list[Decision] = []
+        for desk in self._deciding:
+            self._horizontal.moved = {change.key for decision in found for change in decision.mutations}
+            found += desk.decide(now, in_flight)
+            if desk is self._serving:
+                found += self._graphs.decide(now, in_flight)
         self._has_decided = bool(found)
         return found
 
     def deadline(self) -> int | None:
         """The next round."""
-        if self._paused or not self._policy.acts:
+        if self._paused:
             return None
-        return min((time for desk in self._desks if (time := desk.deadline()) is not None), default=None)
+        return min((time for desk in self._deciding if (time := desk.deadline()) is not None), default=None)
 
     def remember_parts(self) -> Mapping[str, bytes]:
         """What the windows look back at, as far as it is new, and up to when rounds were made.
@@ -186,7 +188,7 @@ class AutoscalerCore:
         """
         desks = [*zip(_NAMES, self._desks, strict=True)]
         changed = {f"{of}/{name}": part for of, desk in desks for name, part in desk.take_changes().items()}
-        behind = self._is_touched and any(desk.passes_round(self._remembered, self._now) for _, desk in desks)
+        behind = self._is_touched and any(desk.passes_round(self._remembered, self._now) for desk in self._deciding)
         if not (changed or behind or self._has_decided):
             return {}
         self._remembered, self._is_touched, self._has_decided = self._now, False, False
@@ -207,7 +209,7 @@ class AutoscalerCore:
     def query(self, name: str, arguments: Manifest) -> Manifest:
         """``explain``: what a look at the autoscaler ``arguments["namespace"]/["name"]`` would come to."""
         if name == "settings":
-            return asdict(self._policy)
+            return {**asdict(self._policy), "left": sorted(self._policy.left)}
         if name != "explain":
             raise KeyError(f"inference_autoscaler answers explain and settings, not {name!r}")
         key = Key(AUTOSCALER, str(arguments.get("namespace") or "default"), str(arguments.get("name") or ""))
@@ -225,6 +227,12 @@ class AutoscalerCore:
     @property
     def _desks(self) -> tuple[Desk, ...]:
         return self._serving, self._keda, self._horizontal
+
+    @property
+    def _deciding(self) -> list[Desk]:
+        """Those on whose objects nobody else decides."""
+        kinds = (SERVICE, SCALED_OBJECT, AUTOSCALER)
+        return [desk for kind, desk in zip(kinds, self._desks, strict=True) if self._policy.decides(kind)]
 
     @property
     def _paused(self) -> bool:

@@ -1,19 +1,29 @@
 """What an operator chose when the service was started."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from inference_autoscaler.domain.knative.configuration import KnativeConfiguration
+from inference_autoscaler.domain.routing import Routing
 from kube import Manifest
 
 
 @dataclass(frozen=True, slots=True)
 class AutoscalerPolicy:
-    """``acts`` says whether sizes are decided here: not on a cluster that has controllers of its own for them."""
+    """``acts`` says whether anything is decided here; ``left``, on which kinds all the same others decide."""
 
     acts: bool = True
     knative: KnativeConfiguration = field(default_factory=KnativeConfiguration)
+    left: frozenset[str] = frozenset()
+    routing: Routing = field(default_factory=Routing)
 
     @classmethod
-    def of(cls, knative: Manifest, *, acts: bool = True) -> "AutoscalerPolicy":
+    def of(
+        cls, knative: Manifest, *, acts: bool = True, left: Iterable[str] = (), routes: Manifest | None = None
+    ) -> "AutoscalerPolicy":
         """``knative`` has the keys of Knative's ConfigMap config-autoscaler. Raises ValueError for what makes no sense."""
-        return cls(acts, KnativeConfiguration.of(knative))
+        return cls(acts, KnativeConfiguration.of(knative), frozenset(left), Routing.of(routes or {}))
+
+    def decides(self, kind: str) -> bool:
+        """Whether the sizes of what objects of ``kind`` name are decided here."""
+        return self.acts and kind not in self.left

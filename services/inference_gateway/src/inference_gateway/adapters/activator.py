@@ -5,6 +5,7 @@ import asyncio
 from aiohttp import web
 
 from inference_gateway.adapters.conductor import Conductor
+from inference_gateway.adapters.unix_site import serve
 from inference_gateway.domain.envoy.layout import ASKED, HELD, LATER, SHARE
 from inference_gateway.domain.holding import Goal, Refusal, Waiting, goal_of, too_late
 from inference_gateway.domain.serving.directory import Directory
@@ -27,15 +28,7 @@ class Activator:
         """Listen on ``socket``, for ever."""
         application = web.Application()
         application.router.add_route("*", "/{path:.*}", self._answer)
-        # Where the client has gone the proxy hangs up, and nobody waits any more.
-        runner = web.AppRunner(application, handler_cancellation=True, shutdown_timeout=0.0, access_log=None)
-        await runner.setup()
-        # A predecessor's is replaced: aiohttp and asyncio remove a socket that is there before they bind.
-        await web.UnixSite(runner, socket, backlog=4096).start()
-        try:
-            await asyncio.Event().wait()
-        finally:
-            await runner.cleanup()
+        await serve(application, socket)
 
     async def _answer(self, request: web.Request) -> web.Response:
         await self._conductor.ready.wait()

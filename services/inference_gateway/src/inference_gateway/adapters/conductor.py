@@ -2,44 +2,37 @@
 
 import asyncio
 import logging
-from collections.abc import Mapping
+from collections.abc import Coroutine
 
 from inference_gateway.adapters.endpoint_stream import EndpointStream
-from inference_gateway.adapters.proxy_admin import ProxyAdmin, ProxyAway
-from inference_gateway.adapters.proxy_files import ProxyFiles
+from inference_gateway.adapters.settings_server import SettingsServer
 from inference_gateway.domain.configuration import Known, configuration
 from inference_gateway.domain.envoy.layout import Layout
+from inference_gateway.domain.lingering import Lingering
 from inference_gateway.domain.serving.directory import Directory
 from inference_gateway.domain.serving.replica import Pool
 
 log = logging.getLogger(__name__)
 GATHER_SECONDS = 0.02
 """How long changes gather: what the kubelets say of ten pods comes in as many facts."""
-LOOK_SECONDS, PATIENCE_SECONDS = 0.005, 2.0
-"""How often it is looked whether the proxy has read a file, and how long that is waited for."""
+PATIENCE_SECONDS = 5.0
+"""How long the proxy is waited for."""
 
 
 class Conductor:
-    """Writes the proxy's files; ``ready`` is set once it has read those of the present state for the first time."""
+    """``ready`` is set once the proxy has taken in the present state for the first time."""
 
     def __init__(
-        self,
-        directory: Directory,
-        layout: Layout,
-        endpoints: EndpointStream,
-        admin: ProxyAdmin,
-        proxy_up: asyncio.Event,
+        self, directory: Directory, layout: Layout, settings: SettingsServer, endpoints: EndpointStream
     ) -> None:
-        self._directory, self._layout, self._endpoints = directory, layout, endpoints
-        self._admin, self._up = admin, proxy_up
-        self._files, self._known = ProxyFiles(layout), Known()
+        self._directory, self._layout = directory, layout
+        self._settings, self._endpoints = settings, endpoints
+        self._known, self._lingering = Known(), Lingering(layout)
         self._changed = asyncio.Event()
         self._told = asyncio.Event()
         self.routable: frozenset[Pool] = frozenset()
         """The pools that requests go to by what the proxy has taken in."""
         self.ready = asyncio.Event()
-        self.written = asyncio.Event()
-        """Whether the files that a proxy begins with are there."""
 
     def change(self) -> None:
         """The directory has changed."""
@@ -61,26 +54,20 @@ class Conductor:
     async def _tell(self) -> None:
         """First where the replicas are, then who is sent there; so no route leads to what the proxy does not know yet."""
         told = configuration(self._directory, self._layout, self._known)
-        self._endpoints.put(self._files.write_clusters(told, asyncio.get_running_loop().time()))
-        if self.ready.is_set():
-            await self._taken_in({name: one for name, one in self._files.versions.items() if "rds" not in name})
-        self._files.write_routes(told)
-        self.written.set()
-        await self._up.wait()
-        await self._taken_in(self._files.versions)
+        clusters, places = self._lingering.add(told, asyncio.get_running_loop().time())
+        self._endpoints.put(places)
+        self._settings.clusters.put(clusters)
+        await self._taken_in(self._settings.clusters.is_taken_in(), self._endpoints.is_taken_in())
+        self._settings.routes.put([told.routes])
+        await self._taken_in(self._settings.routes.is_taken_in())
         self.routable = told.routable
         before, self._told = self._told, asyncio.Event()
         before.set()
 
-    async def _taken_in(self, versions: Mapping[str, str]) -> None:
-        """Wait until the proxy has read the files. One that is not there reads them when it comes back."""
-        loop = asyncio.get_running_loop()
-        until = loop.time() + PATIENCE_SECONDS
-        while loop.time() < until:
-            try:
-                if self._endpoints.is_taken_in and await self._admin.has_taken_in(versions):
-                    return
-            except ProxyAway:
-                pass
-            await asyncio.sleep(LOOK_SECONDS)
-        log.error("proxy_behind", extra={"versions": dict(versions)})
+    async def _taken_in(self, *parts: Coroutine[object, object, None]) -> None:
+        """Wait until the proxy has all of it. One that is not there asks for it when it comes back."""
+        try:
+            async with asyncio.timeout(PATIENCE_SECONDS):
+                await asyncio.gather(*parts)
+        except TimeoutError:
+            log.error("proxy_behind", extra={"patience_seconds": PATIENCE_SECONDS})

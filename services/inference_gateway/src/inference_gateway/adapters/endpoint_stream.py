@@ -31,10 +31,10 @@ class EndpointStream:
             self._places = {**places}
             self._wake()
 
-    @property
-    def is_taken_in(self) -> bool:
-        """Whether the proxy knows all of it."""
-        return all(self._taken.get(name) == places for name, places in self._places.items())
+    async def is_taken_in(self) -> None:
+        """Return once the proxy knows all of it."""
+        while any(self._taken.get(name) != places for name, places in self._places.items()):
+            await self._changed.wait()
 
     async def serve(self, socket: str) -> None:
         """Listen on ``socket``, for ever."""

@@ -1,7 +1,6 @@
-"""The proxy's administration, over its socket: what it counts, and what of its files it has taken in."""
+"""The proxy's administration, over its socket: what it counts, and its end."""
 
 import asyncio
-from collections.abc import Mapping
 from urllib.parse import quote
 
 import aiohttp
@@ -12,9 +11,8 @@ from inference_gateway.domain.load import STATISTICS
 from kube import Manifest
 
 _ANSWER_SECONDS = 5.0
-_VERSIONS = r"^(cluster_manager\.cds|http\.[a-z]+\.rds\.routes)\.version_text$"
 _UNDER_WAY, _LOOK_SECONDS = "http.public.downstream_rq_active", 0.05
-_SUMS = r"^http\.public\.downstream_rq_(2xx|3xx|4xx|5xx|active)$|\.update_rejected$"
+_SUMS = r"^http\.public\.downstream_rq_(2xx|3xx|4xx|5xx|active)$"
 
 
 class ProxyAway(Exception):
@@ -33,14 +31,8 @@ class ProxyAdmin:
         return await self._stats(STATISTICS, "&histogram_buckets=cumulative")
 
     async def sums(self) -> dict[str, int]:
-        """What it counts in all, and which files it did not understand. Raises ProxyAway."""
+        """What it counts in all. Raises ProxyAway."""
         return {str(one["name"]): int(one["value"]) for one in (await self._stats(_SUMS)).get("stats") or ()}
-
-    async def has_taken_in(self, versions: Mapping[str, str]) -> bool:
-        """Whether it says of each statistic in ``versions`` what should be said. Raises ProxyAway."""
-        told = await self._stats(_VERSIONS, "&type=TextReadouts")
-        said = {str(one["name"]): str(one["value"]) for one in told.get("stats") or ()}
-        return all(said.get(name) == version for name, version in versions.items())
 
     async def drain(self, longest_seconds: float) -> None:
         """Let it take no more connections, and return once what is under way is answered, at the latest after ``longest_seconds``.

@@ -6,6 +6,7 @@ from collections.abc import Set as AbstractSet
 
 from inference_autoscaler.domain.agenda import OWED, Agenda, Owed, Subscribers
 from inference_autoscaler.domain.cluster.scale import Scale, scale_of
+from inference_autoscaler.domain.covering import covers
 from inference_autoscaler.domain.horizontal.spec import AUTOSCALER
 from inference_autoscaler.domain.horizontal.status import changed_conditions
 from inference_autoscaler.domain.keda.course import Course
@@ -208,7 +209,7 @@ class ScaledObjectDesk:
         there = self.store.get(key)
         if there is None:
             return (Mutation(Verb.CREATE, key, manifest=wanted),)
-        if (there.controller or {}).get("uid") != item.uid or there.spec == {**there.spec, **wanted["spec"]}:
+        if (there.controller or {}).get("uid") != item.uid or covers(there.spec, wanted["spec"]):
             return ()
         return (Mutation(Verb.PATCH, key, there.uid, patch={"spec": wanted["spec"]}),)
 

@@ -67,7 +67,7 @@ def read(role: str, given: Manifest, annotations: dict[str, str]) -> Component:
     pod["containers"] = _containers(role, given, pod.get("containers") or [])
     if not pod["containers"] and model is None:
         raise ValueError(f"a {role} has containers of its own, or a model")
-    sources = _sources(given, model, pod["containers"])
+    sources = _sources(role, given, model, pod["containers"])
     return Component(
         role,
         str(given.get("name") or "") if role == PREDICTOR else "",
@@ -110,14 +110,14 @@ def _containers(role: str, given: Manifest, own: list[Manifest]) -> list[Manifes
     return [{**one, "name": one.get("name") or CONTAINER} if index == 0 else one for index, one in enumerate(own)]
 
 
-def _sources(given: Manifest, model: Model | None, containers: list[Manifest]) -> tuple[Source, ...]:
+def _sources(role: str, given: Manifest, model: Model | None, containers: list[Manifest]) -> tuple[Source, ...]:
     """Where models come from: the model's own place, several, or a variable of a container that serves by itself."""
     if model is not None and model.storage:
         return (Source(model.storage),)
     several = given.get("storageUris") or ()
     if several:
         return tuple(Source(str(one["uri"]), str(one.get("mountPath") or FOLDER)) for one in several)
-    for name in _EXPLAINERS:
+    for name in _EXPLAINERS if role == EXPLAINER else ():
         if uri := (given.get(name) or {}).get("storageUri"):
             return (Source(str(uri)),)
     variables = (one for container in containers[:1] for one in container.get("env") or ())

@@ -15,6 +15,7 @@ from inference_autoscaler.domain.metrics.reading import Reading as Sample
 from inference_autoscaler.domain.metrics.reading import read as read_sample
 from inference_autoscaler.domain.metrics.reading import series_of, stamp
 from inference_autoscaler.domain.rollout.tally import COUNTED, Tally, counter_of
+from inference_autoscaler.domain.routing import HTTP_ROUTE, INGRESS, Routing
 from inference_autoscaler.domain.serving import serverless, standard
 from inference_autoscaler.domain.serving.children import LABEL
 from inference_autoscaler.domain.serving.component import PREDICTOR
@@ -23,13 +24,14 @@ from inference_autoscaler.domain.serving.inference_service import SERVICE, STAND
 from inference_autoscaler.domain.serving.outcome import Outlook
 from inference_autoscaler.domain.serving.pods import resolved
 from inference_autoscaler.domain.serving.rollout import Rollout
+from inference_autoscaler.domain.serving.routes import keep_route
 from inference_autoscaler.domain.serving.runtimes import CLUSTER_RUNTIME, RUNTIME, NoRuntime
 from inference_autoscaler.domain.serving.scalers import SCALED_OBJECT
 from inference_autoscaler.domain.serving.serverless import Surroundings
 from inference_autoscaler.domain.serving.status import first_condition, status_patch
 from kube import Decision, Event, Key, Manifest, Mutation, Object, Outcome, Store, Verb, parse_time
 
-_CHILDREN = ("Deployment.apps", "Service", AUTOSCALER, SCALED_OBJECT)
+_CHILDREN = ("Deployment.apps", "Service", AUTOSCALER, SCALED_OBJECT, HTTP_ROUTE, INGRESS)
 _STATUSES = ("containerStatuses", "initContainerStatuses")
 SHARED = frozenset((RUNTIME, CLUSTER_RUNTIME, "Secret", "ServiceAccount"))
 """The kinds that pods of several services are made of."""
@@ -40,10 +42,10 @@ CONCERNING = frozenset((SERVICE, *SHARED, *_CHILDREN))
 class InferenceDesk:
     """Makes what InferenceServices consist of, sizes it, and shares the requests among revisions."""
 
-    def __init__(self, configuration: KnativeConfiguration, pods: PodIndex) -> None:
+    def __init__(self, configuration: KnativeConfiguration, pods: PodIndex, routing: Routing) -> None:
         self.store = Store()
         self._changed: dict[Key, None] = {}
-        self._configuration, self._pods = configuration, pods
+        self._configuration, self._pods, self._routing = configuration, pods, routing
         self._specs: dict[Key, Inference | str] = {}
         self._resolved: dict[Key, Inference] = {}
         """With the pods that they have in the end, as long as nothing of that changes."""
@@ -53,6 +55,8 @@ class InferenceDesk:
         self._due: dict[Key, None] = {}
         self._awake: dict[Key, None] = {}
         self._tick: int | None = None
+        self._refused: dict[Key, int | None] = {}
+        """The tick in which something was refused last."""
 
     def fold(self, event: Event) -> None:
         """Take in that an InferenceService, or something that one may be made of, changed."""
@@ -65,7 +69,7 @@ class InferenceDesk:
                 self._due[Key(SERVICE, event.key.namespace, str(owner.get("name")))] = None
             return
         if event.new is None:
-            for known in (self._specs, self._resolved, self._due, self._awake):
+            for known in (self._specs, self._resolved, self._due, self._awake, self._refused):
                 known.pop(event.key, None)
             if self._courses.pop(event.key, None) is not None:
                 self._changed[event.key] = None
@@ -118,9 +122,13 @@ class InferenceDesk:
                 self._due[key] = self._awake[key] = None
 
     def settle(self, outcome: Outcome) -> None:
-        """Look again at what was refused."""
-        if not outcome.applied:
-            self._due[outcome.subject] = None
+        """Look again at what was refused: at once, and where that is refused too, in the next tick."""
+        if outcome.applied:
+            self._refused.pop(outcome.subject, None)
+            return
+        waits = self._refused.get(outcome.subject, -1) == self._tick
+        self._refused[outcome.subject] = self._tick
+        (self._awake if waits else self._due)[outcome.subject] = None
 
     def decide(self, now: int, in_flight: AbstractSet[Key]) -> list[Decision]:
         """A look at each that is due."""
@@ -171,7 +179,7 @@ class InferenceDesk:
             self._changed[key] = None
         if not found.is_awake:
             self._awake.pop(key, None)
-        patch = status_patch(item, spec, found, self._pods_of(item, found), now)
+        patch = status_patch(item, spec, found, self._pods_of(item, found), self._routing, now)
         return _told(item, spec, found, patch)
 
     def _outlook(
@@ -190,9 +198,12 @@ class InferenceDesk:
                 self._resolved[item.key] = resolved(item, spec, self.store)
             spec = self._resolved[item.key]
             if spec.mode == STANDARD:
-                return spec, standard.look(item, spec, course, self.store, self._pods, now)
-            around = Surroundings(self.store, self._pods, self._configuration)
-            return spec, serverless.look(item, spec, course, around, now)
+                found = standard.look(item, spec, course, self.store, self._pods, now)
+            else:
+                around = Surroundings(self.store, self._pods, self._configuration)
+                found = serverless.look(item, spec, course, around, now)
+            keep_route(found, item, spec, self._routing, self.store)
+            return spec, found
         except NoRuntime as error:
             return spec, Outlook(trouble=str(error), reason=error.reason)
         except ValueError as error:
@@ -230,7 +241,9 @@ def _counted(course: Course, item: Object, found: Sample) -> bool:
 
 
 def _told(item: Object, spec: Inference | str, found: Outlook, patch: Manifest) -> Decision | None:
-    mutations = (*found.changes, *([Mutation(Verb.STATUS, item.key, item.uid, patch=patch)] if patch else ()))
+    told = [Mutation(Verb.STATUS, item.key, item.uid, patch=patch)] if patch else []
+    # Routes come last: a cluster that does not have their kind refuses what follows.
+    mutations = (*found.changes, *told, *found.routes)
     if not mutations:
         return None
     if found.made:
@@ -243,7 +256,7 @@ def _told(item: Object, spec: Inference | str, found: Outlook, patch: Manifest) 
     if found.sizes:
         message = "; ".join(found.sizes)
         return Decision("ReplicasScaled", item.key, item.uid, RESCALE, message, mutations)
-    if found.rollouts and "components" in patch:
+    if found.rollouts and ("components" in patch or found.routes):
         reason, message = _shares((moved or [*found.rollouts.values()])[0])
         return Decision("TrafficSplit", item.key, item.uid, reason, message, mutations)
     _, reason, message = first_condition(item, spec, found)
@@ -265,5 +278,5 @@ def _shares(rollout: Rollout) -> tuple[str, str]:
 def _read(item: Object) -> Inference | str:
     try:
         return read(item)
-    except (ValueError, TypeError, KeyError) as error:
+    except (ValueError, TypeError, KeyError, AttributeError) as error:
         return f"{error}" if isinstance(error, ValueError) else f"it makes no sense: {type(error).__name__}: {error}"

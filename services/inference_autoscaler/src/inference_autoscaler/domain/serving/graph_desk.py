@@ -2,8 +2,10 @@
 
 from collections.abc import Set as AbstractSet
 
+from inference_autoscaler.domain.covering import covers
 from inference_autoscaler.domain.horizontal.spec import AUTOSCALER
 from inference_autoscaler.domain.horizontal.status import changed_conditions
+from inference_autoscaler.domain.routing import Routing
 from inference_autoscaler.domain.serving.children import MADE_OF
 from inference_autoscaler.domain.serving.graph_children import (
     GRAPH,
@@ -14,7 +16,6 @@ from inference_autoscaler.domain.serving.graph_children import (
 from inference_autoscaler.domain.serving.inference_service import SERVICE, STOP
 from inference_autoscaler.domain.serving.outcome import Outlook
 from inference_autoscaler.domain.serving.standard import DEPLOYMENT, K8S_SERVICE, create, keep_service, renewed
-from inference_autoscaler.domain.serving.status import DOMAIN
 from kube import Decision, Event, Key, Manifest, Mutation, Object, Outcome, Store, Verb, merge
 
 _CHILDREN = (DEPLOYMENT, K8S_SERVICE, AUTOSCALER)
@@ -24,8 +25,9 @@ _Told = tuple[str, str, str]
 class GraphDesk:
     """Makes the routers of InferenceGraphs, and says how they are."""
 
-    def __init__(self) -> None:
+    def __init__(self, routing: Routing) -> None:
         self.store = Store()
+        self._routing = routing
         self._due: dict[Key, None] = {}
         self._naming: dict[Key, set[Key]] = {}
         """By each service, the graphs with a step that names it."""
@@ -73,7 +75,7 @@ class GraphDesk:
             return None
         found = Outlook()
         ready = self._keep(found, item)
-        patch = _status(item, ready, now)
+        patch = _status(item, ready, self._routing, now)
         mutations = (*found.changes, *([Mutation(Verb.STATUS, key, item.uid, patch=patch)] if patch else ()))
         if not mutations:
             return None
@@ -115,7 +117,7 @@ class GraphDesk:
             return
         elif wanted is None:
             found.changes.append(Mutation(Verb.DELETE, there.key, there.uid))
-        elif there.spec != {**there.spec, **wanted["spec"]}:
+        elif not covers(there.spec, wanted["spec"]):
             found.changes.append(Mutation(Verb.PATCH, there.key, there.uid, patch={"spec": wanted["spec"]}))
             found.made.append(f"HorizontalPodAutoscaler {there.name}")
 
@@ -155,11 +157,11 @@ def _endpoint(item: Object | None) -> str:
     return f"{url}/v2/models/{item.name}/infer" if protocol == "v2" else f"{url}/v1/models/{item.name}:predict"
 
 
-def _status(item: Object, ready: _Told, now: int) -> Manifest:
+def _status(item: Object, ready: _Told, routing: Routing, now: int) -> Manifest:
     """What of the status is to be changed; empty where nothing is."""
     parts: Manifest = {
         "observedGeneration": item.metadata.get("generation", 1),
-        "url": f"http://{item.name}-{item.namespace}.{DOMAIN}",
+        "url": f"http://{routing.host(item.name, item.namespace, is_standard=True)}",
         "deploymentMode": "Standard",
     }
     patch = {name: value for name, value in parts.items() if merge(item.status, {name: value}) != item.status}

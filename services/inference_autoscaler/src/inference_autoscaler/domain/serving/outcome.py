@@ -34,6 +34,12 @@ class Outlook:
     canaries: dict[str, bool] = field(default_factory=dict)
     """Those in standard mode, and whether a pod of each serves."""
 
+    routes: list[Mutation] = field(default_factory=list)
+    """What has to happen to what leads requests to it from outside."""
+
+    unrouted: str = ""
+    """Why requests from outside do not come to it yet, where something is to lead them."""
+
     trial: Trial | None = None
     is_awake: bool = False
     stopped: bool = False

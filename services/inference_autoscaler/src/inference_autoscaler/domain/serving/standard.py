@@ -4,6 +4,7 @@ from collections.abc import Collection
 from dataclasses import replace
 
 from inference_autoscaler.domain.cluster.pod_index import PodIndex
+from inference_autoscaler.domain.covering import covers
 from inference_autoscaler.domain.horizontal.spec import AUTOSCALER
 from inference_autoscaler.domain.serving.canaries import (
     before_promotion,
@@ -30,6 +31,9 @@ from kube import Key, Manifest, Mutation, Object, Store, Verb
 
 DEPLOYMENT, K8S_SERVICE = "Deployment.apps", "Service"
 _OWN = (DEPLOYMENT, K8S_SERVICE, AUTOSCALER, SCALED_OBJECT)
+_OPTIONAL = ("behavior", "advanced")
+_KEPT = ("schedulerName",)
+"""Where nobody says it, whoever made the Deployment has chosen it."""
 _KINDS = {"Deployment": DEPLOYMENT, "Service": K8S_SERVICE, "ScaledObject": SCALED_OBJECT}
 
 
@@ -133,7 +137,7 @@ def _keep_scaler(found: Outlook, item: Object, spec: Inference, component: Compo
         elif not is_wanted or wanted is None:
             found.changes.append(Mutation(Verb.DELETE, there.key, there.uid))
         elif _differs(there.spec, wanted["spec"]):
-            patch = {**dict.fromkeys(("behavior", "advanced")), **wanted["spec"]}
+            patch = {**dict.fromkeys(_OPTIONAL), **wanted["spec"]}
             patch = {name: value for name, value in patch.items() if value is not None or name in there.spec}
             found.changes.append(Mutation(Verb.PATCH, there.key, there.uid, patch={"spec": patch}))
             found.made.append(f"{wanted['kind']} {there.name}")
@@ -141,14 +145,14 @@ def _keep_scaler(found: Outlook, item: Object, spec: Inference, component: Compo
 
 def _differs(there: Manifest, wanted: Manifest) -> bool:
     """Whether something that is wanted is otherwise, or a part is there that is not."""
-    optional = any((name in there) != (name in wanted) for name in ("behavior", "advanced"))
-    return optional or there != {**there, **wanted}
+    return any(name in there and name not in wanted for name in _OPTIONAL) or not covers(there, wanted)
 
 
 def renewed(there: Object, wanted: Manifest) -> Mutation:
     """The Deployment with pods of another make; its size stays."""
     template: Manifest = wanted["spec"]["template"]
     old: Manifest = there.spec.get("template") or {}
-    patch = {part: {**dict.fromkeys(old.get(part) or (), None), **template[part]} for part in ("metadata", "spec")}
+    left = {part: [name for name in old.get(part) or () if name not in _KEPT] for part in ("metadata", "spec")}
+    patch = {part: {**dict.fromkeys(names, None), **template[part]} for part, names in left.items()}
     annotations = {"annotations": wanted["metadata"]["annotations"]}
     return Mutation(Verb.PATCH, there.key, there.uid, patch={"metadata": annotations, "spec": {"template": patch}})

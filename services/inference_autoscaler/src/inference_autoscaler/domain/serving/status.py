@@ -4,6 +4,7 @@ from collections.abc import Iterable, Iterator
 
 from inference_autoscaler.domain.horizontal.status import changed_conditions
 from inference_autoscaler.domain.rollout.trial import BACK, PROMOTED
+from inference_autoscaler.domain.routing import Routing
 from inference_autoscaler.domain.serving.children import component_name
 from inference_autoscaler.domain.serving.component import EXPLAINER, PREDICTOR, TRANSFORMER, Component
 from inference_autoscaler.domain.serving.inference_service import STANDARD, Inference
@@ -12,24 +13,24 @@ from inference_autoscaler.domain.serving.outcome import Outlook, Standing
 from inference_autoscaler.domain.serving.runtimes import CONTAINER, RUNTIME
 from kube import Manifest, Object, merge
 
-DOMAIN = "example.com"
-"""Where services are, as KServe is configured unless somebody says otherwise."""
 _Told = tuple[str, str, str]
 
 
-def status_patch(item: Object, spec: Inference | str, found: Outlook, pods: Iterable[Object], now: int) -> Manifest:
+def status_patch(
+    item: Object, spec: Inference | str, found: Outlook, pods: Iterable[Object], routing: Routing, now: int
+) -> Manifest:
     """What of the status is to be changed; empty where nothing is. ``pods`` are the predictor's newest."""
     parts: Manifest = {"observedGeneration": item.metadata.get("generation", 1)}
     if isinstance(spec, Inference):
         parts["deploymentMode"] = spec.mode
-        parts |= _addresses(item, spec) if not found.trouble and not found.stopped else {}
+        parts |= _addresses(item, spec, routing) if not found.trouble and not found.stopped else {}
         if spec.predictor.model is not None:
             parts["modelStatus"] = _model_status(found, pods)
         if spec.predictor.runtime is not None:
             kind = "servingRuntimeName" if spec.predictor.runtime.kind == RUNTIME else "clusterServingRuntimeName"
             parts[kind] = spec.predictor.runtime.name
         if found.standings:
-            parts["components"] = {one.role: _component(item, spec, one, found) for one in spec.components}
+            parts["components"] = {one.role: _component(item, spec, one, found, routing) for one in spec.components}
     patch = {name: value for name, value in parts.items() if merge(item.status, {name: value}) != item.status}
     conditions = changed_conditions(item.status, _listed(_conditions(item, spec, found)), now)
     return {**patch, **({"conditions": conditions} if conditions else {})}
@@ -40,30 +41,29 @@ def first_condition(item: Object, spec: Inference | str, found: Outlook) -> _Tol
     return _conditions(item, spec, found)["Ready"]
 
 
-def _component(item: Object, spec: Inference, component: Component, found: Outlook) -> Manifest:
+def _component(item: Object, spec: Inference, component: Component, found: Outlook, routing: Routing) -> Manifest:
     standing = found.standings[component.role]
     told = standing.rollout.manifest(standing.rollout.created) if standing.rollout is not None else {}
     name = component_name(item, component)
     return {
         **told,
-        "url": _url(item, spec, name),
+        "url": _url(item, spec, name, routing),
         "address": {"url": f"http://{name}.{item.namespace}.svc.cluster.local"},
     }
 
 
-def _addresses(item: Object, spec: Inference) -> Manifest:
+def _addresses(item: Object, spec: Inference, routing: Routing) -> Manifest:
     """From outside, and inside the cluster: in standard mode the Service of whoever sees requests first."""
     front = next((one for one in spec.components if one.role == TRANSFORMER), spec.predictor)
     inside = component_name(item, front) if spec.mode == STANDARD else item.name
     return {
-        "url": _url(item, spec, item.name),
+        "url": _url(item, spec, item.name, routing),
         "address": {"url": f"http://{inside}.{item.namespace}.svc.cluster.local"},
     }
 
 
-def _url(item: Object, spec: Inference, name: str) -> str:
-    between = "-" if spec.mode == STANDARD else "."
-    return f"http://{name}{between}{item.namespace}.{DOMAIN}"
+def _url(item: Object, spec: Inference, name: str, routing: Routing) -> str:
+    return f"http://{routing.host(name, item.namespace, is_standard=spec.mode == STANDARD)}"
 
 
 def _model_status(found: Outlook, pods: Iterable[Object]) -> Manifest:
@@ -154,6 +154,8 @@ def _ingress(spec: Inference, found: Outlook) -> dict[str, _Told]:
                 f"the {waiting[0]} is not ready",
             )
         }
+    if found.unrouted:
+        return {"IngressReady": ("False", "RouteNotReady", found.unrouted)}
     told = {"IngressReady": ("True", "RequestsRouted", "requests are routed by its components' traffic")}
     if spec.mode != STANDARD:
         told |= {"RoutesReady": told["IngressReady"]}

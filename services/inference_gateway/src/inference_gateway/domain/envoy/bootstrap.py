@@ -1,9 +1,9 @@
-"""What the proxy is started with; all that changes while it runs it reads from files."""
+"""What the proxy is started with; all that changes while it runs it asks for."""
 
 from inference_gateway.domain.envoy.clusters import own_clusters
-from inference_gateway.domain.envoy.layout import DIRECTORY, Layout
+from inference_gateway.domain.envoy.layout import DIRECTORY, SETTINGS, Layout
 from inference_gateway.domain.envoy.listeners import listeners
-from inference_gateway.domain.envoy.types import from_file, socket
+from inference_gateway.domain.envoy.types import asked_of, socket
 from kube import Manifest
 
 BOUNDS_MS = (5, 10, 25, 50, 100, 200, 300, 500, 750, 1000, 2000, 3000, 5000, 10_000, 30_000, 60_000)
@@ -21,8 +21,7 @@ _ENDPOINTS = {
         }
     ],
 }
-"""Where the endpoints come from. Files would do but for one thing: the proxy has an inotify instance for each that it reads,
-and a user may have 128."""
+"""Where the endpoints come from, of all clusters in one stream."""
 
 
 def bootstrap(host: str, port: int, hold_seconds: int, layout: Layout) -> Manifest:
@@ -35,7 +34,7 @@ def bootstrap(host: str, port: int, hold_seconds: int, layout: Layout) -> Manife
             "listeners": listeners(host, port, hold_seconds, layout),
             "clusters": own_clusters(layout),
         },
-        "dynamic_resources": {"cds_config": from_file(layout.clusters), "ads_config": _ENDPOINTS},
+        "dynamic_resources": {"cds_config": asked_of(SETTINGS), "ads_config": _ENDPOINTS},
         "stats_flush_interval": "1s",
         "stats_config": {"histogram_bucket_settings": [buckets]},
     }

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from inference_gateway.domain.envoy.layout import ACTIVATOR, AGAIN, DIRECTORY, HOLD, Layout, cluster_name
+from inference_gateway.domain.envoy.layout import ACTIVATOR, AGAIN, DIRECTORY, HOLD, SETTINGS, Layout, cluster_name
 from inference_gateway.domain.envoy.types import assignment, extension, seconds, socket, typed
 from inference_gateway.domain.serving.replica import Pool, Replica
 from kube import Manifest
@@ -80,7 +80,8 @@ def waiting_endpoints(layout: Layout) -> tuple[Place, ...]:
 
 
 def own_clusters(layout: Layout) -> list[Manifest]:
-    """The proxy's own sockets, spoken to as the client spoke; the activator's, over HTTP/1.1; the directory's, over gRPC."""
+    """The proxy's own sockets, spoken to as the client spoke; the activator's and that of
+    clusters and routes, over HTTP/1.1; the directory's, over gRPC."""
     same: Manifest = {"use_downstream_protocol_config": {"http_protocol_options": {}, "http2_protocol_options": {}}}
     plain: Manifest = {"explicit_http_config": {"http_protocol_options": {}}}
     newer: Manifest = {"explicit_http_config": {"http2_protocol_options": {}}}
@@ -93,7 +94,7 @@ def own_clusters(layout: Layout) -> list[Manifest]:
             "circuit_breakers": {"thresholds": [_UNLIMITED]},
             "typed_extension_protocol_options": {_OPTIONS: typed(_OPTIONS, **options)},
         }
-        for name, options in ((HOLD, same), (AGAIN, same), (ACTIVATOR, plain), (DIRECTORY, newer))
+        for name, options in ((HOLD, same), (AGAIN, same), (ACTIVATOR, plain), (SETTINGS, plain), (DIRECTORY, newer))
     ]
 
 

@@ -1,11 +1,12 @@
-"""Where the proxy and the service meet: files and sockets in one folder, and names that both know."""
+"""Where the proxy and the service meet: sockets in one folder, and names that both know."""
 
 from dataclasses import dataclass
 
 from inference_gateway.domain.serving.replica import Pool
 
-HOLD, AGAIN, ACTIVATOR, DIRECTORY = "hold", "again", "activator", "directory"
-"""Clusters: where requests wait, where those that waited start again, who says when, and who says where replicas are."""
+HOLD, AGAIN, ACTIVATOR, DIRECTORY, SETTINGS = "hold", "again", "activator", "directory", "settings"
+"""Clusters: where requests wait, where those that waited start again, who says when, who says where replicas are, and who says
+which clusters and routes there are."""
 SHARE = "x-tidegate-share"
 """Header with the number that decides who gets a request (`Component.choose`): the proxy counts from 0 to 99."""
 ASKED = "x-tidegate-asked"
@@ -21,18 +22,9 @@ PUBLIC = "public"
 
 @dataclass(frozen=True, slots=True)
 class Layout:
-    """``folder`` has the proxy's files, ``sockets`` its sockets: their paths may not be longer than 107 bytes."""
+    """``sockets`` is the folder of its sockets: their paths may not be longer than 107 bytes."""
 
-    folder: str
     sockets: str
-
-    @property
-    def routes(self) -> str:
-        return f"{self.folder}/routes.json"
-
-    @property
-    def clusters(self) -> str:
-        return f"{self.folder}/clusters.json"
 
     @property
     def admin(self) -> str:

@@ -9,11 +9,12 @@ from inference_gateway.domain.envoy.layout import (
     LATER,
     PUBLIC,
     ROUTES,
+    SETTINGS,
     SHARE,
     Layout,
 )
 from inference_gateway.domain.envoy.routes import BY_MODEL, COUNTING
-from inference_gateway.domain.envoy.types import address, extension, from_file, seconds, socket
+from inference_gateway.domain.envoy.types import address, asked_of, extension, seconds, socket
 from inference_gateway.domain.serving.names import MODELS
 from kube import Manifest
 
@@ -53,7 +54,7 @@ def listeners(host: str, port: int, hold_seconds: int, layout: Layout) -> list[M
         "envoy.extensions.http.early_header_mutation.header_mutation.v3.HeaderMutation",
         mutations=[{"remove": name} for name in (SHARE, HELD, ASKED)],
     )
-    routed = {"rds": {"route_config_name": ROUTES, "config_source": from_file(layout.routes)}}
+    routed = {"rds": {"route_config_name": ROUTES, "config_source": asked_of(SETTINGS)}}
     waiting = {"route_config": {"name": HOLD, "virtual_hosts": [_onwards()]}}
     public: Manifest = {"early_header_mutation_extensions": [strip], "use_remote_address": True}
     inner: Manifest = {"use_remote_address": False, "skip_xff_append": True, "stream_idle_timeout": "0s"}

@@ -21,9 +21,21 @@ def seconds(amount: float) -> str:
     return f"{amount:g}s"
 
 
-def from_file(path: str) -> Manifest:
-    """A source of configuration: the file ``path``, read again whenever another one is moved to its place."""
-    return {"path_config_source": {"path": path}, "resource_api_version": "V3"}
+def asked_of(cluster: str) -> Manifest:
+    """A source of configuration: ``cluster`` is asked by REST, and answers when there is something new.
+
+    Files would do but for one thing: the proxy has an inotify instance for each that it reads, and a user may have 128 of them.
+    """
+    return {
+        "resource_api_version": "V3",
+        "api_config_source": {
+            "api_type": "REST",
+            "transport_api_version": "V3",
+            "cluster_names": [cluster],
+            "refresh_delay": "0.02s",
+            "request_timeout": "120s",
+        },
+    }
 
 
 def socket(path: str) -> Manifest:

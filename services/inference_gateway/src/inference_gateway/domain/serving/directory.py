@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 
 from inference_gateway.domain.serving.names import model_host, model_of, without_port
-from inference_gateway.domain.serving.replica import Pool, Replica, pool_of, replica_of
+from inference_gateway.domain.serving.replica import Pool, Replica, answers, pool_of, replica_of
 from inference_gateway.domain.serving.service import KINDS, Service, read
 from kube import Event, Key, Manifest
 
@@ -12,8 +12,8 @@ _NO_HOSTS: dict[str, list[str]] = {}
 
 
 def concerns(kind: str, metadata: Manifest) -> bool:
-    """Whether objects of ``kind`` can matter to the request path."""
-    return kind == POD or kind in KINDS
+    """Whether a new object can matter to the request path: of pods only replicas of inference services."""
+    return answers(metadata) if kind == POD else kind in KINDS
 
 
 class Directory:
@@ -32,7 +32,7 @@ class Directory:
         found = [
             self._fold_pod(event) if event.key.kind == POD else self._fold_service(event)
             for event in events
-            if concerns(event.key.kind, {})
+            if event.key.kind == POD or event.key.kind in KINDS
         ]
         return any(found)
 

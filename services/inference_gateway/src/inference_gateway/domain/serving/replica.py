@@ -29,10 +29,14 @@ class Replica(NamedTuple):
     grpc: int
 
 
+def answers(metadata: Manifest) -> bool:
+    """Whether a pod with ``metadata`` is a replica of an inference service."""
+    return str((metadata.get("labels") or {}).get(APP) or "").startswith(PREFIX)
+
+
 def pool_of(pod: Object) -> Pool | None:
     """Whose replica ``pod`` is; None if it is of no inference service."""
-    app = str(pod.labels.get(APP) or "")
-    return (pod.namespace, app.removeprefix(PREFIX)) if app.startswith(PREFIX) else None
+    return (pod.namespace, str(pod.labels[APP]).removeprefix(PREFIX)) if answers(pod.metadata) else None
 
 
 def replica_of(pod: Object) -> Replica | None:
