@@ -56,7 +56,7 @@ def test_a_folder_that_is_somebody_elses_is_left_alone(tmp_path: Path) -> None:
 
 def test_a_folder_in_use_is_left_alone(tmp_path: Path) -> None:
     make_fresh(tmp_path)
-    endpoint.write(tmp_path, endpoint.mine("127.0.0.1:1", "users.yaml", {}))
+    endpoint.write(tmp_path, endpoint.mine("127.0.0.1:1", "users.yaml", {}, ""))
     with pytest.raises(Unusable, match="a demo is running"):
         make_fresh(tmp_path)
 
