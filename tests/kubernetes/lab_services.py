@@ -89,7 +89,8 @@ def _needed() -> Iterator[metadata.Distribution]:
         for file in ROOT.glob("*/*/pyproject.toml")
         for line in re.findall(r'^name = "(.+)"', file.read_text(), re.M)
     }
-    waiting = [need for file in ROOT.glob("services/*/pyproject.toml") for need in _dependencies(file)]
+    # Programs in pods of models are no services: what they need may not even go together with ours.
+    waiting = [need for name in SERVICES for need in _dependencies(ROOT / "services" / name / "pyproject.toml")]
     waiting += [need for file in ROOT.glob("libs/*/pyproject.toml") for need in _dependencies(file)]
     seen = set(ours)
     while waiting:
