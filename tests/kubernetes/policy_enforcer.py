@@ -121,20 +121,27 @@ def _rules(policy: Manifest, pod: Manifest, pods: list[Manifest]) -> Iterator[st
         if word.capitalize() not in spec["policyTypes"]:
             continue
         for rule in spec.get(word, ()):
-            for port in rule["ports"]:
-                protocol = port.get("protocol", "TCP").lower()
-                label = f"{name}/{word}/{protocol}/{port['port']}"
-                end = f"-p {protocol} --dport {_number(port['port'], pod)} -m comment --comment {label} -j RETURN"
+            for kind, matching in _ports(rule.get("ports"), pod):
+                end = f"{matching}-m comment --comment {name}/{word}/{kind} -j RETURN"
                 for peer in _addresses(rule.get(peers), pods):
                     yield f"-A {chain} {ours} {mine} {f'{theirs} {peer} ' if peer else ''}{end}"
         yield f"-A {chain} {ours} {mine} -m comment --comment blocked/{name}/{word} -j DROP"
 
 
+def _ports(ports: list[Manifest] | None, pod: Manifest) -> Iterator[tuple[str, str]]:
+    """What each port is called here, and how it is matched; a rule that names none is for all of them."""
+    if not ports:
+        yield "any", ""
+    for port in ports or ():
+        protocol = port.get("protocol", "TCP").lower()
+        yield f"{protocol}/{port['port']}", f"-p {protocol} --dport {_number(port['port'], pod)} "
+
+
 def _addresses(peers: list[Manifest] | None, pods: list[Manifest]) -> list[str]:
-    """Of whom a rule speaks; "" for everybody."""
+    """Of whom a rule speaks; "" for everybody. Namespaces are known by the pods of this one."""
     if not peers:
         return [""]
-    return [_address(pod) for peer in peers for pod in _selected(peer["podSelector"], pods)]
+    return [_address(pod) for peer in peers for pod in _selected(peer.get("podSelector", {}), pods)]
 
 
 def _selected(selector: Manifest, pods: list[Manifest]) -> list[Manifest]:

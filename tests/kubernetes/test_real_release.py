@@ -197,12 +197,13 @@ REACHED = {
     *("nats/ingress/tcp/client", "nats/ingress/tcp/routes", "nats/egress/tcp/6222", "nats/egress/udp/53"),
 }
 NOT_ASKED_FOR = {
-    # Long answers come over TCP; other API servers listen at 443; nobody reads metrics or uses Tidegate's API here; and the API
-    # server, which asks the webhooks, is the node itself.
+    # Long answers come over TCP; other API servers listen at 443; nobody reads metrics, uses Tidegate's API or asks a model here; and
+    # the API server, which asks the webhooks, is the node itself.
     *(f"{name}/egress/tcp/53" for name in (*SERVICE_CHARTS, "nats")),
     *(f"{name}/egress/tcp/443" for name in ("admission", "cluster-gateway")),
     *(f"{name}/ingress/tcp/metrics" for name in SERVICE_CHARTS),
     *("admission/ingress/tcp/api", "admission/ingress/tcp/webhook"),
+    *("inference-gateway/ingress/tcp/requests", "inference-gateway/egress/any"),
 }
 
 
