@@ -6,7 +6,7 @@ import logging
 from collections.abc import Sequence
 
 from admission.domain.metric_values import CUSTOM, EXTERNAL, VERSIONS
-from admission.webhooks.certificate_keeper import PAUSE, CertificateKeeper, NotKept, taken
+from admission.webhooks.certificate_keeper import PAUSE, CertificateKeeper, NotKept, taken, until_set
 from apiserver import Api, ApiRequest, Unreachable
 from apiserver.api import MERGE_PATCH
 
@@ -41,11 +41,7 @@ class MetricsRegistrar:
             except (Unreachable, NotKept) as error:
                 log.warning("metrics_not_registered", extra={"detail": str(error)})
                 pause = PAUSE
-            try:
-                async with asyncio.timeout(pause):
-                    await self._again.wait()
-            except TimeoutError:
-                pass
+            await until_set(self._again, pause)
 
     async def _tell(self, path: str) -> None:
         authority = self._keeper.serving.authority

@@ -168,3 +168,12 @@ def _read(secret: Manifest) -> Certificates | None:
 
 def _data(known: Certificates) -> Manifest:
     return {"data": {part: base64.b64encode(getattr(known, name)).decode() for part, name in _PARTS.items()}}
+
+
+async def until_set(event: asyncio.Event, seconds: float) -> None:
+    """Wait for ``event``, but no longer than ``seconds``."""
+    try:
+        async with asyncio.timeout(seconds):
+            await event.wait()
+    except TimeoutError:
+        pass

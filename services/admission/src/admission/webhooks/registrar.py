@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from admission.domain.colocation_profile import KIND as PROFILE
 from admission.view import View
-from admission.webhooks.certificate_keeper import PAUSE, CertificateKeeper, NotKept, taken
+from admission.webhooks.certificate_keeper import PAUSE, CertificateKeeper, NotKept, taken, until_set
 from admission.webhooks.registration import Asked, configurations
 from apiserver import Api, ApiRequest, Unreachable
 from kube import Manifest
@@ -42,11 +42,7 @@ class Registrar:
                 except (Unreachable, NotKept) as error:
                     log.warning("webhooks_not_registered", extra={"detail": str(error)})
                     pause = PAUSE
-                try:
-                    async with asyncio.timeout(pause):
-                        await self._again.wait()
-                except TimeoutError:
-                    pass
+                await until_set(self._again, pause)
 
     async def _follow_profiles(self) -> None:
         while True:
