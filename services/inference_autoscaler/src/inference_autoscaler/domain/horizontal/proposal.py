@@ -39,17 +39,17 @@ REASONS = {
 }
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Size:
-    """The target as it is: the replicas that are wanted of it now, and its pods."""
+    """The target as it is: the replicas that are wanted of it now, and its pods. Never changed, as all that each look makes."""
 
     replicas: int
     roster: Roster
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Tolerance:
-    """In billionths."""
+    """In billionths. Never changed."""
 
     down_nano: int
     up_nano: int

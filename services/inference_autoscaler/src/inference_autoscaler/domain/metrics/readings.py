@@ -15,10 +15,12 @@ class _Listed:
 
     def __init__(self) -> None:
         self.named: dict[str, Reading] = {}
-        self._order: Sequence[Reading] | None = None
+        self._order: Sequence[Reading] | Reading | None = None
 
     def put(self, name: str, one: Reading) -> None:
-        self.named[name], self._order = one, None
+        named = self.named
+        named[name] = one
+        self._order = one if len(named) == 1 else None
 
     def drop(self, name: str) -> None:
         del self.named[name]
@@ -26,12 +28,13 @@ class _Listed:
 
     def ordered(self) -> Sequence[Reading]:
         """All of them; put in order when somebody asks, and not again before one changes."""
-        named = self.named
-        if len(named) == 1:  # nearly all are alone: to keep a list for each would cost more than to make one
-            return (*named.values(),)
-        if self._order is None:
-            self._order = [named[name] for name in sorted(named)]
-        return self._order
+        order = self._order
+        if isinstance(order, Reading):  # nearly all are alone: to keep a list for each would cost more than to make one
+            return (order,)
+        if order is None:
+            named = self.named
+            order = self._order = [named[name] for name in sorted(named)]
+        return order
 
 
 _NONE = _Listed()
@@ -68,9 +71,6 @@ class _Samples:
     def selected(self, selector: Manifest) -> Sequence[Reading]:
         """Those that ``selector`` selects, by name: looked for among those that carry its rarest label."""
         wanted: dict[str, str] = selector.get("matchLabels") or {}
-        if len(wanted) == 1 and "matchExpressions" not in selector:
-            (label,) = wanted.items()
-            return self.labelled.get(label, _NONE).ordered()
         listed = (self.labelled.get(label, _NONE) for label in wanted.items())
         rarest = min(listed, key=lambda one: len(one.named), default=self.all)
         return [one for one in rarest.ordered() if matches(selector, one.labels)]
@@ -133,6 +133,11 @@ class Readings:
             return ()
         return found.all.ordered() if selector is None else found.selected(selector)
 
+    def labelled(self, series: Series, label: tuple[str, str]) -> Sequence[Reading]:
+        """What ``of`` says where ``label`` is the one thing that the selector wants."""
+        found = self._series.get(series)
+        return () if found is None else found.labelled.get(label, _NONE).ordered()
+
     def of_pods(
         self, namespace: str, metric: str, pods: Iterable[Object], container: str, now: int
     ) -> dict[str, Reading]:
@@ -143,7 +148,7 @@ class Readings:
         """
         found: dict[str, Reading] = {}
         for pod in pods:
-            name = pod.name
+            _, _, name = pod.key
             series = (namespace, POD, name, metric)
             listed = self._series.get(series)
             if listed is not None and (one := _one(listed.all.ordered(), container)) is not None:
@@ -170,6 +175,14 @@ def topic_of(series: Series, selector: Manifest | None = None) -> Hashable:
     """
     wanted: dict[str, str] = (selector or {}).get("matchLabels") or {}
     return (series, *next(iter(wanted.items()))) if wanted else series
+
+
+def only_label(selector: Manifest | None) -> tuple[str, str] | None:
+    """The one label that ``selector`` wants, if it wants nothing else."""
+    wanted: dict[str, str] = (selector or {}).get("matchLabels") or {}
+    if selector is None or len(wanted) != 1 or "matchExpressions" in selector:
+        return None
+    return next(iter(wanted.items()))
 
 
 def topics_of(series: Series, labels: Mapping[str, str]) -> list[Hashable]:
