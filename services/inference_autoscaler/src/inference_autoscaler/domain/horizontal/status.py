@@ -26,8 +26,9 @@ def status_patch(item: Object, verdict: Verdict, counted: int, current: int, now
         parts["lastScaleTime"] = rfc3339(now)
     patch = {name: value for name, value in parts.items() if old.get(name) != value}
     known = _by_type(old)
-    conditions = _changed(known, [*verdict.told(), *_zeroed(known, verdict, current)], now)
-    return {**patch, **({"conditions": conditions} if conditions else {})}
+    if conditions := _changed(known, [*verdict.told(), *_zeroed(known, verdict, current)], now):
+        patch["conditions"] = conditions
+    return patch
 
 
 def changed_conditions(status: Manifest, told: Iterable[Manifest], now: int) -> list[Manifest]:

@@ -9,32 +9,37 @@ from kube.selectors import matches
 
 
 class _Listed:
-    """Samples by the names of the objects that say them, and in the order of these."""
+    """Samples by the names of the objects that say them, and in the order of these.
 
-    __slots__ = ("_order", "named")
+    Nearly all are ``alone``: to keep a list for each would cost more than to make one when somebody asks.
+    """
+
+    __slots__ = ("_order", "alone", "named")
 
     def __init__(self) -> None:
         self.named: dict[str, Reading] = {}
-        self._order: Sequence[Reading] | Reading | None = None
+        self.alone: Reading | None = None
+        self._order: Sequence[Reading] | None = None
 
     def put(self, name: str, one: Reading) -> None:
         named = self.named
-        named[name] = one
-        self._order = one if len(named) == 1 else None
+        named[name], self._order = one, None
+        self.alone = one if len(named) == 1 else None
 
     def drop(self, name: str) -> None:
-        del self.named[name]
+        named = self.named
+        del named[name]
         self._order = None
+        self.alone = next(iter(named.values())) if len(named) == 1 else None
 
     def ordered(self) -> Sequence[Reading]:
         """All of them; put in order when somebody asks, and not again before one changes."""
-        order = self._order
-        if isinstance(order, Reading):  # nearly all are alone: to keep a list for each would cost more than to make one
-            return (order,)
-        if order is None:
+        if self.alone is not None:
+            return (self.alone,)
+        if self._order is None:
             named = self.named
-            order = self._order = [named[name] for name in sorted(named)]
-        return order
+            self._order = [named[name] for name in sorted(named)]
+        return self._order
 
 
 _NONE = _Listed()
@@ -151,7 +156,7 @@ class Readings:
             _, _, name = pod.key
             series = (namespace, POD, name, metric)
             listed = self._series.get(series)
-            if listed is not None and (one := _one(listed.all.ordered(), container)) is not None:
+            if listed is not None and (one := _one(listed.all, container)) is not None:
                 found[name] = one
             elif series not in self._silent and (used := self.use.of(pod, metric, container, now)) is not None:
                 found[name] = used
@@ -194,9 +199,10 @@ def _topics(one: Reading | None) -> list[Hashable]:
     return [] if one is None else topics_of(one.series, one.labels)
 
 
-def _one(listed: Sequence[Reading], container: str) -> Reading | None:
-    if len(listed) == 1 and not container:
-        return listed[0]
+def _one(told: _Listed, container: str) -> Reading | None:
+    if told.alone is not None and not container:
+        return told.alone
+    listed = told.ordered()
     if container:
         return next((one for one in listed if one.labels.get(CONTAINER_LABEL) == container), None)
     whole = next((one for one in listed if CONTAINER_LABEL not in one.labels), None)
