@@ -238,12 +238,13 @@ async def test_a_value_that_was_taken_away_is_none(bus: Bus) -> None:
         assert await waiting == b"2"
 
 
-async def test_who_asks_too_long_is_told_so(bus: Bus) -> None:
+@pytest.mark.parametrize("seconds", [0.2, 0.0])
+async def test_who_asks_too_long_is_told_so(bus: Bus, seconds: float) -> None:
     async def sleep(payload: bytes) -> bytes:
         await asyncio.sleep(60)
         return payload
 
     serving = await bus.serve("tidegate.request.a.slow", sleep)
     with pytest.raises(RequestFailed, match="no answer"):
-        await bus.request("tidegate.request.a.slow", b"", timeout=0.2)
+        await bus.request("tidegate.request.a.slow", b"", timeout=seconds)
     await serving.stop()

@@ -1,7 +1,7 @@
 """The bus in memory: deterministic, under whatever clock the event loop has. For virtual time and for tests."""
 
 import asyncio
-from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Iterable, Mapping
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 
 from bus.ports import Entry, Handler, NoResponder, Parked, Ping, RequestFailed, StaleWriter
@@ -158,7 +158,7 @@ class MemoryBus:
         if handler is None:
             raise NoResponder(f"nobody answers on {subject}")
         try:
-            return await asyncio.wait_for(_answer(handler(payload)), timeout)
+            return await asyncio.wait_for(_answer(handler, payload), timeout)
         except TimeoutError:
             raise RequestFailed(f"no answer on {subject} within {timeout:g} s") from None
         except Exception as error:
@@ -218,8 +218,9 @@ class MemoryBus:
         self._listeners.clear()
 
 
-async def _answer(answer: Awaitable[bytes]) -> bytes:
-    return await answer
+async def _answer(handler: Handler, payload: bytes) -> bytes:
+    # Called here and not before: a task that is cancelled before it begins would leave an answer that nobody awaits.
+    return await handler(payload)
 
 
 def _matches(pattern: str, subject: str) -> bool:
