@@ -9,15 +9,14 @@ BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 # Tests that start no processes: they share the cores, and give way to those that wait for something.
 PURE := tests/unit tests/scenarios
-# Systems as people start them: at the usual port and the first addresses of pods, which a machine has once. They wait more than they
-# compute, so they run beside PURE, and beside nothing else.
+# Systems as people start them: at the usual port and the first addresses of pods, which a machine has once.
 USUAL := tests/documents/test_commands.py tests/system/test_demo.py
 # Tests that own more of a machine (the images of Docker, the ports of a cluster), or measure what it does.
 ALONE := tests/containers tests/serving tests/kubernetes/test_documents_on_kubernetes.py
-# The others wait more than they compute: three files at a time. With TIDEGATE_LAB=all some need the machine for themselves.
-BESIDE := $(if $(TIDEGATE_LAB),0,3)
+# The others wait more than they compute: two files at a time. With TIDEGATE_LAB=all some need the machine for themselves.
+BESIDE := $(if $(TIDEGATE_LAB),0,2)
 
-.PHONY: help setup demo test test-pure test-usual test-kubernetes test-serving lint check proto bench bench-kubernetes docs clean
+.PHONY: help setup demo test test-pure test-processes test-kubernetes test-serving lint check proto bench bench-kubernetes docs clean
 
 help: ## What there is to make
 	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-16s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -37,21 +36,21 @@ demo: setup ## The whole system on this machine, running real jobs; ends by itse
 lint: setup ## Style, types, layers, protos
 	@$(BIN)/ruff check .
 	@$(BIN)/ruff format --check .
-	@$(BIN)/mypy
+	@nice $(BIN)/mypy
 	@$(BIN)/lint-imports
 	@$(BIN)/buf lint
 	@if git rev-parse -q --verify origin/main >/dev/null 2>&1; then $(BIN)/buf breaking --against '.git#ref=origin/main'; fi
 
 test: setup ## Everything that can run on this machine
-	@$(MAKE) --no-print-directory -j 3 --output-sync lint test-pure test-usual
-	@$(BIN)/pytest -n $(BESIDE) --dist loadfile $(addprefix --ignore=,$(PURE) $(USUAL) $(ALONE))
+	@$(MAKE) --no-print-directory -j $(if $(TIDEGATE_LAB),1,3) --output-sync lint test-pure test-processes
 	@$(BIN)/pytest $(ALONE)
 
 test-pure: setup ## What computes alone: rules, scenarios
 	@nice $(BIN)/pytest -n auto --dist loadfile $(PURE)
 
-test-usual: setup ## What people do first: the demo, and the commands of the documents
+test-processes: setup ## What starts processes: first the demo and the commands of the documents
 	@$(BIN)/pytest $(USUAL)
+	@$(BIN)/pytest -n $(BESIDE) --dist loadfile $(addprefix --ignore=,$(PURE) $(USUAL) $(ALONE))
 
 test-kubernetes: setup ## All that runs on a real Kubernetes, a real node included; builds it where it is not there
 	@TIDEGATE_LAB=build TIDEGATE_LAB_CASES=all $(BIN)/pytest tests/kubernetes tests/contract
