@@ -44,9 +44,10 @@ def measure_with(readings: Readings, external: Value, spec: Horizontal, namespac
             return from_pods(metric, size, samples, near, now)
         total = external(namespace, metric, size, now) if metric.type == EXTERNAL else None
         if total is None:
-            found = readings.of(metric.series, metric.selector)
+            series, label = metric.series, metric.label
+            found = readings.of(series, metric.selector) if label is None else readings.labelled(series, label)
             if not found:
-                raise NoProposal(metric, readings.why_silent(metric.series))
+                raise NoProposal(metric, readings.why_silent(series))
             only = len(found) == 1 or metric.type == OBJECT
             total = found[0].value_milli if only else sum(one.value_milli for one in found)
         return from_total(metric, size, total, near)
