@@ -12,8 +12,8 @@ from typing import Any
 
 import pytest
 import yaml
-from steady_load import SteadyLoad
 from tests.bench.serving.client import Client
+from tests.bench.serving.steady_load import SteadyLoad
 from whole_system import EXAMPLES, RUNTIMES, SERVING_SECONDS, system_tools
 
 from kube import Key, Manifest
