@@ -41,6 +41,8 @@ class Handler(http.server.BaseHTTPRequestHandler):
     do_GET = do_POST
 http.server.ThreadingHTTPServer((os.environ["POD_IP"], PORT), Handler).serve_forever()
 """.replace("PORT", str(PORT))
+ROOT = os.getuid() == 0
+"""Only root may listen at port 80, where pods ask a service by its name."""
 BUSY = b'{"instances": [1], "seconds": 0.1}'
 STALL_SECONDS = 2.5
 """Less than a replica serves on after it is told to go."""
@@ -66,6 +68,14 @@ def model(name: str, mode: str, least: int, factor: int = 1, term: int = 0, **pr
         "metadata": {"name": name, "namespace": "default", "annotations": annotations},
         "spec": {"predictor": {"minReplicas": least, "containers": [container], **predictor}},
     }
+
+
+def asking(name: str, url: str, body: Manifest) -> Manifest:
+    """A pod that asks once, and has failed unless it is answered."""
+    words = f"import urllib.request as r; r.urlopen({url!r}, {json.dumps(body).encode()!r}, 120).read()"
+    container = {"name": "main", "image": "client", "command": ["python", "-c", words]}
+    spec = {"restartPolicy": "Never", "containers": [container]}
+    return {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": name, "namespace": "default"}, "spec": spec}
 
 
 def graph(name: str, kind: str, *steps: Manifest) -> Manifest:
@@ -99,7 +109,7 @@ def ask(requests: str, path: str, body: Manifest, host: str = "iris.default.exam
 
 
 def test_a_service_that_sleeps_is_woken_by_the_first_request_and_answers_it(system, tmp_path: Path) -> None:
-    """Requests are held while it starts; none is lost; without any it has no pod."""
+    """Requests are held while it starts, those of pods by its name, too; none is lost; without any it has no pod."""
     system.apply(model("iris", "Serverless", 0, term=1))
     requests = endpoint.read(system.folder).requests
 
@@ -109,8 +119,12 @@ def test_a_service_that_sleeps_is_woken_by_the_first_request_and_answers_it(syst
     assert ask(requests, "/v2/health/ready", {})[0] == 200
     system.eventually(lambda: replicas() == [0] and not system.client.list("pods", "default"), 120)
     path, given = "/v1/models/iris:predict", {"instances": [2]}
+    system.apply(asking("by-name", "http://iris.default.svc.cluster.local" + path, given))
     assert ask(requests, path, given) == (200, {"instances": [3], "path": path})
     assert ask(requests, path, given)[0] == 200
+    system.eventually(
+        lambda: system.get("pod", "by-name")["status"].get("phase") == ("Succeeded" if ROOT else "Failed")
+    )
     samples = {one["metadata"]["name"] for one in system.client.list("metricreadings", "default")}
     assert {"iris.concurrency.gateway", "iris.rps.gateway"} <= samples
 

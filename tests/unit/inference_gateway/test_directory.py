@@ -31,6 +31,18 @@ def test_a_host_that_two_could_mean_is_the_one_that_names_it_plainly(facts: Any,
     assert facts.directory.meant("a-b.c.example.com", "/")[0].key == other.key
 
 
+def test_a_name_alone_means_the_service_of_the_only_namespace_that_has_it(facts: Any, make_service: Any) -> None:
+    """So pods ask within a namespace; where several have it they are named."""
+    facts.put(make_service("iris"), make_service("rose", namespace="other"))
+    assert facts.directory.meant("iris:80", "/")[0].key.name == "iris"
+    assert facts.directory.meant("rose-predictor", "/")[0].key.name == "rose"
+    facts.put(make_service("iris", namespace="other"))
+    assert facts.directory.meant("iris", "/") is None and facts.directory.meant("iris.team", "/") is not None
+    refused = goal_of(facts.directory, "iris", "/", 0)
+    assert isinstance(refused, Refusal) and refused.body["reason"] == "AmbiguousName"
+    assert "iris.other, iris.team" in refused.body["error"]
+
+
 def test_a_transformer_is_asked_first_and_an_explainer_for_explanations(facts: Any, make_service: Any) -> None:
     """Each component has a host of its own, too."""
     facts.put(make_service("iris", spec={"transformer": {"containers": []}, "explainer": {"containers": []}}))
