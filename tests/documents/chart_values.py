@@ -124,6 +124,7 @@ SPECIAL: dict[str, dict[str, Schema]] = {
         "metricsApis": form(custom=SWITCH, external=SWITCH),
         "certManager": form(enabled=SWITCH, issuerRef=ANYTHING),
     },
+    "inference_gateway": {"routesFrom": WORDS},
     "cluster_gateway": {"writesForUsers": SWITCH, "secrets": SWITCH, "agentAccount": TEXT},
     "node_agent": {"cgroupMount": TEXT, "stateFolder": TEXT, "enforce": SWITCH, "nriFolder": TEXT},
 }
