@@ -29,10 +29,7 @@ def test_a_service_that_begins_asleep_has_a_route_to_the_inference_gateway(plane
         "metadata": {"name": "sleeping", "namespace": "default", "annotations": annotations},
         "spec": {"predictor": {"minReplicas": 0, "containers": [container]}},
     }
-    settings = [
-        f"inference_autoscaler.routes={json.dumps(ROUTING)}",
-        'inference_autoscaler.knative={"allow-zero-initial-scale": "true"}',
-    ]
+    settings = [f"inference_autoscaler.routes={json.dumps(ROUTING)}"]
     with running_system(plane, tmp_path, settings=settings):
         apply(plane, sleeping)
         eventually(lambda: is_there(plane, f"{ROUTES}/sleeping"))
