@@ -66,6 +66,15 @@ def test_a_model_belongs_to_the_service_that_says_so(facts: Any, make_service: A
     assert refused.body["reason"] == "AmbiguousModel" and "iris.team.example.com" in refused.body["error"]
 
 
+def test_an_agent_is_asked_before_its_server_and_not_by_grpc(facts: Any, make_pod: Any) -> None:
+    """What comes over HTTP/1.1 is batched and logged; gRPC goes to the server itself."""
+    server = {"name": "kserve-container", "ports": [{"containerPort": 8080}, {"containerPort": 9000, "name": "grpc"}]}
+    agent = {"name": "agent", "ports": [{"name": "agent-port", "containerPort": 9081}]}
+    facts.put(make_pod("p", "iris-predictor", "10.0.0.1", containers=[server, agent]))
+    (replica,) = facts.directory.ready(POOL)
+    assert (replica.http, replica.grpc) == (9081, 9000)
+
+
 def test_a_graph_is_asked_by_its_name_and_answered_by_its_router(facts: Any, make_pod: Any) -> None:
     """It has no other component, and is no model."""
     facts.put(Object(Key("InferenceGraph.serving.kserve.io", "team", "flow"), "u", {}, {"spec": {"nodes": {}}}, {}))
