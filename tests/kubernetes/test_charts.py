@@ -47,6 +47,20 @@ def test_a_chart_has_nothing_that_helm_warns_of(helm: Helm, chart: str) -> None:
     assert "0 chart(s) failed" in said
 
 
+def test_routes_may_lead_to_the_inference_gateway_from_namespaces_that_are_named(helm: Helm) -> None:
+    """To it and to nothing else; from none unless it is said."""
+    values = {"inference-gateway": {"routesFrom": ["models", "team-a"]}}
+    granted = of_kind(helm.template("tidegate", values), "ReferenceGrant")
+    (gateway,) = [
+        one for one in of_kind(helm.template("tidegate"), "Service") if "requests" in str(one["spec"]["ports"])
+    ]
+    assert [one["spec"]["from"][0]["namespace"] for one in granted] == ["models", "team-a"]
+    for one in granted:
+        assert one["spec"]["to"] == [{"group": "", "kind": "Service", "name": gateway["metadata"]["name"]}]
+        assert one["metadata"]["namespace"] == gateway["metadata"]["namespace"]
+    assert not of_kind(helm.template("tidegate"), "ReferenceGrant")
+
+
 @pytest.mark.parametrize("chart", SERVICE_CHARTS)
 def test_a_service_is_installed_alone_on_a_bus_that_is_there(helm: Helm, chart: str) -> None:
     objects = helm.template(chart, ALONE, release=chart)

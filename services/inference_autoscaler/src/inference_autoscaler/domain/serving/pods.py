@@ -6,6 +6,7 @@ from hashlib import sha256
 
 from inference_autoscaler.domain.serving.children import CONTAINER_PORT, component_name, serving_port
 from inference_autoscaler.domain.serving.component import PREDICTOR, Component
+from inference_autoscaler.domain.serving.departure import going_slowly
 from inference_autoscaler.domain.serving.inference_service import Inference
 from inference_autoscaler.domain.serving.model_storage import credentials, with_models
 from inference_autoscaler.domain.serving.runtime_pods import made_of_runtime
@@ -32,7 +33,7 @@ def _resolved(item: Object, component: Component, host: str, store: Store) -> Co
         first, *others = component.pod["containers"]
         made = replace(made, pod={**component.pod, "containers": [_told(first, item.name, host, component), *others]})
     complete = _with_agent(item, _with_models(item, made, store))
-    return replace(complete, digest=_digest(complete))
+    return replace(complete, pod=going_slowly(complete.pod), digest=_digest(complete))
 
 
 def _with_models(item: Object, component: Component, store: Store) -> Component:
