@@ -27,8 +27,8 @@ from inference_autoscaler.domain.serving.rollout import Rollout
 from inference_autoscaler.domain.serving.routes import keep_route
 from inference_autoscaler.domain.serving.runtimes import CLUSTER_RUNTIME, RUNTIME, NoRuntime
 from inference_autoscaler.domain.serving.scalers import SCALED_OBJECT
-from inference_autoscaler.domain.serving.serverless import Surroundings
 from inference_autoscaler.domain.serving.status import first_condition, status_patch
+from inference_autoscaler.domain.serving.surroundings import Surroundings
 from kube import Decision, Event, Key, Manifest, Mutation, Object, Outcome, Store, Verb, parse_time
 
 _CHILDREN = ("Deployment.apps", "Service", AUTOSCALER, SCALED_OBJECT, HTTP_ROUTE, INGRESS)
@@ -197,11 +197,8 @@ class InferenceDesk:
             if item.key not in self._resolved:
                 self._resolved[item.key] = resolved(item, spec, self.store)
             spec = self._resolved[item.key]
-            if spec.mode == STANDARD:
-                found = standard.look(item, spec, course, self.store, self._pods, now)
-            else:
-                around = Surroundings(self.store, self._pods, self._configuration)
-                found = serverless.look(item, spec, course, around, now)
+            mode = standard if spec.mode == STANDARD else serverless
+            found = mode.look(item, spec, course, Surroundings(self.store, self._pods, self._configuration), now)
             keep_route(found, item, spec, self._routing, self.store)
             return spec, found
         except NoRuntime as error:

@@ -40,6 +40,9 @@ class Outlook:
     unrouted: str = ""
     """Why requests from outside do not come to it yet, where something is to lead them."""
 
+    goal: tuple[str, str, str] | None = None
+    """Whether a goal that it states decides: status, reason and message. None where it states none."""
+
     trial: Trial | None = None
     is_awake: bool = False
     stopped: bool = False

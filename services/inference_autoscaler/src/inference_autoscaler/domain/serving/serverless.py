@@ -22,24 +22,16 @@ from inference_autoscaler.domain.serving.children import (
 )
 from inference_autoscaler.domain.serving.component import PREDICTOR, Component
 from inference_autoscaler.domain.serving.course import Course
-from inference_autoscaler.domain.serving.goals import planned, pursue
+from inference_autoscaler.domain.serving.goals import planned, pursue, serverless_aim, standing
 from inference_autoscaler.domain.serving.inference_service import Inference
 from inference_autoscaler.domain.serving.outcome import Outlook, Standing
 from inference_autoscaler.domain.serving.rollout import Rollout
 from inference_autoscaler.domain.serving.standard import K8S_SERVICE, keep_service
-from inference_autoscaler.domain.target.aim import CAME, IN_FLIGHT, Aim, aim_of
+from inference_autoscaler.domain.serving.surroundings import Surroundings
+from inference_autoscaler.domain.target.aim import CAME, IN_FLIGHT, Aim
 from kube import Key, Mutation, Object, Store, Verb
 
 DEPLOYMENT = "Deployment.apps"
-
-
-@dataclass(frozen=True, slots=True)
-class Surroundings:
-    """What a service lives in."""
-
-    store: Store
-    pods: PodIndex
-    configuration: KnativeConfiguration
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,8 +58,8 @@ def look(item: Object, spec: Inference, course: Course, around: Surroundings, no
     for name in course.tallies.keys() - kept:
         del course.tallies[name]
     watched = {CAME, IN_FLIGHT} if course.pursuit is not None else set[str]()
-    for metric in {scaling.metric for scaling in scalings} | watched:
-        course.load(metric).forget(now - max(scaling.window_ms for scaling in scalings))
+    longest = max(scaling.window_ms for scaling in scalings)
+    course.forget(now - longest, {scaling.metric for scaling in scalings} | watched)
     found.is_awake |= bool(found.changes) or not course.is_quiet()
     return found
 
@@ -106,8 +98,9 @@ def _look(
     rollout = before.next(newest, is_ready, share, {*revisions, newest}).given(serving)
     aim = None
     if component.role == PREDICTOR:
-        aim = aim_of(component.annotations, scaling.total_milli // 1000)
+        aim = serverless_aim(component, scaling, around.configuration)
         pursue(aim, course, [*revisions.values()], around.pods)
+        found.goal = standing(spec, aim, course, [*revisions.values()], now)
     for name, scale in revisions.items():
         part = _part(name, newest, scaling, plan, rollout, trial)
         wanted = _wanted(aim, name, scale, scaling, course, around.pods, now, part.percent)
