@@ -9,6 +9,9 @@ import orjson
 
 from inference_autoscaler.domain.cluster.pod_index import PodIndex
 from inference_autoscaler.domain.cluster.scale import SCALABLE, scale_of
+from inference_autoscaler.domain.goals.desk import KINDS as GOAL_KINDS
+from inference_autoscaler.domain.goals.desk import GoalDesk
+from inference_autoscaler.domain.goals.steering import without_goal
 from inference_autoscaler.domain.horizontal.desk import HorizontalDesk
 from inference_autoscaler.domain.horizontal.measuring import External
 from inference_autoscaler.domain.horizontal.spec import AUTOSCALER
@@ -50,7 +53,7 @@ class Desk(Protocol):
         """Take up what was remembered at ``at``."""
 
 
-_NAMES = ("serving", "keda", "horizontal")
+_NAMES = ("serving", "goals", "keda", "horizontal")
 """Under which each desk's part is remembered."""
 
 _AT = "at"
@@ -79,6 +82,7 @@ class AutoscalerCore:
         self._horizontal = HorizontalDesk(self._readings, self._pods, told)
         self._serving = InferenceDesk(self._policy.knative, self._pods, self._policy.routing)
         self._graphs = GraphDesk(self._policy.routing)
+        self._goals = GoalDesk(self._policy, self._readings, self._pods)
         self._now = 0
         self._assumed: set[str] = set()
         self._remembered: int | None = None
@@ -87,7 +91,7 @@ class AutoscalerCore:
     def read_from(self, store: Store) -> None:
         """Where objects are looked up."""
         self.store = self._horizontal.store = self._keda.store = self._serving.store = store
-        self._graphs.store = store
+        self._graphs.store = self._goals.store = store
         self._horizontal.concerns.store = store
 
     def fold(self, events: Sequence[Event], now: int) -> None:
@@ -106,18 +110,21 @@ class AutoscalerCore:
                     if event.old is None:
                         concerns.touch_everybody()
                 case "HorizontalPodAutoscaler.autoscaling":
-                    self._horizontal.fold(event)
+                    self._goals.fold(event)
+                    self._horizontal.fold(without_goal(event))
                     self._keda.touch(event.key)
                     self._serving.fold(event)
                     self._graphs.fold(event)
                 case "ScaledObject.keda.sh":
                     made = self._keda.autoscaler_of(event.key)
-                    self._keda.fold(event)
+                    self._goals.fold(event)
+                    self._keda.fold(without_goal(event))
                     concerns.touch_all((made, self._keda.autoscaler_of(event.key)))
                     self._serving.fold(event)
                 case kind if kind == GRAPH:
                     self._graphs.fold(event)
                 case kind if kind in SCALABLE or kind in CONCERNING:
+                    self._goals.touch(event.key)
                     if kind in SCALABLE:
                         concerns.see_target(event)
                         self._keda.touch(event.key)
@@ -127,12 +134,14 @@ class AutoscalerCore:
         for event in events:  # what a sample is of is there by now, in whatever order they came
             if event.key.kind == READING:
                 self._take_sample(event, now)
+        self._goals.hear(now)
 
     def _take_sample(self, event: Event, now: int) -> None:
         topics = self._readings.fold(event)
         for topic in topics:
             self._horizontal.concerns.touch(topic)
             self._keda.touch(topic)
+            self._goals.touch(topic)
         namespace, kind, name, _ = series_of(event.object)
         if kind == POD and topics and (pod := self.store.get(Key(POD, namespace, name))) is not None:
             self._horizontal.concerns.see_use(pod)
@@ -151,6 +160,8 @@ class AutoscalerCore:
         if outcome.decision_id and outcome.decision_id not in self._assumed:
             return
         self._assumed.discard(outcome.decision_id)
+        if outcome.subject.kind in GOAL_KINDS:
+            self._goals.settle(outcome)
         if outcome.subject.kind == AUTOSCALER:
             self._horizontal.settle(outcome)
         elif outcome.subject.kind == SCALED_OBJECT:
@@ -226,13 +237,18 @@ class AutoscalerCore:
 
     @property
     def _desks(self) -> tuple[Desk, ...]:
-        return self._serving, self._keda, self._horizontal
+        return self._serving, self._goals, self._keda, self._horizontal
 
     @property
     def _deciding(self) -> list[Desk]:
-        """Those on whose objects nobody else decides."""
-        kinds = (SERVICE, SCALED_OBJECT, AUTOSCALER)
-        return [desk for kind, desk in zip(kinds, self._desks, strict=True) if self._policy.decides(kind)]
+        """Those on whose objects nobody else decides; that of goals tells those who cannot have theirs."""
+        parts: list[tuple[str, Desk]] = [
+            (SERVICE, self._serving),
+            (SCALED_OBJECT, self._keda),
+            (AUTOSCALER, self._horizontal),
+        ]
+        goals: list[Desk] = [self._goals] if self._policy.acts else []
+        return [*goals, *(desk for kind, desk in parts if self._policy.decides(kind))]
 
     @property
     def _paused(self) -> bool:

@@ -66,7 +66,7 @@ def standing(spec: Inference, aim: Aim | None, course: Course, scales: Sequence[
         return "False", "NotScaledHere", f'metadata.annotations["{GOAL}"] has no effect: {CLASS} {words}'
     if not scales or (course.is_quiet() and not any(scale.wanted for scale in scales)):
         return "True", "SizedByGoal", f"{aim.goal}: it sleeps until a request comes"
-    return course.pursuit.standing(aim, "InferenceService", now)
+    return course.pursuit.standing(aim, "the InferenceService", now)
 
 
 def _serving(scale: Scale) -> int:

@@ -68,11 +68,11 @@ class Pursuit:
             return None
         return plan(self.watch, aim.goal, self.model(aim), fleet, percent, aim.spare)
 
-    def standing(self, aim: Aim, kind: str, now: int) -> tuple[str, str, str]:
-        """Whether the goal decides, as status, reason and message of a condition. ``kind`` is what the samples are of."""
+    def standing(self, aim: Aim, subject: str, now: int) -> tuple[str, str, str]:
+        """Whether the goal decides, as status, reason and message of a condition. ``subject`` is what the samples are of."""
         if self.knows(now):
             return "True", "SizedByGoal", f"sized by {aim.goal}"
-        wanted = f"samples {CAME} and {IN_FLIGHT} of the {kind}"
+        wanted = f"samples {CAME} and {IN_FLIGHT} of {subject}"
         ways = "send requests through inference_gateway, which counts them, or hand in MetricReadings"
         if not self.watch.heard:
             return "Unknown", "NoSamples", f"{aim.goal}: no {wanted} came yet, and the size stays; {ways}"
