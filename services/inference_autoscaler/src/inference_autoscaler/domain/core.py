@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping, Sequence
 from collections.abc import Set as AbstractSet
-from dataclasses import asdict
 from typing import Protocol
 
 import orjson
@@ -218,13 +217,24 @@ class AutoscalerCore:
             desk.restore(told[of], self._remembered)
 
     def query(self, name: str, arguments: Manifest) -> Manifest:
-        """``explain``: what a look at the autoscaler ``arguments["namespace"]/["name"]`` would come to."""
+        """``explain``: what a look at the autoscaler, or service, ``arguments["namespace"]/["name"]`` of ``["kind"]`` would come to."""
         if name == "settings":
-            return {**asdict(self._policy), "left": sorted(self._policy.left)}
+            return self._policy.manifest()
         if name != "explain":
             raise KeyError(f"inference_autoscaler answers explain and settings, not {name!r}")
-        key = Key(AUTOSCALER, str(arguments.get("namespace") or "default"), str(arguments.get("name") or ""))
-        return self._horizontal.explain(key, int(arguments.get("now") or self._now))
+        kind, now = str(arguments.get("kind") or AUTOSCALER), int(arguments.get("now") or self._now)
+        key = Key(kind, str(arguments.get("namespace") or "default"), str(arguments.get("name") or ""))
+        if self._goals.has(key):
+            return self._goals.explain(key, now)
+        if not self._policy.decides(kind):
+            return {
+                "found": True,
+                "verdict": "NotDecidedHere",
+                "message": "another controller of the cluster decides on it",
+            }
+        if kind == SERVICE:
+            return self._serving.explain(key, now)
+        return self._keda.explain(key, now) if kind == SCALED_OBJECT else self._horizontal.explain(key, now)
 
     def pods_of(self, target: Key) -> list[Object]:
         """The pods of what can be scaled, by name; none where it cannot, or is not there."""

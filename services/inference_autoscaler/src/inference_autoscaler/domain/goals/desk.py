@@ -11,7 +11,7 @@ from inference_autoscaler.domain.agenda import Subscribers
 from inference_autoscaler.domain.cluster.pod_index import PodIndex
 from inference_autoscaler.domain.cluster.scale import Scale, scale_of
 from inference_autoscaler.domain.goals.record import Record
-from inference_autoscaler.domain.goals.report import PAUSED, Finding, status_patch
+from inference_autoscaler.domain.goals.report import PAUSED, SIZED_BY_GOAL, Finding, status_patch
 from inference_autoscaler.domain.goals.steering import Measure, Resolved, Steering, has_goal, read, resolve, service_of
 from inference_autoscaler.domain.horizontal.spec import AUTOSCALER
 from inference_autoscaler.domain.horizontal.verdict import RESCALE
@@ -22,6 +22,7 @@ from inference_autoscaler.domain.metrics.readings import Readings
 from inference_autoscaler.domain.policy import AutoscalerPolicy
 from inference_autoscaler.domain.target.aim import Aim, aim_of
 from inference_autoscaler.domain.target.goal import GOAL
+from inference_autoscaler.domain.target.outlook import outlook
 from inference_autoscaler.domain.target.plan import Fleet
 from kube import Decision, Event, Key, Manifest, Mutation, Object, Outcome, Store, Verb
 from kube.keys import kind_id
@@ -121,6 +122,31 @@ class GoalDesk:
         for name, one in told.items():
             self._records[Key(*name.split("/"))] = Record.of(one)
 
+    def explain(self, key: Key, now: int) -> Manifest:
+        """What its goal comes to, what starts, and what has to pass before replicas may go."""
+        item, spec = self.store.get(key), self._specs.get(key)
+        if item is None or spec is None:
+            return {"found": False, "message": f"{key} is not there"}
+        condition: Manifest = next((one for one in item.status.get("conditions") or () if one.get("type") == SIZED_BY_GOAL), {})
+        answer: Manifest = {"found": True, "verdict": condition.get("reason", "NotLookedAt")}
+        answer["message"] = condition.get("message", "it was not looked at yet")
+        record, resolved = self._records.get(key), self._resolved(spec) if isinstance(spec, Steering) else ""
+        scale = scale_of(self.store.get(spec.target)) if isinstance(spec, Steering) else None
+        if record is None or scale is None or not isinstance(resolved, Resolved) or not isinstance(spec, Steering):
+            return answer
+        aim, fleet = aim_of(item.annotations, resolved.slots), self._fleet(record, scale, now)
+        bounds = f"{scale.item.name}: from {spec.minimum} to {spec.maximum} replicas, by {resolved.words}"
+        lines = outlook(record.pursuit, aim, fleet, 100, now) if aim is not None else []
+        return {**answer, "replicas": scale.wanted, "lines": [bounds, *lines]}
+
+    def has(self, key: Key) -> bool:
+        """Whether it is one with a goal."""
+        return key in self._specs
+
+    def _fleet(self, record: Record, scale: Scale, now: int) -> Fleet:
+        ready, pods = _serving(scale.item), self._pods.selected(scale.item.namespace, scale.selector)
+        return Fleet(scale.wanted, ready, record.pursuit.starts.etas(pods, scale.wanted, ready, now))
+
     def _look(self, key: Key, now: int) -> Decision | None:
         item, spec = self.store.get(key), self._specs.get(key)
         if item is None or spec is None or item.deleting:
@@ -181,8 +207,7 @@ class GoalDesk:
         if scale.wanted == 0 and spec.minimum > 0:
             words = "scaling is disabled since the replica count of the target is zero"
             return Finding("False", "ScalingDisabled", words, scale, 0)
-        etas = record.pursuit.starts.etas(pods, scale.wanted, ready, now)
-        planned = record.pursuit.plan(aim, Fleet(scale.wanted, ready, etas), 100, now)
+        planned = record.pursuit.plan(aim, self._fleet(record, scale, now), 100, now)
         wanted = scale.wanted if planned is None else planned.pods
         replicas = min(max(wanted, spec.minimum), spec.maximum)
         why = planned.why if planned is not None and replicas == planned.pods else "its bounds"

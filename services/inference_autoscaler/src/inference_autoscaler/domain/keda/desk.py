@@ -11,6 +11,7 @@ from inference_autoscaler.domain.horizontal.spec import AUTOSCALER
 from inference_autoscaler.domain.horizontal.status import changed_conditions
 from inference_autoscaler.domain.keda.course import Course
 from inference_autoscaler.domain.keda.executor import Step, step, waits
+from inference_autoscaler.domain.keda.explaining import explained
 from inference_autoscaler.domain.keda.made_autoscaler import autoscaler_of
 from inference_autoscaler.domain.keda.report import conditions, failed
 from inference_autoscaler.domain.keda.scaled_object import (
@@ -169,6 +170,18 @@ class ScaledObjectDesk:
             namespace, slash, own = name.partition("/")
             if slash:
                 self._courses[Key(SCALED_OBJECT, namespace, own)] = Course.of(one)
+
+    def explain(self, key: Key, now: int) -> Manifest:
+        """What its triggers say, and what becomes of its target."""
+        item, spec = self.store.get(key), self._specs.get(key)
+        if item is None or not isinstance(spec, Scaled):
+            return {"found": item is not None, "message": spec or f"{key} is not there"}
+        scale = scale_of(self.store.get(spec.target))
+        if scale is None:
+            return {"found": True, "message": f"the target {spec.target} is not there, or cannot be scaled"}
+        course = self._courses.get(key) or Course(item.uid)
+        lines = [*explained(key, spec, course, self.sources, scale.wanted, now)]
+        return {"found": True, "verdict": "Active" if course.is_active else "NotActive", "lines": lines}
 
     def _interval(self, key: Key) -> int:
         spec = self._specs.get(key)

@@ -6,6 +6,8 @@ A look is as of the tick that it falls in, so that a second one in the same tick
 from collections.abc import Mapping
 from collections.abc import Set as AbstractSet
 
+import orjson
+
 from inference_autoscaler.domain.cluster.pod_index import PodIndex
 from inference_autoscaler.domain.horizontal.spec import AUTOSCALER
 from inference_autoscaler.domain.horizontal.verdict import RESCALE
@@ -20,6 +22,7 @@ from inference_autoscaler.domain.serving import serverless, standard
 from inference_autoscaler.domain.serving.children import LABEL
 from inference_autoscaler.domain.serving.component import PREDICTOR
 from inference_autoscaler.domain.serving.course import Course
+from inference_autoscaler.domain.serving.explaining import explained
 from inference_autoscaler.domain.serving.inference_service import SERVICE, STANDARD, Inference, read
 from inference_autoscaler.domain.serving.outcome import Outlook
 from inference_autoscaler.domain.serving.pods import resolved
@@ -168,6 +171,22 @@ class InferenceDesk:
             namespace, _, own = name.partition("/")
             self._courses[Key(SERVICE, namespace, own)] = Course.of(one)
 
+    def explain(self, key: Key, now: int) -> Manifest:
+        """What a look now would come to; nothing is decided, and nothing remembered."""
+        item, spec = self.store.get(key), self._specs.get(key)
+        if item is None or spec is None:
+            return {"found": False, "message": f"{key} is not there"}
+        known = self._courses.get(key) or Course(item.uid, parse_time(item.created))
+        course = Course.of(orjson.loads(orjson.dumps(known.manifest())))
+        read, found = self._outlook(item, spec, course, now // TICK_MS * TICK_MS)
+        if isinstance(read, str):
+            return {"found": True, "verdict": found.reason, "message": found.trouble}
+        return explained(item, read, found, course, self._around, now)
+
+    @property
+    def _around(self) -> Surroundings:
+        return Surroundings(self.store, self._pods, self._configuration)
+
     def _look(self, key: Key, now: int) -> Decision | None:
         item, spec = self.store.get(key), self._specs.get(key)
         if item is None or spec is None or item.deleting:
@@ -198,7 +217,7 @@ class InferenceDesk:
                 self._resolved[item.key] = resolved(item, spec, self.store)
             spec = self._resolved[item.key]
             mode = standard if spec.mode == STANDARD else serverless
-            found = mode.look(item, spec, course, Surroundings(self.store, self._pods, self._configuration), now)
+            found = mode.look(item, spec, course, self._around, now)
             keep_route(found, item, spec, self._routing, self.store)
             return spec, found
         except NoRuntime as error:

@@ -30,6 +30,9 @@ class Outlook:
     changes: list[Mutation] = field(default_factory=list)
     made: list[str] = field(default_factory=list)
     sizes: list[str] = field(default_factory=list)
+    reasons: list[str] = field(default_factory=list)
+    """Of each Deployment that is sized here how many it is to have and why, whether that is another size or not."""
+
     standings: dict[str, Standing] = field(default_factory=dict)
     canaries: dict[str, bool] = field(default_factory=dict)
     """Those in standard mode, and whether a pod of each serves."""

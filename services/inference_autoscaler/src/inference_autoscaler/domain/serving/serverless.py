@@ -6,10 +6,8 @@ from inference_autoscaler.domain.cluster.pod_index import PodIndex
 from inference_autoscaler.domain.cluster.scale import Scale, scale_of
 from inference_autoscaler.domain.exact import ceil_div
 from inference_autoscaler.domain.knative.bounds import size
-from inference_autoscaler.domain.knative.configuration import KnativeConfiguration
 from inference_autoscaler.domain.knative.decider import Wish, wish
-from inference_autoscaler.domain.knative.scaling import GROUP, Scaling
-from inference_autoscaler.domain.knative.scaling import read as read_scaling
+from inference_autoscaler.domain.knative.scaling import Scaling
 from inference_autoscaler.domain.rollout.plan import Plan
 from inference_autoscaler.domain.rollout.trial import GOING, PROMOTED, Sight, Trial
 from inference_autoscaler.domain.serving.children import (
@@ -22,7 +20,7 @@ from inference_autoscaler.domain.serving.children import (
 )
 from inference_autoscaler.domain.serving.component import PREDICTOR, Component
 from inference_autoscaler.domain.serving.course import Course
-from inference_autoscaler.domain.serving.goals import planned, pursue, serverless_aim, standing
+from inference_autoscaler.domain.serving.goals import planned, pursue, scaling_of, serverless_aim, standing
 from inference_autoscaler.domain.serving.inference_service import Inference
 from inference_autoscaler.domain.serving.outcome import Outlook, Standing
 from inference_autoscaler.domain.serving.rollout import Rollout
@@ -157,17 +155,6 @@ def _part(name: str, newest: str, scaling: Scaling, plan: Plan | None, rollout: 
     return _Part(percent, minimum, percent > 0 or minimum > 0)
 
 
-def scaling_of(component: Component, configuration: KnativeConfiguration) -> Scaling:
-    """How its revisions are scaled: KServe's fields go before Knative's annotations. Raises ValueError."""
-    said = {"min-scale": str(component.minimum), "max-scale": str(component.maximum)}
-    if component.metric:
-        said["metric"] = component.metric
-    if component.target:
-        said["target"] = component.target
-    annotations = {**component.annotations, **{GROUP + name: value for name, value in said.items()}}
-    return read_scaling(annotations, component.concurrency, configuration)
-
-
 def _revisions(item: Object, component: Component, store: Store) -> dict[str, Scale]:
     """The Deployments of its revisions, by the names of these, the oldest first."""
     found: dict[str, Scale] = {}
@@ -211,9 +198,10 @@ def _size(
     """The size of one revision, by what is wanted of it."""
     life = course.past(name).life
     pods = size(scaling, wanted, life, scale.wanted, _serving(scale), now, reachable=reachable)
+    found.reasons.append(f"{name} {pods}: {wanted.why}" if wanted is not None else f"{name} {pods}: its bounds")
     if pods != scale.wanted:
         found.changes.append(scale.to(pods))
-        found.sizes.append(f"{name} {pods}: {wanted.why}" if wanted is not None else f"{name} {pods}: its bounds")
+        found.sizes.append(found.reasons[-1])
 
 
 def _drop(found: Outlook, revisions: dict[str, Scale], newest: str, rollout: Rollout, store: Store) -> None:

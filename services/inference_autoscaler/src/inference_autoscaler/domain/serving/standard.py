@@ -92,10 +92,16 @@ def _keep_deployment(found: Outlook, item: Object, component: Component, chosen:
     if there.annotations.get(MADE_OF) != component.digest:
         found.changes.append(renewed(there, wanted))
         found.made.append(f"Deployment {name}")
-    elif chosen is not None and there.spec.get("replicas") != chosen.replicas:
+    if chosen is not None:
+        found.reasons.append(f"{name} {chosen.replicas}: {chosen.why}")
+    if (
+        there.annotations.get(MADE_OF) == component.digest
+        and chosen is not None
+        and there.spec.get("replicas") != chosen.replicas
+    ):
         patch = {"spec": {"replicas": chosen.replicas}}
         found.changes.append(Mutation(Verb.PATCH, there.key, there.uid, patch=patch))
-        found.sizes.append(f"{name} {chosen.replicas}: {chosen.why}")
+        found.sizes.append(found.reasons[-1])
     return int(there.status.get("availableReplicas") or 0)
 
 
