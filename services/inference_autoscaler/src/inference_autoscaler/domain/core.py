@@ -17,9 +17,10 @@ from inference_autoscaler.domain.horizontal.spec import AUTOSCALER
 from inference_autoscaler.domain.keda.desk import ScaledObjectDesk
 from inference_autoscaler.domain.keda.scaled_object import SCALED_OBJECT
 from inference_autoscaler.domain.metrics.pod_use import NODE_METRIC
-from inference_autoscaler.domain.metrics.reading import POD, READING, series_of
+from inference_autoscaler.domain.metrics.reading import POD, READING, Series, series_of
 from inference_autoscaler.domain.metrics.readings import Readings
 from inference_autoscaler.domain.policy import AutoscalerPolicy
+from inference_autoscaler.domain.rollout.tally import COUNTED
 from inference_autoscaler.domain.serving.desk import CONCERNING, InferenceDesk
 from inference_autoscaler.domain.serving.graph_children import GRAPH
 from inference_autoscaler.domain.serving.graph_desk import GraphDesk
@@ -79,7 +80,7 @@ class AutoscalerCore:
         sources = self._keda.sources
         told = External(sources.value, sources.present_value, sources.is_steady)
         self._horizontal = HorizontalDesk(self._readings, self._pods, told)
-        self._serving = InferenceDesk(self._policy.knative, self._pods, self._policy.routing)
+        self._serving = InferenceDesk(self._policy.knative, self._pods, self._policy.routing, self._readings)
         self._graphs = GraphDesk(self._policy.routing)
         self._goals = GoalDesk(self._policy, self._readings, self._pods)
         self._now = 0
@@ -130,22 +131,29 @@ class AutoscalerCore:
                     if kind in CONCERNING:
                         self._serving.fold(event)
                         self._graphs.fold(event)
+        loads: dict[Series, None] = {}
         for event in events:  # what a sample is of is there by now, in whatever order they came
-            if event.key.kind == READING:
-                self._take_sample(event, now)
+            if event.key.kind == READING and (series := self._take_sample(event)) is not None:
+                loads[series] = None
+        for series in loads:  # of several sources that said something at once all are known by now
+            self._serving.hear(series, now)
         self._goals.hear(now)
 
-    def _take_sample(self, event: Event, now: int) -> None:
+    def _take_sample(self, event: Event) -> Series | None:
+        """What it is of, where that is the load of a service."""
         topics = self._readings.fold(event)
         for topic in topics:
             self._horizontal.concerns.touch(topic)
             self._keda.touch(topic)
             self._goals.touch(topic)
-        namespace, kind, name, _ = series_of(event.object)
+        series = namespace, kind, name, metric = series_of(event.object)
         if kind == POD and topics and (pod := self.store.get(Key(POD, namespace, name))) is not None:
             self._horizontal.concerns.see_use(pod)
+        elif kind == SERVICE and metric in COUNTED:
+            self._serving.count(event)
         elif kind == SERVICE:
-            self._serving.hear(event, now)
+            return series
+        return None
 
     def hear(self, service: str, decision: Decision) -> None:
         """This service listens to facts only."""

@@ -127,7 +127,9 @@ class GoalDesk:
         item, spec = self.store.get(key), self._specs.get(key)
         if item is None or spec is None:
             return {"found": False, "message": f"{key} is not there"}
-        condition: Manifest = next((one for one in item.status.get("conditions") or () if one.get("type") == SIZED_BY_GOAL), {})
+        condition: Manifest = next(
+            (one for one in item.status.get("conditions") or () if one.get("type") == SIZED_BY_GOAL), {}
+        )
         answer: Manifest = {"found": True, "verdict": condition.get("reason", "NotLookedAt")}
         answer["message"] = condition.get("message", "it was not looked at yet")
         record, resolved = self._records.get(key), self._resolved(spec) if isinstance(spec, Steering) else ""
@@ -233,7 +235,7 @@ class GoalDesk:
 
     def _hear(self, load: Load, measure: Measure, now: int) -> bool:
         total = self._readings.total(measure.series, measure.selector, now)
-        return total is not None and load.add(total.at, total.value_milli)
+        return total is not None and load.hear(total.at, total.value_milli)
 
     def _unmade(self, item: Object) -> tuple[Mutation, ...]:
         """The autoscaler that a ScaledObject made before it had a goal goes."""
