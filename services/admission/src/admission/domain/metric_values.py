@@ -14,6 +14,8 @@ from resources import format_quantity, parse_milli
 READING = "MetricReading.tidegate.dev"
 SOURCE = "tidegate.dev/source"
 """Label of a sample of which there is one for each who measures; what they say adds up."""
+STAND_IN = "tidegate.dev/stand-in"
+"""Label of what is told as long as there is no sample: the hours of a schedule, or what a silent source falls back on."""
 _GONE_MS = 60_000
 CUSTOM, EXTERNAL = "custom.metrics.k8s.io", "external.metrics.k8s.io"
 VERSIONS = {CUSTOM: ("v1beta2", "v1beta1"), EXTERNAL: ("v1beta1",)}
@@ -93,6 +95,7 @@ def external(index: MetricIndex, namespace: str, metric: str, selector: Manifest
     """An ExternalMetricValueList. Raises NotKnown."""
     found = index.of(namespace, "", metric)
     values = list(_known(found, selector))
+    values = [item for item in values if STAND_IN not in item.labels] or values
     if not values:
         raise NotKnown(f"no sample of {metric} is known{_why(found)}")
     items = [

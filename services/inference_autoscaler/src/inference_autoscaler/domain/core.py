@@ -17,7 +17,7 @@ from inference_autoscaler.domain.horizontal.spec import AUTOSCALER
 from inference_autoscaler.domain.keda.desk import ScaledObjectDesk
 from inference_autoscaler.domain.keda.scaled_object import SCALED_OBJECT
 from inference_autoscaler.domain.metrics.pod_use import NODE_METRIC
-from inference_autoscaler.domain.metrics.reading import POD, READING, Series, series_of
+from inference_autoscaler.domain.metrics.reading import POD, READING, STAND_IN_LABEL, Series, series_of
 from inference_autoscaler.domain.metrics.readings import Readings
 from inference_autoscaler.domain.policy import AutoscalerPolicy
 from inference_autoscaler.domain.rollout.tally import COUNTED
@@ -76,7 +76,7 @@ class AutoscalerCore:
         self._policy = policy or AutoscalerPolicy()
         self.store = Store()
         self._readings, self._pods = Readings(), PodIndex()
-        self._keda = ScaledObjectDesk(self._readings)
+        self._keda = ScaledObjectDesk(self._readings, None if self._policy.decides(AUTOSCALER) else self._pods)
         sources = self._keda.sources
         told = External(sources.value, sources.present_value, sources.is_steady)
         self._horizontal = HorizontalDesk(self._readings, self._pods, told)
@@ -133,7 +133,9 @@ class AutoscalerCore:
                         self._graphs.fold(event)
         loads: dict[Series, None] = {}
         for event in events:  # what a sample is of is there by now, in whatever order they came
-            if event.key.kind == READING and (series := self._take_sample(event)) is not None:
+            if event.key.kind != READING or STAND_IN_LABEL in event.object.labels:
+                continue
+            if (series := self._take_sample(event)) is not None:
                 loads[series] = None
         for series in loads:  # of several sources that said something at once all are known by now
             self._serving.hear(series, now)

@@ -40,6 +40,20 @@ class Sources:
         """What one trigger says; nothing is counted. Raises TriggerError."""
         return measure(trigger, key.namespace, key.name, self._readings, now)
 
+    def is_told(self, namespace: str, metric: Metric, now: int) -> bool:
+        """Whether no sample says ``metric``: it is of a schedule, or of a source that is silent."""
+        found = self._named(namespace, metric)
+        if found is None:
+            return False
+        key, _, trigger = found
+        if trigger.type == CRON:
+            return True
+        try:
+            self.measure(key, trigger, now)
+        except TriggerError:
+            return True
+        return False
+
     def value(self, namespace: str, metric: Metric, size: Size, now: int) -> int | None:
         """What the autoscaler of a ScaledObject is told of its ``metric``, in thousandths; None where it is of no ScaledObject.
 

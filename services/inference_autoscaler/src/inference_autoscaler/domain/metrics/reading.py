@@ -15,6 +15,9 @@ CONTAINER_LABEL = "container"
 WINDOW_MS = 30_000
 """Over which time a sample was taken that does not say it: the interval of Kubernetes' metrics-server is half of it."""
 
+STAND_IN_LABEL = "tidegate.dev/stand-in"
+"""On a MetricReading that nobody measured: it is made here for those who read the metrics APIs, and is no sample."""
+
 _NEVER_NEGATIVE = frozenset(["cpu", "memory", "concurrency", "rps"])
 """Metrics of which a sample below zero is a fault of its source."""
 
