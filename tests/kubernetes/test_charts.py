@@ -206,7 +206,7 @@ def test_a_service_that_leads_is_ready_when_it_could_take_over(usual: list[Manif
         "tidegate-node-agent",
     }
     replicas = {item["metadata"]["name"]: item["spec"]["replicas"] for item in of_kind(usual, "Deployment")}
-    assert {name for name, count in replicas.items() if count != 2} == {"tidegate-inference-gateway"}
+    assert {name for name, count in replicas.items() if count != 2} == set()
 
 
 def test_replicas_have_names_of_their_own(usual: list[Manifest]) -> None:

@@ -57,7 +57,7 @@ def _with_agent(item: Object, component: Component) -> Component:
 
 
 def _digest(component: Component) -> str:
-    annotations = sorted(component.annotations.items())
+    annotations = sorted(component.pod_annotations.items())
     content = json.dumps([component.pod, component.labels, component.concurrency, annotations], sort_keys=True)
     return sha256(content.encode()).hexdigest()[:16]
 
