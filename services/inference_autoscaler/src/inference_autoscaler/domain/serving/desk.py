@@ -9,6 +9,7 @@ from collections.abc import Set as AbstractSet
 from inference_autoscaler.domain.cluster.pod_index import PodIndex
 from inference_autoscaler.domain.horizontal.spec import AUTOSCALER
 from inference_autoscaler.domain.horizontal.verdict import RESCALE
+from inference_autoscaler.domain.images import Images
 from inference_autoscaler.domain.knative.configuration import KnativeConfiguration
 from inference_autoscaler.domain.knative.decider import TICK_MS
 from inference_autoscaler.domain.metrics.reading import Reading as Sample
@@ -42,10 +43,10 @@ CONCERNING = frozenset((SERVICE, *SHARED, *_CHILDREN))
 class InferenceDesk:
     """Makes what InferenceServices consist of, sizes it, and shares the requests among revisions."""
 
-    def __init__(self, configuration: KnativeConfiguration, pods: PodIndex, routing: Routing) -> None:
+    def __init__(self, configuration: KnativeConfiguration, pods: PodIndex, routing: Routing, images: Images) -> None:
         self.store = Store()
         self._changed: dict[Key, None] = {}
-        self._configuration, self._pods, self._routing = configuration, pods, routing
+        self._configuration, self._pods, self._routing, self._images = configuration, pods, routing, images
         self._specs: dict[Key, Inference | str] = {}
         self._resolved: dict[Key, Inference] = {}
         """With the pods that they have in the end, as long as nothing of that changes."""
@@ -195,7 +196,7 @@ class InferenceDesk:
             return spec, Outlook([Mutation(Verb.DELETE, child.key, child.uid) for child in children], stopped=True)
         try:
             if item.key not in self._resolved:
-                self._resolved[item.key] = resolved(item, spec, self.store)
+                self._resolved[item.key] = resolved(item, spec, self.store, self._images)
             spec = self._resolved[item.key]
             if spec.mode == STANDARD:
                 found = standard.look(item, spec, course, self.store, self._pods, now)
