@@ -342,3 +342,9 @@ def test_sources_of_samples_are_reached_where_there_are_some(helm: Helm, usual: 
     assert (
         arguments(asked, "tidegate-inference-autoscaler")["sampling"] == '{"prometheus":"http://p:9090","scrape":false}'
     )
+
+
+def test_pods_of_models_get_their_images_from_where_the_services_do(helm: Helm, usual: list[Manifest]) -> None:
+    there = helm.template("tidegate", {"global": {"imageRegistry": "registry.test/mirror"}})
+    assert arguments(there, "tidegate-inference-autoscaler")["image-registry"] == "registry.test/mirror"
+    assert "image-registry" not in arguments(usual, "tidegate-inference-autoscaler")
