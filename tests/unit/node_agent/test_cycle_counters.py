@@ -166,7 +166,13 @@ def test_where_no_cycles_are_counted_it_is_told_for_how_long_pods_compute_at_a_t
     waits = {"7": 100}
     look = CloseLook(Folders(), UseFiles(UsePaths(2, root, root, root)))
     monkeypatch.setattr(task_stretches, "tasks_of", lambda processes: [str(process) for process in processes])
-    monkeypatch.setattr(task_stretches, "read_of", lambda task, _: b"x\nvoluntary_ctxt_switches:\t%d\n" % waits[task])
+    read: list[str] = []
+
+    def read_of(task: str, name: str) -> bytes:
+        read.append(name)
+        return b"x\nvoluntary_ctxt_switches:\t%d\n" % waits[task]
+
+    monkeypatch.setattr(task_stretches, "read_of", read_of)
     slo = node_slo({"resourceUsedThresholdWithBE": {"enable": True}})
     pods = {name: pod(name, qos) for name, qos in (("web", "LS"), ("besteffort", "BE"))}
 
@@ -176,5 +182,8 @@ def test_where_no_cycles_are_counted_it_is_told_for_how_long_pods_compute_at_a_t
         sample = look.look(pods, slo, now)
         return sample.stalls["web"].stretch if sample is not None else -1
 
-    found = [stretch(0, 100, 10_000), stretch(120_000, 400, 11_000), stretch(240_000, 440, 12_000)]
-    assert found == [-1, 400, 0], "too few waits tell nothing"
+    found = [stretch(0, 100, 10_000), stretch(120_000, 400, 11_000), stretch(240_000, 700, 12_000)]
+    assert found == [-1, 0, 400], "it is counted from when the pod began to work"
+    assert stretch(360_000, 740, 13_000) == 0, "too few waits tell nothing"
+    asked = len(read)
+    assert [stretch(361_000, 800, 14_000), len(read)] == [0, asked], "who does nothing is not looked at"

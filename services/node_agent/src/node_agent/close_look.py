@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 
 from kube import Manifest
 from node_agent.domain.colocation.bursts import any_raised
+from node_agent.domain.colocation.disturbances import LEAST_USE
 from node_agent.domain.colocation.groups import Group, Tier
 from node_agent.domain.colocation.node_slo import NodeSlo
 from node_agent.domain.colocation.pods import NodePod
@@ -74,7 +75,7 @@ class CloseLook:
         self._before, _ = self._see(pods, slo, now, machine_use().cpu_ns)
 
     def _see(self, pods: Mapping[str, NodePod], slo: NodeSlo, now: int, node_ns: int) -> tuple[_Before, dict[str, int]]:
-        after = _Before(now, node_ns)
+        before, after = self._before, _Before(now, node_ns)
         folders = {uid: folder for uid, pod in pods.items() if (folder := self._layout.folder(pod.group)) is not None}
         folders |= {one.name: self._layout.program(one.group) for one in slo.host_applications}
         after.cpu_ns = {key: used for key, path in folders.items() if (used := self._files.cpu_ns(path)) is not None}
@@ -84,7 +85,8 @@ class CloseLook:
         watched = _watched(pods, slo, folders)
         counted = self._counters.counted([folders[uid] for uid in watched])
         after.cycles = {uid: counted[folders[uid]] for uid in watched if folders[uid] in counted}
-        after.waits = self._own_waits(pods, watched) if self._counters.missing else {}
+        if self._counters.missing:
+            after.waits = self._own_waits(pods, [uid for uid in watched if _works(uid, before, after)])
         return after, memory
 
     def online_ns(self) -> int | None:
@@ -145,6 +147,12 @@ def _watched(pods: Mapping[str, NodePod], slo: NodeSlo, folders: Mapping[str, st
         return []
     online = [uid for uid, pod in pods.items() if pod.online and uid in folders]
     return sorted(online, key=lambda uid: (not pods[uid].pinned, -pods[uid].priority, uid))
+
+
+def _works(uid: str, before: _Before, after: _Before) -> bool:
+    """Whether a pod has used enough since the look before to be worth another one at its tasks."""
+    used_ns = after.cpu_ns.get(uid, 0) - before.cpu_ns.get(uid, 0)
+    return used_ns >= LEAST_USE * 1000 * (after.at - before.at)
 
 
 def programs_used(slo: NodeSlo, sample: Sample | None) -> list[Manifest]:
