@@ -120,7 +120,7 @@ def test_what_work_usually_costs_beside_best_effort_is_found_out_by_one_round_wi
         return Stall(**{kind: amount})
 
     assert quota(feels(one, Stall(cpu=10))) == 18_000, "it was measured, but not this"
-    found = [feels(one, cost(1000)), feels(one, cost(950), 20), *[feels(one, cost(1050)) for _ in range(60)]]
+    found = [feels(one, cost(1150)), feels(one, cost(1000), 20), *[feels(one, cost(1200)) for _ in range(60)]]
     assert [quota(done) for done in found] == [20] + [18_000] * 61
     assert not any(done.disturbances for done in found)
     del one.pods["web"]

@@ -74,7 +74,7 @@ def tried(before: Trial, seen: Sequence[Disturbance], costs: Mapping[Key, int], 
         acquitted={key: one for key, one in before.acquitted.items() if now < one.until <= now + ACQUITTED_MS},
     )
     if trial.held_milli is None:
-        return _free(trial, costs, used, now)
+        return _free(trial, used, now)
     return _held(trial, trial.held_milli, by_key, costs, used, now)
 
 
@@ -83,7 +83,7 @@ def _suspicion(one: Disturbance, before: Suspicion | None) -> Suspicion:
     return Suspicion(min(before.stall, one.stall), before.rounds + 1) if before else Suspicion(one.stall, 1)
 
 
-def _free(trial: Trial, costs: Mapping[Key, int], used: int, now: int) -> Trial:
+def _free(trial: Trial, used: int, now: int) -> Trial:
     found = {
         key: one.stall for key, one in trial.suspected.items() if one.rounds >= CONFIRMED_ROUNDS or key[1] in COSTS
     }
@@ -93,7 +93,7 @@ def _free(trial: Trial, costs: Mapping[Key, int], used: int, now: int) -> Trial:
         held_milli = NEXT_TO_NONE if _costs(found) else _less(used)
         return replace(trial, held_milli=held_milli, rounds=0, held_rounds=held_rounds, suspects=found)
     if trial.suspects and trial.rounds >= RELAPSE_ROUNDS:
-        innocent = {key: stall for key, stall in trial.suspects.items() if key[1] not in COSTS or key in costs}
+        innocent = {key: stall for key, stall in trial.suspects.items() if key[1] not in COSTS}
         return replace(_acquitted(trial, innocent, now), suspects={})
     return trial
 
@@ -108,7 +108,7 @@ def _held(
 ) -> Trial:
     if trial.rounds == 1:
         trial = _without(
-            trial, {key: first for key, first in trial.suspects.items() if _costs_as_much(key, first, costs)}, now
+            trial, {key: costs[key] for key, cost in trial.suspects.items() if _costs_so(key, cost, costs)}, now
         )
     if trial.rounds % PROOF_ROUNDS == 0:
         still = {key: one.stall for key, one in seen.items() if key in trial.suspects and key[1] not in COSTS}
@@ -126,7 +126,7 @@ def _costs(keys: Collection[Key]) -> bool:
     return any(kind in COSTS for _, kind in keys)
 
 
-def _costs_as_much(key: Key, first: int, costs: Mapping[Key, int]) -> bool:
+def _costs_so(key: Key, first: int, costs: Mapping[Key, int]) -> bool:
     """Whether work costs nearly as much without best effort. Where there was none nothing is known."""
     return key in costs and first * 100 <= costs[key] * COSTS[key[1]]
 
