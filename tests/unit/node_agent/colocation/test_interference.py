@@ -131,6 +131,14 @@ def test_what_work_usually_costs_beside_best_effort_is_found_out_by_one_round_wi
     assert [(told.victim, told.usual) for told in done.disturbances] == [("next", 1000)]
 
 
+def test_what_pods_wait_for_in_that_round_they_wait_for_by_themselves() -> None:
+    one = Desk(machine(20), DISTURBED, *online_and_hogs())
+    feels(one, Stall(cpu=110, stretch=400))
+    feels(one, Stall(cpu=100, stretch=390), 20)
+    assert [quota(feels(one, Stall(cpu=290, stretch=400))) for _ in range(9)] == [18_000] * 9
+    assert [quota(feels(one, Stall(cpu=300, stretch=400))) for _ in range(2)] == [18_000, 4_200]
+
+
 def test_what_disturbs_a_pod_of_which_nothing_is_known_is_found_out_in_the_same_way() -> None:
     one = Desk(machine(20), DISTURBED, *online_and_hogs())
     assert feels(one, Stall(stretch=600)).disturbances == ()

@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 
 from node_agent.domain.colocation.disturbances import (
     COSTS,
+    KINDS,
     Disturbance,
     Key,
     Usual,
@@ -53,7 +54,7 @@ def judged(situation: Situation, before: Calm) -> tuple[Calm, tuple[Disturbance,
     acquitted = {key: one.stall for key, one in before.trial.acquitted.items()}
     seen = disturbances(situation, sample, before.usual, acquitted) if active else []
     usual = learned(situation, sample, before.usual, keep=sample.stalls.keys() if active else ())
-    trial = tried(before.trial, seen, _costs(situation, sample), used, sample.at)
+    trial = tried(before.trial, seen, _felt(situation, sample), used, sample.at)
     calm = Calm(usual, trial, sample.at)
     if trial.held_milli is None:
         return calm, ()
@@ -73,12 +74,11 @@ def _dearer(
                 yield Disturbance(pod.uid, culprit.uid, kind, first, then, pod.workload)
 
 
-def _costs(situation: Situation, sample: Sample) -> dict[Key, int]:
-    """What the work of each workload costs where it costs most."""
-    costs: dict[Key, int] = {}
+def _felt(situation: Situation, sample: Sample) -> dict[Key, int]:
+    """What the pods of each workload feel, where they feel it most."""
+    felt: dict[Key, int] = {}
     for pod, stall in served(situation, sample):
-        for kind in COSTS:
-            key, cost = (pod.workload, kind), getattr(stall, kind)
-            if cost:
-                costs[key] = max(cost, costs.get(key, 0))
-    return costs
+        for kind, amount in zip(KINDS, stall, strict=True):
+            if amount:
+                felt[pod.workload, kind] = max(amount, felt.get((pod.workload, kind), 0))
+    return felt

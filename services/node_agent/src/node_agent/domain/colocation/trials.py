@@ -61,10 +61,10 @@ class Trial:
     acquitted: Mapping[Key, Acquittal] = field(default_factory=dict)
 
 
-def tried(before: Trial, seen: Sequence[Disturbance], costs: Mapping[Key, int], used: int, now: int) -> Trial:
+def tried(before: Trial, seen: Sequence[Disturbance], felt: Mapping[Key, int], used: int, now: int) -> Trial:
     """The trial after a round in which all of ``seen`` were disturbed, while best effort ``used`` so much (milli-cores).
 
-    ``costs`` are what the work of all pods cost in it, as far as it was measured.
+    ``felt`` is what all pods did in it, of each workload the one that felt it most.
     """
     by_key = {one.key: one for one in sorted(seen, key=lambda one: one.stall)}
     trial = replace(
@@ -75,7 +75,7 @@ def tried(before: Trial, seen: Sequence[Disturbance], costs: Mapping[Key, int], 
     )
     if trial.held_milli is None:
         return _free(trial, used, now)
-    return _held(trial, trial.held_milli, by_key, costs, used, now)
+    return _held(trial, trial.held_milli, by_key, felt, used, now)
 
 
 def _suspicion(one: Disturbance, before: Suspicion | None) -> Suspicion:
@@ -102,19 +102,17 @@ def _held(
     trial: Trial,
     held_milli: int,
     seen: Mapping[Key, Disturbance],
-    costs: Mapping[Key, int],
+    felt: Mapping[Key, int],
     used: int,
     now: int,
 ) -> Trial:
-    if trial.rounds == 1:
-        trial = _without(
-            trial, {key: costs[key] for key, cost in trial.suspects.items() if _costs_so(key, cost, costs)}, now
-        )
+    if trial.rounds == 1 and held_milli == NEXT_TO_NONE:
+        trial = _without_best_effort(trial, felt, now)
     if trial.rounds % PROOF_ROUNDS == 0:
         still = {key: one.stall for key, one in seen.items() if key in trial.suspects and key[1] not in COSTS}
         innocent = {key: stall for key, stall in still.items() if stall * 100 > trial.suspects[key] * HELPED_PERCENT}
         trial = _without(replace(trial, suspects={**trial.suspects, **still}), innocent, now)
-    if held_milli == NEXT_TO_NONE and not trial.suspects.keys() & costs.keys():  # nobody works who could be disturbed
+    if held_milli == NEXT_TO_NONE and not trial.suspects.keys() & felt.keys():  # nobody works who could be disturbed
         trial = replace(trial, suspects={})
     if not trial.suspects or trial.rounds >= trial.held_rounds:
         return replace(trial, held_milli=None, rounds=0, suspected={})
@@ -126,9 +124,12 @@ def _costs(keys: Collection[Key]) -> bool:
     return any(kind in COSTS for _, kind in keys)
 
 
-def _costs_so(key: Key, first: int, costs: Mapping[Key, int]) -> bool:
-    """Whether work costs nearly as much without best effort. Where there was none nothing is known."""
-    return key in costs and first * 100 <= costs[key] * COSTS[key[1]]
+def _without_best_effort(trial: Trial, felt: Mapping[Key, int], now: int) -> Trial:
+    """Whose work costs nearly as much is innocent; and what all wait for now they wait for by themselves."""
+    costs = {key: cost for key, cost in felt.items() if key in trial.suspects and key[1] in COSTS}
+    innocent = {key: cost for key, cost in costs.items() if trial.suspects[key] * 100 <= cost * COSTS[key[1]]}
+    waits = {key: stall for key, stall in felt.items() if key[1] not in COSTS and key not in trial.suspects}
+    return _without(_acquitted(trial, waits, now), innocent, now)
 
 
 def _without(trial: Trial, innocent: Mapping[Key, int], now: int) -> Trial:
