@@ -17,7 +17,7 @@ from node_agent.domain.colocation.situation import Situation
 
 LEAST_STALL = 100
 """Thousandths of the time: waiting less than a tenth of it is no disturbance."""
-COSTS: Mapping[str, int] = {"cpi": 150, "stretch": 130}
+COSTS: Mapping[str, int] = {"cpi": 150, "stretch": 120}
 """What work costs, and the percent of the usual from which on something else has what a pod's caches and its way to memory had."""
 FACTOR = 3
 """How many times its usual stall a pod has to wait to count as disturbed."""
