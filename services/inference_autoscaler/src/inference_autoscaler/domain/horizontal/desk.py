@@ -7,6 +7,7 @@ from inference_autoscaler.domain.agenda import OWED, Agenda, Owed
 from inference_autoscaler.domain.cluster.pod_index import PodIndex
 from inference_autoscaler.domain.cluster.scale import Scale, scale_of
 from inference_autoscaler.domain.horizontal.concerns import Concerns
+from inference_autoscaler.domain.horizontal.explaining import explained
 from inference_autoscaler.domain.horizontal.history import History
 from inference_autoscaler.domain.horizontal.measuring import External, Value, measure_with
 from inference_autoscaler.domain.horizontal.pod_classes import CPU
@@ -180,13 +181,7 @@ class HorizontalDesk:
         if scale is None:
             return {"found": True, "message": f"{spec.target} is not there, or cannot be scaled"}
         verdict = self._verdict(item, spec, scale, now, self._external.present)
-        return {
-            "found": True,
-            "replicas": verdict.replicas,
-            "metrics": [{"metric": metric.title, "asksFor": one.replicas} for metric, one in verdict.measured],
-            "conditions": verdict.told(),
-            "message": verdict.why or "the size stays",
-        }
+        return explained(verdict, spec, scale, self.concerns.roster(key))
 
     def check(self) -> list[str]:
         """The invariants that do not hold."""

@@ -1,11 +1,23 @@
 """The samples that stand, by what they are of: one stands until it is replaced or withdrawn."""
 
 from collections.abc import Hashable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 
 from inference_autoscaler.domain.metrics.pod_use import PodUse
-from inference_autoscaler.domain.metrics.reading import CONTAINER_LABEL, POD, Reading, Series, read, series_of
+from inference_autoscaler.domain.metrics.reading import CONTAINER_LABEL, POD, Reading, Series, read, series_of, stamp
 from kube import Event, Manifest, Object
 from kube.selectors import matches
+
+GONE_MS = 60_000
+"""Who measures and said nothing for so long, while others did, is gone: what he said last does not count any more."""
+
+
+@dataclass(frozen=True, slots=True)
+class Total:
+    """What all who measure one thing said together by ``at``; no value where one of them says that none is known."""
+
+    at: int
+    value_milli: int | None
 
 
 class _Listed:
@@ -43,6 +55,7 @@ class _Listed:
 
 
 _NONE = _Listed()
+_Silence = tuple[str, int]
 
 
 class _Samples:
@@ -87,8 +100,8 @@ class Readings:
     def __init__(self) -> None:
         self._series: dict[Series, _Samples] = {}
         self.use = PodUse()
-        self._silent: dict[Series, dict[str, str]] = {}
-        """Why no sample is known, by the names of the objects that say that there is none."""
+        self._silent: dict[Series, dict[str, _Silence]] = {}
+        """Why no sample is known, and when that was said, by the names of the objects that say that there is none."""
 
     def fold(self, event: Event) -> list[Hashable]:
         """Take in that a MetricReading changed; the topics of what it is, and was, a sample of."""
@@ -115,7 +128,7 @@ class Readings:
 
     def _note_silence(self, series: Series, name: str, silent: Object | None) -> bool:
         """Keep that ``name`` says that there is no sample of ``series``, if it does, and why; whether that is news."""
-        why = str(silent.spec.get("message") or "") if silent is not None else None
+        why = (str(silent.spec.get("message") or ""), stamp(silent) or 0) if silent is not None else None
         listed = self._silent.get(series)
         before = None if listed is None else listed.get(name)
         if why is not None:
@@ -124,11 +137,11 @@ class Readings:
             listed.pop(name, None)
             if not listed:
                 del self._silent[series]
-        return why != before
+        return (why and why[0]) != (before and before[0])
 
     def why_silent(self, series: Series) -> str:
         """Why no sample of ``series`` is known, in the words of the first object that says so."""
-        told = next((why for _, why in sorted(self._silent.get(series, {}).items()) if why), "")
+        told = next((why for _, (why, _) in sorted(self._silent.get(series, {}).items()) if why), "")
         return f"no sample of it stands: {told}" if told else "no sample of it stands"
 
     def of(self, series: Series, selector: Manifest | None = None) -> Sequence[Reading]:
@@ -142,6 +155,20 @@ class Readings:
         """What ``of`` says where ``label`` is the one thing that the selector wants."""
         found = self._series.get(series)
         return () if found is None else found.labelled.get(label, _NONE).ordered()
+
+    def total(self, series: Series, selector: Manifest | None, now: int) -> Total | None:
+        """What those who measure ``series`` say together, each by his last sample; None where nobody says anything.
+
+        A sample of times to come is one of now. Who is gone (`GONE_MS` behind the newest) does not count; until then he is never zero.
+        """
+        found = [(min(one.at, now), one.value_milli) for one in self.of(series, selector)]
+        silent = self._silent.get(series, {}) if selector is None else {}
+        stamps = [min(at, now) for _, at in silent.values()]
+        newest = max([*(at for at, _ in found), *stamps], default=None)
+        if newest is None:
+            return None
+        is_known = all(at <= newest - GONE_MS for at in stamps)
+        return Total(newest, sum(value for at, value in found if at > newest - GONE_MS) if is_known else None)
 
     def of_pods(
         self, namespace: str, metric: str, pods: Iterable[Object], container: str, now: int
