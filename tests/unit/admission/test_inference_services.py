@@ -62,6 +62,9 @@ def test_what_is_asked_for_stays_within_its_limit() -> None:
     assert found == {"limits": {"cpu": "500m", "memory": "8Gi"}, "requests": {"cpu": "500m", "memory": "8Gi"}}
 
 
+GRPC = {"modelFormat": {"name": "triton"}, "protocolVersion": "grpc-v2", "storageUri": "s3://m"}
+
+
 @pytest.mark.parametrize(
     ("annotations", "spec", "said"),
     [
@@ -75,6 +78,8 @@ def test_what_is_asked_for_stays_within_its_limit() -> None:
         ({}, {"predictor": {**SKLEARN, "logger": {"url": "http://l", "mode": "some"}}}, "logger.mode"),
         ({}, {"predictor": {**SKLEARN, "logger": {}}}, "logger.url"),
         ({}, {"predictor": {**SKLEARN, "batcher": {"maxBatchSize": 0}}}, "batcher.maxBatchSize"),
+        ({}, {"predictor": {"model": GRPC, "batcher": {}}}, "spec.predictor.batcher: stands before servers of HTTP/1.1"),
+        ({}, {"predictor": {"model": GRPC, "logger": {"url": "http://l"}}}, "spec.predictor.logger: stands before"),
         ({}, {"predictor": {**SKLEARN, "workerSpec": {"pipelineParallelSize": 2}}}, "several nodes"),
         ({}, {"predictor": {**SKLEARN, "autoScaling": {"metrics": [CPU]}}}, "RawDeployment"),
         ({}, {"predictor": {**SKLEARN, "deploymentStrategy": {"type": "Recreate"}}}, "deploymentStrategy"),

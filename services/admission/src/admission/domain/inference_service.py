@@ -200,6 +200,12 @@ def _check_agent(path: str, component: Manifest) -> Iterable[FieldError]:
         yield from one_of(f"{path}.logger.mode", logger.get("mode"), ("all", "request", "response"))
         if not logger.get("url"):
             yield FieldError(f"{path}.logger.url", None, "is required: where what goes by is logged")
+    protocol = str((component.get("model") or {}).get("protocolVersion") or "")
+    if protocol.startswith("grpc"):
+        for name in ("batcher", "logger"):
+            if component.get(name) is not None:
+                told = f"stands before servers of HTTP/1.1 only, and the model's protocolVersion is {protocol}"
+                yield FieldError(f"{path}.{name}", None, told)
     yield from within(f"{path}.batcher.maxBatchSize", batcher.get("maxBatchSize"), 1)
     yield from within(f"{path}.batcher.maxLatency", batcher.get("maxLatency"), 1)
 

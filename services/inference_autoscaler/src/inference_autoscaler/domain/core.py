@@ -80,8 +80,10 @@ class AutoscalerCore:
         sources = self._keda.sources
         told = External(sources.value, sources.present_value, sources.is_steady)
         self._horizontal = HorizontalDesk(self._readings, self._pods, told)
-        self._serving = InferenceDesk(self._policy.knative, self._pods, self._policy.routing, self._readings)
-        self._graphs = GraphDesk(self._policy.routing)
+        self._serving = InferenceDesk(
+            self._policy.knative, self._pods, self._policy.routing, self._policy.images, self._readings
+        )
+        self._graphs = GraphDesk(self._policy.routing, self._policy.images)
         self._goals = GoalDesk(self._policy, self._readings, self._pods)
         self._now = 0
         self._assumed: set[str] = set()

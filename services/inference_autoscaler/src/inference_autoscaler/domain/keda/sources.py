@@ -96,6 +96,8 @@ class Sources:
 
     def _named(self, namespace: str, metric: Metric) -> tuple[Key, Scaled, Trigger] | None:
         """The ScaledObject whose autoscaler has the metric, and the trigger that it is of."""
+        if metric.label is not None and metric.label[0] != NAME_LABEL:
+            return None
         labels = None if metric.selector is None else metric.selector.get("matchLabels")
         if not labels or NAME_LABEL not in labels:
             return None

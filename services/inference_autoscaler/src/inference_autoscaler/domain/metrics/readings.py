@@ -21,27 +21,35 @@ class Total:
 
 
 class _Listed:
-    """Samples by the names of the objects that say them, and in the order of these."""
+    """Samples by the names of the objects that say them, and in the order of these.
 
-    __slots__ = ("_order", "named")
+    Nearly all are ``alone``: to keep a list for each would cost more than to make one when somebody asks.
+    """
+
+    __slots__ = ("_order", "alone", "named")
 
     def __init__(self) -> None:
         self.named: dict[str, Reading] = {}
+        self.alone: Reading | None = None
         self._order: Sequence[Reading] | None = None
 
     def put(self, name: str, one: Reading) -> None:
-        self.named[name], self._order = one, None
+        named = self.named
+        named[name], self._order = one, None
+        self.alone = one if len(named) == 1 else None
 
     def drop(self, name: str) -> None:
-        del self.named[name]
+        named = self.named
+        del named[name]
         self._order = None
+        self.alone = next(iter(named.values())) if len(named) == 1 else None
 
     def ordered(self) -> Sequence[Reading]:
         """All of them; put in order when somebody asks, and not again before one changes."""
-        named = self.named
-        if len(named) == 1:  # nearly all are alone: to keep a list for each would cost more than to make one
-            return (*named.values(),)
+        if self.alone is not None:
+            return (self.alone,)
         if self._order is None:
+            named = self.named
             self._order = [named[name] for name in sorted(named)]
         return self._order
 
@@ -81,9 +89,6 @@ class _Samples:
     def selected(self, selector: Manifest) -> Sequence[Reading]:
         """Those that ``selector`` selects, by name: looked for among those that carry its rarest label."""
         wanted: dict[str, str] = selector.get("matchLabels") or {}
-        if len(wanted) == 1 and "matchExpressions" not in selector:
-            (label,) = wanted.items()
-            return self.labelled.get(label, _NONE).ordered()
         listed = (self.labelled.get(label, _NONE) for label in wanted.items())
         rarest = min(listed, key=lambda one: len(one.named), default=self.all)
         return [one for one in rarest.ordered() if matches(selector, one.labels)]
@@ -146,6 +151,11 @@ class Readings:
             return ()
         return found.all.ordered() if selector is None else found.selected(selector)
 
+    def labelled(self, series: Series, label: tuple[str, str]) -> Sequence[Reading]:
+        """What ``of`` says where ``label`` is the one thing that the selector wants."""
+        found = self._series.get(series)
+        return () if found is None else found.labelled.get(label, _NONE).ordered()
+
     def total(self, series: Series, selector: Manifest | None, now: int) -> Total | None:
         """What those who measure ``series`` say together, each by his last sample; None where nobody says anything.
 
@@ -170,10 +180,10 @@ class Readings:
         """
         found: dict[str, Reading] = {}
         for pod in pods:
-            name = pod.name
+            _, _, name = pod.key
             series = (namespace, POD, name, metric)
             listed = self._series.get(series)
-            if listed is not None and (one := _one(listed.all.ordered(), container)) is not None:
+            if listed is not None and (one := _one(listed.all, container)) is not None:
                 found[name] = one
             elif series not in self._silent and (used := self.use.of(pod, metric, container, now)) is not None:
                 found[name] = used
@@ -199,6 +209,14 @@ def topic_of(series: Series, selector: Manifest | None = None) -> Hashable:
     return (series, *next(iter(wanted.items()))) if wanted else series
 
 
+def only_label(selector: Manifest | None) -> tuple[str, str] | None:
+    """The one label that ``selector`` wants, if it wants nothing else."""
+    wanted: dict[str, str] = (selector or {}).get("matchLabels") or {}
+    if selector is None or len(wanted) != 1 or "matchExpressions" in selector:
+        return None
+    return next(iter(wanted.items()))
+
+
 def topics_of(series: Series, labels: Mapping[str, str]) -> list[Hashable]:
     """The topics of a sample of ``series`` with these ``labels``."""
     return [series, *((series, *label) for label in labels.items())]
@@ -208,9 +226,10 @@ def _topics(one: Reading | None) -> list[Hashable]:
     return [] if one is None else topics_of(one.series, one.labels)
 
 
-def _one(listed: Sequence[Reading], container: str) -> Reading | None:
-    if len(listed) == 1 and not container:
-        return listed[0]
+def _one(told: _Listed, container: str) -> Reading | None:
+    if told.alone is not None and not container:
+        return told.alone
+    listed = told.ordered()
     if container:
         return next((one for one in listed if one.labels.get(CONTAINER_LABEL) == container), None)
     whole = next((one for one in listed if CONTAINER_LABEL not in one.labels), None)

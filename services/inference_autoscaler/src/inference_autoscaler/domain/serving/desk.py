@@ -11,6 +11,7 @@ import orjson
 from inference_autoscaler.domain.cluster.pod_index import PodIndex
 from inference_autoscaler.domain.horizontal.spec import AUTOSCALER
 from inference_autoscaler.domain.horizontal.verdict import RESCALE
+from inference_autoscaler.domain.images import Images
 from inference_autoscaler.domain.knative.configuration import KnativeConfiguration
 from inference_autoscaler.domain.knative.decider import TICK_MS
 from inference_autoscaler.domain.metrics.reading import Reading as Sample
@@ -47,11 +48,16 @@ class InferenceDesk:
     """Makes what InferenceServices consist of, sizes it, and shares the requests among revisions."""
 
     def __init__(
-        self, configuration: KnativeConfiguration, pods: PodIndex, routing: Routing, readings: Readings
+        self,
+        configuration: KnativeConfiguration,
+        pods: PodIndex,
+        routing: Routing,
+        images: Images,
+        readings: Readings,
     ) -> None:
         self.store, self._readings = Store(), readings
         self._changed: dict[Key, None] = {}
-        self._configuration, self._pods, self._routing = configuration, pods, routing
+        self._configuration, self._pods, self._routing, self._images = configuration, pods, routing, images
         self._specs: dict[Key, Inference | str] = {}
         self._resolved: dict[Key, Inference] = {}
         """With the pods that they have in the end, as long as nothing of that changes."""
@@ -218,7 +224,7 @@ class InferenceDesk:
             return spec, Outlook([Mutation(Verb.DELETE, child.key, child.uid) for child in children], stopped=True)
         try:
             if item.key not in self._resolved:
-                self._resolved[item.key] = resolved(item, spec, self.store)
+                self._resolved[item.key] = resolved(item, spec, self.store, self._images)
             spec = self._resolved[item.key]
             mode = standard if spec.mode == STANDARD else serverless
             found = mode.look(item, spec, course, self._around, now)
