@@ -37,7 +37,7 @@ class AutoscalerPolicy:
     def told(cls, settings: Manifest) -> "AutoscalerPolicy":
         """What a running service says that was chosen (`manifest`); what it does not say is as by default."""
         given = dict(settings)
-        parts: Manifest = {"knative": KnativeConfiguration, "routing": Routing}
+        parts: Manifest = {"knative": KnativeConfiguration, "routing": Routing, "images": Images}
         read = {name: made(**given.pop(name)) for name, made in parts.items() if name in given}
         return cls(**{**given, "left": frozenset(given.get("left") or ()), **read})
 
