@@ -9,8 +9,8 @@ SERVING = (
         "autoscaling/v2 for Deployments, StatefulSets and ReplicaSets: all types of metrics and targets, tolerance, pods that are "
         "not ready or not measured, several metrics, `behavior` with windows, policies and tolerance, `minReplicas: 0`; conditions "
         "with Kubernetes' reasons. A pod that a rolling update has too many of is not taken for one that is wanted. On Kubernetes "
-        "the cluster's own controller acts on them",
-        "targets of other kinds",
+        "the cluster's own controller acts on them. With `tidegate.dev/target` a goal sizes the target (docs/autoscaling.md)",
+        "targets of other kinds; on Kubernetes `tidegate.dev/target`, which its condition `SizedByGoal` says",
     ),
     Support(
         "ScaledObject.keda.sh",
@@ -20,7 +20,9 @@ SERVING = (
         "`useCachedMetrics`; one that names no server is handed in as a MetricReading `s0-prometheus` and so on, with the label "
         "`scaledobject.keda.sh/name`), `cron`, `cpu`, `memory`; `authenticationRef`; activation, `pollingInterval`, `cooldownPeriod`, "
         "`initialCooldownPeriod`, `idleReplicaCount`, `fallback` with its behaviors, pauses by annotation. A source that says nothing, or "
-        "no number, is a failure and never zero; no series are zero only where `ignoreNullValues` is stated as `true`",
+        "no number, is a failure and never zero; no series are zero only where `ignoreNullValues` is stated as `true`. On Kubernetes its "
+        "controller is told of schedules and fallbacks, too (docs/adr/0042). With `tidegate.dev/target` a goal sizes the target, without "
+        "an autoscaler (docs/autoscaling.md)",
         "triggers of other types, `scalingModifiers`, `restoreToOriginalReplicaCount`",
     ),
     Support(
@@ -48,7 +50,8 @@ SERVING = (
         "canaries by `canaryTrafficPercent`, or in steps by the annotations `tidegate.dev/rollout` "
         "(docs/adr/0038), with promotion and taking back by what revisions answered; never to a revision that is not ready. Standard "
         "(`RawDeployment`): Deployment, Service and HorizontalPodAutoscaler or ScaledObject by KServe's names, `behavior` honoured, "
-        "`canary` with shares; requests by host or model, in exact shares, held while no replica is ready, `containerConcurrency`, "
+        "`canary` with shares, sizes by `tidegate.dev/target`, too; requests by host or model, in exact shares, held while no replica is "
+        "ready, `containerConcurrency`, "
         "`timeout` (services/inference_gateway); classes `hpa`, `keda`, `external`, `none`. `serving.kserve.io/stop`. "
         "On Kubernetes, where its own parts carry requests, an HTTPRoute with weights or through the inference gateway, an Ingress or a "
         "Service of the type LoadBalancer (docs/serving.md); where KServe's own controller runs, `inference_services: false` leaves "

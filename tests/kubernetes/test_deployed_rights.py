@@ -177,7 +177,9 @@ SELDOM: set[Right] = {
     ("patch", "resource.k8s.io", "resourceclaims/binding"),  # no request either: asked about when devices are allocated
     ("patch", "topology.node.k8s.io", "noderesourcetopologies"),  # nodes that tell of their NUMA nodes
     *((verb, "scheduling.koordinator.sh", "devices") for verb in ("create", "patch")),  # nodes with GPUs
-    ("update", "tidegate.dev", "metricreadings"),  # sources that say something else than before
+    *(
+        (verb, "tidegate.dev", "metricreadings") for verb in ("patch", "update")
+    ),  # sources, and schedules, that say something else
     ("patch", "slo.koordinator.sh", "nodemetrics"),  # nodes that ask for evictions
     *(("patch", "", name) for name in ("persistentvolumeclaims", "persistentvolumes")),  # volumes that are there
     ("patch", "", "services"),  # services whose model listens elsewhere, or is called by a balancer
