@@ -222,3 +222,41 @@ def test_who_asks_past_the_api_server_may_do_no_more_than_there(plane: ControlPl
     assert asked(direct, Authorization="Bearer of-nobody") == 401
     assert asked(direct, Authorization=f"Bearer {token}") == 403
     eventually(lambda: asked(direct, Authorization=f"Bearer {plane.token}") == 200)
+
+
+def scaled_by_triggers(name: str, trigger: dict[str, Any], **spec: Any) -> list[dict[str, Any]]:
+    """A Deployment without pods, and its ScaledObject."""
+    deployment, _ = scaled(name, "External", "", "1")
+    deployment["spec"]["replicas"] = 0
+    scaled_object = {
+        "apiVersion": "keda.sh/v1alpha1",
+        "kind": "ScaledObject",
+        "metadata": {"name": name, "namespace": "default"},
+        "spec": {"scaleTargetRef": {"name": name}, "pollingInterval": 2, "triggers": [trigger], **spec},
+    }
+    return [deployment, scaled_object]
+
+
+def test_a_schedule_takes_a_target_above_one_replica(plane: ControlPlane) -> None:
+    """From none to one the ScaledObject decides, from there on the cluster's own controller, which is told of the schedule."""
+    hours = {"timezone": "UTC", "start": "0 0 1 1 *", "end": "59 23 31 12 *", "desiredReplicas": "4"}
+    apply(plane, *scaled_by_triggers("timed", {"type": "cron", "metadata": hours}))
+    eventually(lambda: replicas(plane, "timed") == 4)
+
+
+def test_a_source_that_is_down_falls_back_above_one_replica(plane: ControlPlane, prometheus: ToldPrometheus) -> None:
+    prometheus.series["jobs"] = [({}, "15")]
+    trigger = {
+        "type": "prometheus",
+        "metadata": {"serverAddress": prometheus.address, "query": "jobs", "threshold": "5"},
+    }
+    fallback = {"failureThreshold": 2, "replicas": 6}
+    apply(plane, *scaled_by_triggers("worker", trigger, fallback=fallback))
+    eventually(lambda: replicas(plane, "worker") == 3)
+    prometheus.is_down = True
+    try:
+        eventually(lambda: replicas(plane, "worker") == 6)
+    finally:
+        prometheus.is_down = False
+    prometheus.series["jobs"] = [({}, "45")]
+    eventually(lambda: replicas(plane, "worker") == 9)

@@ -7,6 +7,7 @@ from hashlib import sha256
 from inference_autoscaler.domain.images import Images
 from inference_autoscaler.domain.serving.children import CONTAINER_PORT, component_name, serving_port
 from inference_autoscaler.domain.serving.component import PREDICTOR, Component
+from inference_autoscaler.domain.serving.departure import going_slowly
 from inference_autoscaler.domain.serving.inference_service import Inference
 from inference_autoscaler.domain.serving.model_storage import credentials, with_models
 from inference_autoscaler.domain.serving.runtime_pods import made_of_runtime
@@ -35,7 +36,7 @@ def _resolved(item: Object, component: Component, host: str, store: Store, image
         first, *others = component.pod["containers"]
         made = replace(made, pod={**component.pod, "containers": [_told(first, item.name, host, component), *others]})
     complete = _with_agent(item, _with_models(item, made, store, images.storage_initializer), images.agent)
-    return replace(complete, digest=_digest(complete))
+    return replace(complete, pod=going_slowly(complete.pod), digest=_digest(complete))
 
 
 def _with_models(item: Object, component: Component, store: Store, image: str) -> Component:
@@ -58,7 +59,7 @@ def _with_agent(item: Object, component: Component, image: str) -> Component:
 
 
 def _digest(component: Component) -> str:
-    annotations = sorted(component.annotations.items())
+    annotations = sorted(component.pod_annotations.items())
     content = json.dumps([component.pod, component.labels, component.concurrency, annotations], sort_keys=True)
     return sha256(content.encode()).hexdigest()[:16]
 
