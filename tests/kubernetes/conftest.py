@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 HERE = Path(__file__).parent
-for place in (HERE, HERE.parent / "contract", HERE.parent / "containers"):
+for place in (HERE, *(HERE.parent / name for name in ("contract", "containers", "serving"))):
     if str(place) not in sys.path:
         sys.path.insert(0, str(place))
 
