@@ -159,3 +159,35 @@ def test_what_cannot_be_served_is_refused_on_its_way_in(plane: ControlPlane) -> 
     refused = run(plane, "apply", "-f", "-", given=service("wrong", minReplicas=5, maxReplicas=2))
     assert refused.returncode != 0 and "maxReplicas" in refused.stderr
     assert not is_there(plane, f"{SERVICES}/wrong")
+
+
+def test_a_goal_sizes_a_service_in_standard_mode_and_one_of_an_autoscaler_says_that_it_cannot(
+    plane: ControlPlane,
+) -> None:
+    """No HorizontalPodAutoscaler is made for the one; on the other the cluster's own controller decides, which knows no goals."""
+    made = service("g", mode="RawDeployment", containerConcurrency=10, maxReplicas=8)
+    made["metadata"]["annotations"]["tidegate.dev/target"] = "queue wait <= 1s"
+    apply(plane, made)
+    reaches(plane, f"{SERVICES}/g", has("Ready"))
+
+    def loaded() -> bool:
+        apply(plane, reading("g", "rps", "40"), reading("g", "concurrency", "40"))
+        return int(get(plane, f"{DEPLOYMENTS}/g-predictor")["spec"]["replicas"]) >= 4
+
+    eventually(loaded)
+    reaches(plane, f"{SERVICES}/g", has("SizedByGoal"))
+    assert not is_there(plane, f"{AUTOSCALERS}/g-predictor")
+
+    target = {"apiVersion": "apps/v1", "kind": "Deployment", "name": "elsewhere"}
+    metadata = {"name": "h", "namespace": "default", "annotations": {"tidegate.dev/target": "queue wait <= 1s"}}
+    spec = {"scaleTargetRef": target, "maxReplicas": 3}
+    apply(
+        plane, {"apiVersion": "autoscaling/v2", "kind": "HorizontalPodAutoscaler", "metadata": metadata, "spec": spec}
+    )
+
+    def told() -> bool:
+        conditions = (get(plane, f"{AUTOSCALERS}/h").get("status") or {}).get("conditions") or ()
+        return any((one["type"], one["reason"]) == ("SizedByGoal", "NotScaledHere") for one in conditions)
+
+    eventually(told)
+    delete(plane, made, reading("g", "rps", "0"), reading("g", "concurrency", "0"))

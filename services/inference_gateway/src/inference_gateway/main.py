@@ -17,6 +17,7 @@ from inference_gateway.adapters.settings_server import SettingsServer
 from inference_gateway.domain.envoy.bootstrap import bootstrap
 from inference_gateway.domain.envoy.layout import ACTIVATOR, DIRECTORY, SETTINGS, Layout
 from inference_gateway.domain.holding import Bounds, Waiting
+from inference_gateway.domain.readings import source_of
 from inference_gateway.domain.serving.directory import Directory, concerns
 from inference_gateway.settings import Settings
 
@@ -46,7 +47,7 @@ async def build(settings: Settings, context: Context) -> Parts:
     conductor = Conductor(directory, layout, told, endpoints)
     waiting = Waiting(Bounds(settings.hold_requests, settings.hold_requests_total, settings.hold_seconds))
     activator = Activator(directory, conductor, waiting)
-    reporter = Reporter(context.bus, context.clock, directory, activator, admin)
+    reporter = Reporter(context.bus, context.clock, directory, activator, admin, source_of(settings.holder))
     follower = FactFollower(SERVICE, context.bus, concerns)
 
     async def follow() -> None:

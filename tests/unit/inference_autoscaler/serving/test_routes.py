@@ -106,6 +106,19 @@ def test_an_ingress_and_a_balancer_lead_to_the_largest_share(cluster: Any) -> No
     assert INGRESS not in cluster.store.objects
 
 
+def test_a_balancer_leads_nobody_to_it_before_it_has_an_address(cluster: Any) -> None:
+    routed(cluster, by="LoadBalancer")
+    cluster.serve()
+    cluster.ready()
+    cluster.look()
+    assert cluster.condition("IngressReady", "m", SERVICE) == ("False", "RouteNotReady")
+    made = cluster.store.objects[BALANCER]
+    status = {"loadBalancer": {"ingress": [{"ip": "203.0.113.7"}]}}
+    cluster.core.fold([cluster.store.put(made.changed(status=status))], cluster.now)
+    cluster.look()
+    assert cluster.condition("Ready", "m", SERVICE)[0] == "True"
+
+
 def test_in_standard_mode_the_route_leads_to_the_service_of_the_predictor(cluster: Any) -> None:
     routed(cluster, **BY_GATEWAY)
     cluster.serve(mode="RawDeployment")

@@ -37,7 +37,7 @@ def keep_route(found: Outlook, item: Object, spec: Inference, routing: Routing, 
     elif (there.controller or {}).get("uid") != item.uid:
         found.unrouted = f"{routing.by} {item.name} is somebody else's"
     else:
-        found.unrouted = _rejected(there)
+        found.unrouted = _rejected(there) or _unaddressed(there)
         if wanted is not None and not covers(there.spec, wanted["spec"]):
             found.routes.append(Mutation(Verb.PATCH, key, there.uid, patch={"spec": wanted["spec"]}))
 
@@ -119,3 +119,10 @@ def _rejected(route: Object) -> str:
     told = (one for parent in route.status.get("parents") or () for one in parent.get("conditions") or ())
     refused = (one for one in told if one.get("type") in _NEEDED and one.get("status") == "False")
     return next((f"{one.get('reason')}: {one.get('message')}" for one in refused), "")
+
+
+def _unaddressed(route: Object) -> str:
+    """Why nobody finds a load balancer; empty for what has an address, or is none."""
+    if route.kind != _SERVICE or (route.status.get("loadBalancer") or {}).get("ingress"):
+        return ""
+    return f"the load balancer of Service {route.name} has no address yet"
