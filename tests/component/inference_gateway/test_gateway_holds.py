@@ -1,9 +1,15 @@
 """Requests wait while no replica is ready, wake the service, and are answered by the first replica that is."""
 
 import asyncio
+import time
+from collections import Counter
 from typing import Any
 
+from tests.bench.serving.client import Client
+
 from kube.times import parse_time
+
+BURST = 4000
 
 
 def tasks(rig: Any, count: int, **asked: Any) -> list["asyncio.Task[tuple[int, Any]]"]:
@@ -29,6 +35,21 @@ async def test_requests_wait_until_a_replica_is_ready_and_none_is_lost(rig: Any)
     assert {told["by"] for _, told in answers} == {server.name}
     assert sorted(told["length"] for _, told in answers)[-2:] == [3_000_000] * 2
     assert await rig.figure("held_requests") == 0
+
+
+async def test_thousands_that_wait_go_on_without_overrunning_anybody(rig: Any) -> None:
+    """A proxy and a server have short queues for connections: who is woken by many gets them one after the other."""
+    rig.settings["hold-requests"] = BURST
+    await rig.service("iris", {"iris-predictor-00001": 100})
+    await rig.start()
+    client = Client(f"127.0.0.1:{rig.port}", "iris.team", "/v1/models/m:predict", b"{}")
+    asking = asyncio.create_task(client.play([0.0] * BURST, time.monotonic()))
+    await rig.until_figure("held_requests", BURST)
+    server = await rig.replica("iris-predictor-00001")
+    answers = await asking
+    client.close()
+    assert Counter(one.status for one in answers) == {200: BURST}
+    assert server.requests.total() == BURST
 
 
 async def test_what_waits_is_bounded_in_number_and_time(rig: Any) -> None:

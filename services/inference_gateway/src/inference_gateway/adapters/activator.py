@@ -11,6 +11,8 @@ from inference_gateway.domain.holding import Goal, Refusal, Waiting, goal_of, to
 from inference_gateway.domain.serving.directory import Directory
 
 RETRY_SECONDS = "5"
+PACE_SECONDS = 0.001
+"""Between two requests that go on. Each opens connections, and a server has a short queue for those: all at once would overrun it."""
 AGAIN_SECONDS = 0.05
 """How long a request waits that has waited before, times how often."""
 
@@ -23,6 +25,7 @@ class Activator:
         self.woken = asyncio.Event()
         self.handed_on = 0
         self.refused = 0
+        self._next = 0.0
 
     async def serve(self, socket: str) -> None:
         """Listen on ``socket``, for ever."""
@@ -40,12 +43,20 @@ class Activator:
             await asyncio.sleep(min(AGAIN_SECONDS * rounds, 1.0))
         found = await self._wait(host, request.rel_url.raw_path_qs, number)
         if found is None:
+            await self._turn()
             self.handed_on += 1
             return web.Response(headers={HELD: str(rounds + 1)})
         self.refused += 1
         if found.status != 503:
             return web.json_response(found.body, status=found.status)
         return web.json_response(found.body, status=LATER, headers={"retry-after": RETRY_SECONDS})
+
+    async def _turn(self) -> None:
+        """Return when it is the turn of one that goes on: one after the other, in the order in which they asked."""
+        now = asyncio.get_running_loop().time()
+        turn = self._next = max(self._next + PACE_SECONDS, now)
+        if turn > now:
+            await asyncio.sleep(turn - now)
 
     async def _wait(self, host: str, path: str, number: int) -> Refusal | None:
         """None once it may go on. What it waits for is looked up again whenever something changes."""

@@ -15,7 +15,7 @@ from inference_gateway.domain.envoy.layout import (
     SHARE,
     Layout,
 )
-from inference_gateway.domain.envoy.routes import BY_MODEL, COUNTING
+from inference_gateway.domain.envoy.routes import BY_MODEL, COUNTING, virtual_host, within
 from inference_gateway.domain.envoy.types import address, asked_of, extension, seconds, socket
 from inference_gateway.domain.serving.names import MODELS
 from kube import Manifest
@@ -127,8 +127,8 @@ def _asking(hold_seconds: int) -> Manifest:
 
 
 def _onwards() -> Manifest:
-    action = {"cluster": AGAIN, "timeout": "0s", "idle_timeout": "0s", "host_rewrite_header": ASKED}
-    return {"name": AGAIN, "domains": ["*"], "routes": [{"match": {"prefix": "/"}, "route": action}]}
+    action = {**within(AGAIN), "host_rewrite_header": ASKED}
+    return virtual_host(AGAIN, ["*"], [{"match": {"prefix": "/"}, "route": action}])
 
 
 def _replies() -> Manifest:

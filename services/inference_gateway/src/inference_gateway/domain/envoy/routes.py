@@ -49,7 +49,7 @@ def route_configuration(virtual_hosts: Iterable[Manifest]) -> Manifest:
     lost = {
         "match": {"prefix": "/"},
         "name": "lost",
-        "route": {"cluster": HOLD, "timeout": "0s", "idle_timeout": "0s"},
+        "route": within(HOLD),
         "typed_per_filter_config": {BY_MODEL: _ENABLED, COUNTING: _ENABLED},
     }
     return typed(
@@ -58,6 +58,12 @@ def route_configuration(virtual_hosts: Iterable[Manifest]) -> Manifest:
         ignore_port_in_host_matching=True,
         virtual_hosts=[*virtual_hosts, virtual_host("lost", ["*"], [lost])],
     )
+
+
+def within(cluster: str) -> Manifest:
+    """On to a socket of the proxy's own, for as long as it takes: where many go at once its queue of connections is full for moments."""
+    retries = {"retry_on": _UNSENT, **_RETRIES}
+    return {"cluster": cluster, "timeout": "0s", "idle_timeout": "0s", "retry_policy": retries}
 
 
 def _route(
