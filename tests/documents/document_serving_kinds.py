@@ -50,10 +50,11 @@ SERVING = (
         "(`RawDeployment`): Deployment, Service and HorizontalPodAutoscaler or ScaledObject by KServe's names, `behavior` honoured, "
         "`canary` with shares; requests by host or model, in exact shares, held while no replica is ready, `containerConcurrency`, "
         "`timeout` (services/inference_gateway); classes `hpa`, `keda`, `external`, `none`. `serving.kserve.io/stop`. "
-        "On Kubernetes, where its own parts carry requests, an HTTPRoute with weights, an Ingress or a Service of the type "
-        "LoadBalancer (docs/serving.md); where KServe's own controller runs, `inference_services: false` leaves them to it",
-        "refused: `workerSpec`, the mode ModelMesh; without effect: `batcher.timeout`, `scaleMetricType`, a logger's "
-        "`metadataAnnotations`",
+        "On Kubernetes, where its own parts carry requests, an HTTPRoute with weights or through the inference gateway, an Ingress or a "
+        "Service of the type LoadBalancer (docs/serving.md); where KServe's own controller runs, `inference_services: false` leaves "
+        "them to it",
+        "refused: `workerSpec`, the mode ModelMesh, `batcher` and `logger` before a model that speaks gRPC alone; "
+        "without effect: `batcher.timeout`, `scaleMetricType`, a logger's `metadataAnnotations`",
     ),
     Support(
         "InferenceGraph.serving.kserve.io",

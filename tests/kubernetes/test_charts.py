@@ -47,6 +47,20 @@ def test_a_chart_has_nothing_that_helm_warns_of(helm: Helm, chart: str) -> None:
     assert "0 chart(s) failed" in said
 
 
+def test_routes_may_lead_to_the_inference_gateway_from_namespaces_that_are_named(helm: Helm) -> None:
+    """To it and to nothing else; from none unless it is said."""
+    values = {"inference-gateway": {"routesFrom": ["models", "team-a"]}}
+    granted = of_kind(helm.template("tidegate", values), "ReferenceGrant")
+    (gateway,) = [
+        one for one in of_kind(helm.template("tidegate"), "Service") if "requests" in str(one["spec"]["ports"])
+    ]
+    assert [one["spec"]["from"][0]["namespace"] for one in granted] == ["models", "team-a"]
+    for one in granted:
+        assert one["spec"]["to"] == [{"group": "", "kind": "Service", "name": gateway["metadata"]["name"]}]
+        assert one["metadata"]["namespace"] == gateway["metadata"]["namespace"]
+    assert not of_kind(helm.template("tidegate"), "ReferenceGrant")
+
+
 @pytest.mark.parametrize("chart", SERVICE_CHARTS)
 def test_a_service_is_installed_alone_on_a_bus_that_is_there(helm: Helm, chart: str) -> None:
     objects = helm.template(chart, ALONE, release=chart)
@@ -192,7 +206,7 @@ def test_a_service_that_leads_is_ready_when_it_could_take_over(usual: list[Manif
         "tidegate-node-agent",
     }
     replicas = {item["metadata"]["name"]: item["spec"]["replicas"] for item in of_kind(usual, "Deployment")}
-    assert {name for name, count in replicas.items() if count != 2} == {"tidegate-inference-gateway"}
+    assert {name for name, count in replicas.items() if count != 2} == set()
 
 
 def test_replicas_have_names_of_their_own(usual: list[Manifest]) -> None:
@@ -328,3 +342,9 @@ def test_sources_of_samples_are_reached_where_there_are_some(helm: Helm, usual: 
     assert (
         arguments(asked, "tidegate-inference-autoscaler")["sampling"] == '{"prometheus":"http://p:9090","scrape":false}'
     )
+
+
+def test_pods_of_models_get_their_images_from_where_the_services_do(helm: Helm, usual: list[Manifest]) -> None:
+    there = helm.template("tidegate", {"global": {"imageRegistry": "registry.test/mirror"}})
+    assert arguments(there, "tidegate-inference-autoscaler")["image-registry"] == "registry.test/mirror"
+    assert "image-registry" not in arguments(usual, "tidegate-inference-autoscaler")

@@ -2,14 +2,14 @@
 
 Arrivals are Poisson, the same for every run of one seed. A request's latency is counted from the moment at which it was sent to
 the moment at which its answer reached this process's socket (SO_TIMESTAMPNS), so what the load's own process waits for does
-not count. Who asks would be other machines: as root the load goes before all else that is ready to run here (SCHED_FIFO).
+not count. Who asks would be other machines: as root the load goes before all else that is ready to run here (SCHED_FIFO). It is
+one thread, which takes the answers that are there whenever it sends: one that woke for each of them would take the CPU from the
+service as often, and keep the sender waiting for the interpreter's lock.
 """
 
 import os
-import select
 import socket
 import struct
-import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -22,6 +22,8 @@ SO_TIMESTAMPNS = 35
 SO_RCVBUFFORCE = 33
 NEVER = np.iinfo(np.int64).max
 CALIBRATION = 400
+LAST_ANSWERS = 1.0
+"""Seconds after the last request: what is not answered by then is lost."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,14 +94,10 @@ class Load:
         sent = np.zeros(len(times), np.int64)
         got = np.full(len(times), NEVER, np.int64)
         with _socket() as door:
-            done = threading.Event()
-            receiving = threading.Thread(target=_receive, args=(door, got, done))
-            receiving.start()
             with _before_all_else():
-                _send(door, times, sent, self._ports)
-            time.sleep(1.0)
-            done.set()
-            receiving.join()
+                _send(door, times, sent, got, self._ports)
+            time.sleep(LAST_ANSWERS)
+            _receive(door, got)
         latency = np.where(got == NEVER, NEVER, got - sent)
         return Answers((sent - sent[0]) / 1e9, latency)
 
@@ -124,7 +122,13 @@ def _socket() -> socket.socket:
     return door
 
 
-def _send(door: socket.socket, times: NDArray[np.float64], sent: NDArray[np.int64], ports: list[int]) -> None:
+def _send(
+    door: socket.socket,
+    times: NDArray[np.float64],
+    sent: NDArray[np.int64],
+    got: NDArray[np.int64],
+    ports: list[int],
+) -> None:
     began = time.monotonic()
     for number, due in enumerate(times):
         ahead = began + due - time.monotonic()
@@ -132,6 +136,7 @@ def _send(door: socket.socket, times: NDArray[np.float64], sent: NDArray[np.int6
             time.sleep(ahead)
         sent[number] = time.clock_gettime_ns(time.CLOCK_REALTIME)
         door.sendto(struct.pack("I", number), ("127.0.0.1", ports[number % len(ports)]))
+        _receive(door, got)
 
 
 @contextmanager
@@ -147,10 +152,12 @@ def _before_all_else() -> Iterator[None]:
         os.sched_setscheduler(0, os.SCHED_OTHER, os.sched_param(0))
 
 
-def _receive(door: socket.socket, got: NDArray[np.int64], done: threading.Event) -> None:
-    while not done.is_set():
-        if not select.select([door], [], [], 0.1)[0]:
-            continue
-        data, extra, _, _ = door.recvmsg(64, 128)
+def _receive(door: socket.socket, got: NDArray[np.int64]) -> None:
+    """Note when the answers that are there have come."""
+    while True:
+        try:
+            data, extra, _, _ = door.recvmsg(64, 128, socket.MSG_DONTWAIT)
+        except BlockingIOError:
+            return
         seconds, nanoseconds = struct.unpack("qq", extra[0][2])
         got[struct.unpack("I", data)[0]] = seconds * 10**9 + nanoseconds

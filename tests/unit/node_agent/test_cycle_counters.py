@@ -13,6 +13,7 @@ from node_agent.close_look import CloseLook
 from node_agent.domain.colocation.groups import Group, Tier
 from node_agent.domain.colocation.node_slo import node_slo
 from node_agent.inventory.processors import online_cpus
+from node_agent.runtime import task_stretches
 from node_agent.runtime.cycle_counters import MOST_DESCRIPTORS, CycleCounters, PerfPair
 from node_agent.runtime.syscalls import PERF_SOFTWARE
 from node_agent.runtime.use_files import UseFiles, UsePaths
@@ -155,3 +156,34 @@ def test_what_online_pods_needed_is_told_while_best_effort_is_beside_them(
     assert sample is not None and sample.stalls["web"].cpi == 0, "too few instructions to tell"
     look.look(alone, slo, 13_000)
     assert processor.open == 0
+
+
+def test_where_no_cycles_are_counted_it_is_told_for_how_long_pods_compute_at_a_time(
+    root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (root / "web").mkdir(exist_ok=True)
+    (root / "web/cgroup.procs").write_text("7\n")
+    waits = {"7": 100}
+    look = CloseLook(Folders(), UseFiles(UsePaths(2, root, root, root)))
+    monkeypatch.setattr(task_stretches, "tasks_of", lambda processes: [str(process) for process in processes])
+    read: list[str] = []
+
+    def read_of(task: str, name: str) -> bytes:
+        read.append(name)
+        return b"x\nvoluntary_ctxt_switches:\t%d\n" % waits[task]
+
+    monkeypatch.setattr(task_stretches, "read_of", read_of)
+    slo = node_slo({"resourceUsedThresholdWithBE": {"enable": True}})
+    pods = {name: pod(name, qos) for name, qos in (("web", "LS"), ("besteffort", "BE"))}
+
+    def stretch(used_us: int, waited: int, now: int) -> int:
+        (root / "web/cpu.stat").write_text(f"usage_usec {used_us}\n")
+        waits["7"] = waited
+        sample = look.look(pods, slo, now)
+        return sample.stalls["web"].stretch if sample is not None else -1
+
+    found = [stretch(0, 100, 10_000), stretch(120_000, 400, 11_000), stretch(240_000, 700, 12_000)]
+    assert found == [-1, 0, 400], "it is counted from when the pod began to work"
+    assert stretch(360_000, 740, 13_000) == 0, "too few waits tell nothing"
+    asked = len(read)
+    assert [stretch(361_000, 800, 14_000), len(read)] == [0, asked], "who does nothing is not looked at"

@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 
 from kube import Manifest
 from node_agent.domain.colocation.bursts import any_raised
+from node_agent.domain.colocation.disturbances import LEAST_USE
 from node_agent.domain.colocation.groups import Group, Tier
 from node_agent.domain.colocation.node_slo import NodeSlo
 from node_agent.domain.colocation.pods import NodePod
@@ -14,6 +15,7 @@ from node_agent.inventory.processors import online_cpus
 from node_agent.layouts import Layout
 from node_agent.runtime.cycle_counters import CycleCounters
 from node_agent.runtime.machine_use import machine_use
+from node_agent.runtime.task_stretches import TaskStretches
 from node_agent.runtime.task_waits import TaskWaits
 from node_agent.runtime.use_files import UseFiles
 from resources import format_amounts
@@ -22,6 +24,8 @@ MEMORY_EVERY = 5
 """In looks: memory of pods changes slowly, and costs more to read than all else."""
 LEAST_INSTRUCTIONS = 10_000_000
 """Of a pod between two looks: what does less is awake for moments, and spends most of them on filling its caches."""
+LEAST_WAITS = 50
+"""The same where no cycles are counted: what waits less often says little of how long it computes at a time."""
 SHORTEST_MS, LONGEST_MS = 50, 10_000
 """Two looks that are closer say nothing of what was used between them; two that are farther apart nothing of now."""
 
@@ -36,6 +40,7 @@ class _Before:
     throttled: dict[tuple[str, str], tuple[int, int]] = field(default_factory=dict)
     stalls: dict[str, tuple[int, int, int]] = field(default_factory=dict)
     cycles: dict[str, tuple[int, int]] = field(default_factory=dict)
+    waits: dict[str, int] = field(default_factory=dict)
 
 
 class CloseLook:
@@ -43,7 +48,7 @@ class CloseLook:
 
     def __init__(self, layout: Layout, files: UseFiles) -> None:
         self._layout, self._files, self._waits = layout, files, TaskWaits()
-        self._counters = CycleCounters(files.perf, online_cpus())
+        self._counters, self._stretches = CycleCounters(files.perf, online_cpus()), TaskStretches()
         self._before = _Before()
         self._memory: dict[str, int] = {}
         self._looks = 0
@@ -70,14 +75,18 @@ class CloseLook:
         self._before, _ = self._see(pods, slo, now, machine_use().cpu_ns)
 
     def _see(self, pods: Mapping[str, NodePod], slo: NodeSlo, now: int, node_ns: int) -> tuple[_Before, dict[str, int]]:
-        after = _Before(now, node_ns)
+        before, after = self._before, _Before(now, node_ns)
         folders = {uid: folder for uid, pod in pods.items() if (folder := self._layout.folder(pod.group)) is not None}
         folders |= {one.name: self._layout.program(one.group) for one in slo.host_applications}
         after.cpu_ns = {key: used for key, path in folders.items() if (used := self._files.cpu_ns(path)) is not None}
         memory = self._read_memory({key: path for key, path in folders.items() if key in after.cpu_ns})
         after.throttled = self._throttled(pods, slo)
         after.stalls = self._stalls(pods, folders)
-        after.cycles = self._cycles(pods, slo, folders)
+        watched = _watched(pods, slo, folders)
+        counted = self._counters.counted([folders[uid] for uid in watched])
+        after.cycles = {uid: counted[folders[uid]] for uid in watched if folders[uid] in counted}
+        if self._counters.missing:
+            after.waits = self._own_waits(pods, [uid for uid in watched if _works(uid, before, after)])
         return after, memory
 
     def online_ns(self) -> int | None:
@@ -120,21 +129,30 @@ class CloseLook:
             if pod.online and uid in folders
         }
 
-    def _cycles(
-        self, pods: Mapping[str, NodePod], slo: NodeSlo, folders: Mapping[str, str]
-    ) -> dict[str, tuple[int, int]]:
-        """Cycles and instructions of online pods, while there is best effort beside them; those with CPUs of their own first."""
-        watched = slo.thresholds.enabled and any(not pod.online for pod in pods.values())
-        online = [uid for uid, pod in pods.items() if pod.online and uid in folders] if watched else []
-        online.sort(key=lambda uid: (not pods[uid].pinned, -pods[uid].priority, uid))
-        counted = self._counters.counted([folders[uid] for uid in online])
-        return {uid: counted[folders[uid]] for uid in online if folders[uid] in counted}
+    def _own_waits(self, pods: Mapping[str, NodePod], watched: list[str]) -> dict[str, int]:
+        self._stretches.begin()
+        found = {uid: self._stretches.waits(uid, self._processes(pods[uid])) for uid in watched}
+        return {uid: count for uid, count in found.items() if count is not None}
 
     def _processes(self, pod: NodePod) -> Iterator[int]:
         for one in pod.containers:
             folder = self._layout.folder(pod.group.of(one.name))
             if folder is not None:
                 yield from self._files.processes(folder)
+
+
+def _watched(pods: Mapping[str, NodePod], slo: NodeSlo, folders: Mapping[str, str]) -> list[str]:
+    """The online pods, while there is best effort beside them; those with CPUs of their own first."""
+    if not slo.thresholds.enabled or all(pod.online for pod in pods.values()):
+        return []
+    online = [uid for uid, pod in pods.items() if pod.online and uid in folders]
+    return sorted(online, key=lambda uid: (not pods[uid].pinned, -pods[uid].priority, uid))
+
+
+def _works(uid: str, before: _Before, after: _Before) -> bool:
+    """Whether a pod has used enough since the look before to be worth another one at its tasks."""
+    used_ns = after.cpu_ns.get(uid, 0) - before.cpu_ns.get(uid, 0)
+    return used_ns >= LEAST_USE * 1000 * (after.at - before.at)
 
 
 def programs_used(slo: NodeSlo, sample: Sample | None) -> list[Manifest]:
@@ -164,8 +182,10 @@ def _sample(before: _Before, after: _Before, seen: Consumption, memory: Mapping[
     for (uid, _), part in met.items():
         quota[uid] = max(part, quota.get(uid, 0))
     stalls = {
-        uid: _stall(
-            before.stalls[uid], now, passed_ms, quota.get(uid, 0), _cpi(before.cycles.get(uid), after.cycles.get(uid))
+        uid: _stall(before.stalls[uid], now, passed_ms)._replace(
+            quota=quota.get(uid, 0),
+            cpi=_cpi(before.cycles.get(uid), after.cycles.get(uid)),
+            stretch=_stretch(uid, before, after),
         )
         for uid, now in after.stalls.items()
         if uid in before.stalls
@@ -181,11 +201,11 @@ def _sample(before: _Before, after: _Before, seen: Consumption, memory: Mapping[
     )
 
 
-def _stall(before: tuple[int, int, int], after: tuple[int, int, int], passed_ms: int, quota: int, cpi: int) -> Stall:
+def _stall(before: tuple[int, int, int], after: tuple[int, int, int], passed_ms: int) -> Stall:
     """From microseconds over some milliseconds: thousandths."""
     # A group that was made anew has begun to count anew.
     cpu, memory, io = (max(0, new - old) // passed_ms for new, old in zip(after, before, strict=True))
-    return Stall(cpu, memory, io, quota, cpi)
+    return Stall(cpu, memory, io)
 
 
 def _cpi(before: tuple[int, int] | None, after: tuple[int, int] | None) -> int:
@@ -194,6 +214,14 @@ def _cpi(before: tuple[int, int] | None, after: tuple[int, int] | None) -> int:
         return 0
     cycles, instructions = after[0] - before[0], after[1] - before[1]
     return 0 if cycles < 0 or instructions < LEAST_INSTRUCTIONS else cycles * 1000 // instructions
+
+
+def _stretch(uid: str, before: _Before, after: _Before) -> int:
+    """Microseconds of CPU for each wait since; 0 where there were too few to tell."""
+    if uid not in before.waits or uid not in after.waits or uid not in before.cpu_ns or uid not in after.cpu_ns:
+        return 0
+    used, waits = after.cpu_ns[uid] - before.cpu_ns[uid], after.waits[uid] - before.waits[uid]
+    return 0 if used < 0 or waits < LEAST_WAITS else used // waits // 1000
 
 
 def _met(before: tuple[int, int] | None, after: tuple[int, int]) -> int:

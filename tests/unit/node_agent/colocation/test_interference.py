@@ -7,15 +7,15 @@ from tests.unit.node_agent.colocation.conftest import Desk, machine, pod
 
 from node_agent.domain.colocation.core import Enforcement
 from node_agent.domain.colocation.groups import Group, Tier
+from node_agent.domain.colocation.node_slo import node_slo
 from node_agent.domain.colocation.pods import NodePod
 from node_agent.domain.colocation.samples import Stall
 
 BEST_EFFORT = Group(Tier.BEST_EFFORT)
 
 
-DISTURBED = {
-    "resourceUsedThresholdWithBE": {"enable": True, "cpuSuppressThresholdPercent": 95, "cpuSuppressPolicy": "cfsQuota"}
-}
+_RULE = "resourceUsedThresholdWithBE"
+DISTURBED = {_RULE: {"enable": True, "cpuSuppressThresholdPercent": 95, "cpuSuppressPolicy": "cfsQuota"}}
 
 
 def online_and_hogs() -> tuple[NodePod, ...]:
@@ -75,42 +75,90 @@ def test_what_best_effort_gets_back_is_no_more_than_the_threshold_leaves_by_then
     assert quotas == [5_600] * 9 + [10_000] * 2
 
 
-def test_more_cycles_per_instruction_than_usual_hold_best_effort_before_anybody_waits() -> None:
-    one = known(Stall(cpi=1100))
-    one.uses(web=1000, big=6000, small=2000).stalls(web=Stall(cpi=1650))
-    assert [one.round().disturbances for _ in range(2)] == [(), ()], "half as much again is noise"
-    one.uses(web=1000, big=6000, small=2000).stalls(web=Stall(cpi=1800)).round()
-    found = one.round()
-    assert quota(found) == 5_600
-    (told,) = found.disturbances
-    assert told.described(one.pods) == (
-        "default/web needs 1.80 cycles per instruction (usually 1.10); default/big takes most of what best effort has"
-    )
+def feels(one: Desk, stall: Stall, hogs: int = 6000) -> Enforcement:
+    return one.uses(web=1000, big=hogs // 4 * 3, small=hogs // 4).stalls(web=stall).round()
 
 
-def test_cycles_per_instruction_of_which_nothing_usual_is_known_disturb_nobody() -> None:
+DEARER = [
+    (Stall(cpi=1100), Stall(cpi=1650), Stall(cpi=1800), "needs 1.80 cycles per instruction (usually 1.10)"),
+    (Stall(stretch=400), Stall(stretch=480), Stall(stretch=600), "computes for 0.60 ms at a time (usually 0.40)"),
+]
+
+
+@pytest.mark.parametrize(("usual", "noise", "dear", "told"), DEARER)
+def test_work_that_costs_more_than_usual_leaves_best_effort_next_to_nothing_as_long_as_it_costs_less_so(
+    usual: Stall, noise: Stall, dear: Stall, told: str
+) -> None:
+    one = known(usual)
+    assert quota(feels(one, noise)) == 18_000
+    found = feels(one, dear)
+    assert quota(found) == 20
+    (first,) = found.disturbances
+    assert first.described(one.pods) == f"default/web {told}; default/big takes most of what best effort has"
+    held = [feels(one, usual, 20) for _ in range(10)]
+    assert [quota(found) for found in held] == [20] * 9 + [18_000]
+    assert [len(found.disturbances) for found in held] == [1] * 9 + [0], "it is told for as long as it goes on"
+    assert quota(feels(one, dear)) == 20
+    assert [quota(feels(one, usual, 20)) for _ in range(20)] == [20] * 19 + [18_000], "twice as long"
+
+
+@pytest.mark.parametrize(("usual", "dear"), [(usual, dear) for usual, _, dear, _ in DEARER])
+def test_work_that_costs_as_much_without_best_effort_costs_that_for_some_minutes(usual: Stall, dear: Stall) -> None:
+    one = known(usual)
+    assert [quota(feels(one, dear)), quota(feels(one, dear, 20))] == [20, 18_000]
+    assert [quota(feels(one, dear)) for _ in range(60)] == [18_000] * 60
+    one.now += 300_000
+    assert [quota(feels(one, dear)) for _ in range(2)] == [18_000, 20]
+
+
+@pytest.mark.parametrize("kind", ["cpi", "stretch"])
+def test_what_work_usually_costs_beside_best_effort_is_found_out_by_one_round_without_it(kind: str) -> None:
+    """Nothing is told of before that is known, and it is known of the next pod of the workload."""
     one = Desk(machine(20), DISTURBED, *online_and_hogs())
 
-    def told(cpi: int) -> list[int]:
-        one.uses(web=1000, big=6000).stalls(web=Stall(cpi=cpi)).round()
-        return [found.usual for found in one.round().disturbances]
+    def cost(amount: int) -> Stall:
+        return Stall(**{kind: amount})
 
-    assert told(9000) == []
-    one.uses(web=1000, big=100).stalls(web=Stall(cpu=10)).round()
-    assert told(9000) == [], "it was measured, but no cycles were counted"
-    one.uses(web=1000, big=100).stalls(web=Stall(cpi=1000)).round()
-    one.uses(web=1000, big=100).stalls(web=Stall()).round()
-    assert told(2000) == [1000], "what was not counted is not learned"
+    assert quota(feels(one, Stall(cpu=10))) == 18_000, "it was measured, but not this"
+    found = [feels(one, cost(1190)), feels(one, cost(1000), 20), *[feels(one, cost(1200)) for _ in range(60)]]
+    assert [quota(done) for done in found] == [20] + [18_000] * 61
+    assert not any(done.disturbances for done in found)
+    del one.pods["web"]
+    for _ in range(60):
+        one.uses(big=6000).stalls().round()
+    one.pods["next"] = pod("web", "LS", 9500, requests={"cpu": "1"}, metadata={"uid": "next"})
+    done = one.uses(next=1000, big=6000).stalls(next=cost(1600)).round()
+    assert [(told.victim, told.usual) for told in done.disturbances] == [("next", 1000)]
 
 
-@pytest.mark.parametrize(("later", "disturbed"), [(1950, False), (1300, True)])
-def test_whether_holding_helps_against_cycles_is_judged_by_what_is_beyond_the_usual(
-    later: int, disturbed: bool
-) -> None:
-    one = known(Stall(cpi=800))
-    rounds = [one.uses(web=1000, big=4000).stalls(web=Stall(cpi=cpi)).round() for cpi in (2000, 2000, 2000, 2000)]
-    assert [len(found.disturbances) for found in rounds] == [0, 1, 1, 1]
-    assert bool(one.uses(web=1000, big=4000).stalls(web=Stall(cpi=later)).round().disturbances) is disturbed
+def test_what_pods_wait_for_in_that_round_they_wait_for_by_themselves() -> None:
+    one = Desk(machine(20), DISTURBED, *online_and_hogs())
+    feels(one, Stall(cpu=110, stretch=400))
+    feels(one, Stall(cpu=100, stretch=390), 20)
+    assert [quota(feels(one, Stall(cpu=290, stretch=400))) for _ in range(9)] == [18_000] * 9
+    assert [quota(feels(one, Stall(cpu=300, stretch=400))) for _ in range(2)] == [18_000, 4_200]
+
+
+def test_what_disturbs_a_pod_of_which_nothing_is_known_is_found_out_in_the_same_way() -> None:
+    one = Desk(machine(20), DISTURBED, *online_and_hogs())
+    assert feels(one, Stall(stretch=600)).disturbances == ()
+    found = feels(one, Stall(stretch=400), 20)
+    assert quota(found) == 20
+    assert [(told.victim, told.stall, told.usual) for told in found.disturbances] == [("web", 600, 400)]
+
+
+def test_best_effort_is_let_go_when_nobody_works_who_could_be_disturbed_and_held_again_when_somebody_does() -> None:
+    one = known(Stall(stretch=400))
+    feels(one, Stall(stretch=600))
+    assert min(quota(one.uses(web=1, big=6000).stalls(web=Stall()).round()) for _ in range(9)) >= 18_000
+    assert quota(feels(one, Stall(stretch=600))) == 20
+
+
+def test_the_least_that_best_effort_is_promised_stays_its_own() -> None:
+    one = known(Stall(stretch=400))
+    one.slo = node_slo({_RULE: {**DISTURBED[_RULE], "cpuSuppressMinPercent": 10}})
+    feels(one, Stall(stretch=600))
+    assert [quota(feels(one, Stall(stretch=stall), 2000)) for stall in (420, 420)] == [2_000, 2_000]
 
 
 def test_best_effort_is_let_go_when_holding_it_does_not_help() -> None:

@@ -16,6 +16,7 @@ from node_agent.runtime.cache_groups import CacheGroups
 from node_agent.runtime.knob_files import KnobFilesV1, KnobFilesV2, NotKnown
 from node_agent.runtime.knob_writer import KnobWriter
 from node_agent.runtime.memory_reclaim import MemoryReclaim
+from node_agent.runtime.task_stretches import MOST_TASKS, TaskStretches
 from node_agent.runtime.task_waits import TaskWaits
 from node_agent.runtime.use_files import UseFiles, UsePaths
 
@@ -300,5 +301,30 @@ def test_tasks_that_wait_for_a_cpu_are_told_of_where_groups_are_not(tmp_path: Pa
         assert waited >= 50_000
     finally:
         for process in processes:
+            process.kill()
+            process.wait()
+
+
+def test_how_often_tasks_wait_is_counted_from_when_they_are_seen_first_unless_they_are_too_many() -> None:
+    sleeper = "import time\nwhile True: time.sleep(0.002)"
+    processes = [subprocess.Popen([sys.executable, "-c", sleeper]) for _ in range(2)]
+    spinner = subprocess.Popen([sys.executable, "-c", "while True: pass"])
+    try:
+        stretches = TaskStretches()
+        assert stretches.waits("web", [processes[0].pid]) == 0
+        until = time.monotonic() + 10
+        counted: int | None = 0
+        while counted is not None and counted < 100 and time.monotonic() < until:
+            time.sleep(0.05)
+            stretches.begin()
+            before = counted
+            counted = stretches.waits("web", [one.pid for one in processes] + [1 << 30])
+        assert counted is not None and counted >= 100 > (before or 0)
+        time.sleep(0.5)
+        stretches.begin()
+        assert (stretches.waits("batch", [spinner.pid]) or 0) == 0, "who never waits is not counted"
+        assert stretches.waits("many", [spinner.pid] * MOST_TASKS) is None
+    finally:
+        for process in (*processes, spinner):
             process.kill()
             process.wait()

@@ -75,6 +75,11 @@ class CycleCounters:
         self._known = root is not None and bool(self._cpus)
         """Whether there may be counters."""
 
+    @property
+    def missing(self) -> bool:
+        """Whether nothing can be counted here."""
+        return not self._known
+
     def counted(self, folders: Collection[str]) -> Mapping[str, tuple[int, int]]:
         """Cycles and instructions by folder since the folder was first among ``folders``; the counters of others are closed."""
         if not self._known:

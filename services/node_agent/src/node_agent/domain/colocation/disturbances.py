@@ -1,12 +1,14 @@
 """Online pods that are being disturbed, before use alone would show it: their tasks wait for what best effort has.
 
 What a pod waits for anyway is learned while it works and best effort does nothing much. To meet its own quota is no disturbance,
-unless it happens much more often than usual: what shares a cache with others needs more time for the same work. Where the
-processor counts them, that is seen at once: in more cycles per instruction than usual.
+unless it happens much more often than usual. What shares a cache with others needs more time for the same work: where the
+processor counts them, that is seen in more cycles per instruction than usual; elsewhere in more time between two waits. What is
+usual there is unknown as long as best effort has always been beside it: then that is found out by holding best effort.
 """
 
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from node_agent.domain.colocation.groups import Tier
 from node_agent.domain.colocation.pods import NodePod
@@ -15,26 +17,35 @@ from node_agent.domain.colocation.situation import Situation
 
 LEAST_STALL = 100
 """Thousandths of the time: waiting less than a tenth of it is no disturbance."""
-CPI_PERCENT = 150
-"""Of its usual cycles per instruction: at more than that something else has what a pod's caches and its way to the memory had."""
+COSTS: Mapping[str, int] = {"cpi": 150, "stretch": 120}
+"""What work costs, and the percent of the usual from which on something else has what a pod's caches and its way to memory had."""
 FACTOR = 3
 """How many times its usual stall a pod has to wait to count as disturbed."""
 LEARN_SHARE = 8
 """The part of a new measurement in what is usual: one in so many."""
 LEAST_USE = 20
 """Milli-cores: what a pod that does less waits for is not what is usual for it when it works."""
+REMEMBERED_MS = 3_600_000
+"""For so long it is known what is usual for a workload of which no pod is here: its next one need not be found out about."""
 
 KINDS = Stall._fields
 
 Key = tuple[str, str]
-"""A pod and the kind of its waiting."""
+"""A workload and what one of its pods feels."""
+
+
+class Usual(NamedTuple):
+    """What is usual for the pods of a workload, of which one was last here ``at`` a moment."""
+
+    stall: Stall
+    at: int
 
 
 @dataclass(frozen=True, slots=True)
 class Disturbance:
-    """``victim`` waited for ``kind`` in ``stall`` thousandths of the time, usually in ``usual``; most likely for ``culprit``.
+    """``victim``, a pod of ``workload``, waited for ``kind`` in ``stall`` thousandths of the time, usually in ``usual``.
 
-    Of the kind ``cpi`` both are cycles for each thousand instructions.
+    Most likely for ``culprit``. Of the kinds of ``COSTS`` both are what they are in ``Stall``; 0 is not known to be usual.
     """
 
     victim: str
@@ -42,10 +53,11 @@ class Disturbance:
     kind: str
     stall: int
     usual: int
+    workload: str
 
     @property
     def key(self) -> Key:
-        return self.victim, self.kind
+        return self.workload, self.kind
 
     def described(self, pods: Mapping[str, NodePod]) -> str:
         """In words, with the names of both."""
@@ -53,39 +65,52 @@ class Disturbance:
         felt = f"waits for {self.kind} {self.stall / 10:.1f} % of the time (usually {self.usual / 10:.1f} %)"
         if self.kind == "cpi":
             felt = f"needs {self.stall / 1000:.2f} cycles per instruction (usually {self.usual / 1000:.2f})"
+        if self.kind == "stretch":
+            felt = f"computes for {self.stall / 1000:.2f} ms at a time (usually {self.usual / 1000:.2f})"
         return f"{victim} {felt}; {culprit} takes most of what best effort has"
 
 
 def disturbances(
-    situation: Situation, sample: Sample, usual: Mapping[str, Stall], acquitted: Mapping[Key, int]
+    situation: Situation, sample: Sample, usual: Mapping[str, Usual], acquitted: Mapping[Key, int]
 ) -> list[Disturbance]:
-    """The online pods that wait much longer than they usually do, and than they were ``acquitted`` of waiting by themselves."""
+    """The online pods that feel much more than they usually do, and than they were ``acquitted`` of feeling by themselves."""
     return [
         one
-        for uid, stall in sorted(sample.stalls.items())
-        if _is_served(situation.pods.get(uid))
-        for one in _disturbances(situation, sample, uid, stall, usual.get(uid), acquitted)
+        for pod, stall in served(situation, sample)
+        for one in _disturbances(situation, sample, pod, stall, usual.get(pod.workload), acquitted)
     ]
 
 
+def served(situation: Situation, sample: Sample) -> Iterable[tuple[NodePod, Stall]]:
+    """The pods that best effort must not disturb, and what they feel, in the order of their uids."""
+    for uid, stall in sorted(sample.stalls.items()):
+        pod = situation.pods.get(uid)
+        if pod is not None and pod.online and pod.tier is not Tier.BEST_EFFORT:
+            yield pod, stall
+
+
 def _disturbances(
-    situation: Situation, sample: Sample, uid: str, stall: Stall, usual: Stall | None, acquitted: Mapping[Key, int]
+    situation: Situation,
+    sample: Sample,
+    pod: NodePod,
+    stall: Stall,
+    usual: Usual | None,
+    acquitted: Mapping[Key, int],
 ) -> Iterable[Disturbance]:
-    for kind, now, known in zip(KINDS, stall, usual or Stall(), strict=True):
-        then = max(known, acquitted.get((uid, kind), 0))
-        own_limit = kind == "cpu" and any(victim == uid for victim, _ in sample.throttled)
-        unknown = (kind == "quota" and usual is None) or (kind == "cpi" and not then)
-        disturbed = now * 100 > then * CPI_PERCENT if kind == "cpi" else now >= max(LEAST_STALL, then * FACTOR)
-        if own_limit or unknown or not disturbed:
+    for kind, now, known in zip(KINDS, stall, usual.stall if usual else Stall(), strict=True):
+        then = max(known, acquitted.get((pod.workload, kind), 0))
+        own_limit = kind == "cpu" and any(victim == pod.uid for victim, _ in sample.throttled)
+        if own_limit or (kind == "quota" and usual is None):
             continue
-        best_effort = situation.best_effort
-        culprit = max(best_effort, key=lambda one: (_takes(sample, one, kind), one.title), default=None)
-        if culprit is not None:
-            yield Disturbance(uid, culprit.uid, kind, now, then)
+        if now * 100 > then * COSTS[kind] if kind in COSTS else now >= max(LEAST_STALL, then * FACTOR):
+            culprit = most_likely(situation, sample, kind)
+            if culprit is not None:
+                yield Disturbance(pod.uid, culprit.uid, kind, now, then, pod.workload)
 
 
-def _is_served(pod: NodePod | None) -> bool:
-    return pod is not None and pod.online and pod.tier is not Tier.BEST_EFFORT
+def most_likely(situation: Situation, sample: Sample, kind: str) -> NodePod | None:
+    """The pod of best effort that has most of what is waited for."""
+    return max(situation.best_effort, key=lambda one: (_takes(sample, one, kind), one.title), default=None)
 
 
 def _takes(sample: Sample, pod: NodePod, kind: str) -> int:
@@ -95,26 +120,30 @@ def _takes(sample: Sample, pod: NodePod, kind: str) -> int:
 
 
 def learned(
-    situation: Situation, sample: Sample, before: Mapping[str, Stall], keep: Collection[str]
-) -> dict[str, Stall]:
+    situation: Situation, sample: Sample, before: Mapping[str, Usual], keep: Collection[str]
+) -> dict[str, Usual]:
     """What is usual, by the newest measurement of all pods but those to ``keep``.
 
     It begins at nothing: pods wait longest when they start, and that is not what is usual.
     """
-    usual: dict[str, Stall] = {}
-    for uid, stall in sample.stalls.items():
-        pod, known = situation.pods.get(uid), before.get(uid)
+    usual = {name: one for name, one in before.items() if 0 <= sample.at - one.at < REMEMBERED_MS}
+    for uid, stall in sorted(sample.stalls.items()):
+        pod = situation.pods.get(uid)
         if pod is None or not pod.online:
             continue
-        if uid in keep or sample.of(uid).cpu_milli < LEAST_USE:
-            if known is not None:
-                usual[uid] = known
-        else:
-            usual[uid] = _nearer(known or Stall(), stall)
+        known = usual.get(pod.workload)
+        if uid not in keep and sample.of(uid).cpu_milli >= LEAST_USE:
+            usual[pod.workload] = Usual(_nearer(known.stall if known else Stall(), stall), sample.at)
+        elif known is not None:
+            usual[pod.workload] = known._replace(at=sample.at)
     return usual
 
 
 def _nearer(known: Stall, new: Stall) -> Stall:
     mean = Stall(*(old + (one - old) // LEARN_SHARE for old, one in zip(known, new, strict=True)))
-    # There is one of them at most: cycles are none of a part of the time, and are not always counted.
-    return mean if known.cpi and new.cpi else mean._replace(cpi=known.cpi or new.cpi)
+    # What work costs is no part of the time, and is not always counted.
+    for kind in COSTS:
+        old, one = getattr(known, kind), getattr(new, kind)
+        if not (old and one):
+            mean = mean._replace(**{kind: old or one})
+    return mean

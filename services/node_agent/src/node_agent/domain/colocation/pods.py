@@ -66,6 +66,8 @@ class NodePod:
     created: str = ""
     words: Mapping[str, Manifest] | None = None
     """What it says of burst, memory and disks itself, by annotation."""
+    workload: str = ""
+    """What it is one of: its controller, by namespace, kind and name; without one, itself."""
     addresses: tuple[str, ...] = ()
     """Those that are its own; none where it shares the network of the machine."""
 
@@ -137,6 +139,7 @@ def node_pod(manifest: Manifest) -> NodePod:
         deleting="deletionTimestamp" in metadata,
         created=str(metadata.get("creationTimestamp") or ""),
         words={name: found for name in (CPU_BURST, MEMORY_QOS, BLKIO_QOS) if (found := _object(annotations.get(name)))},
+        workload=_workload(metadata),
         addresses=_addresses(spec, manifest.get("status") or {}),
     )
 
@@ -154,6 +157,14 @@ def _need(pod: Manifest, container: Manifest) -> ContainerNeed:
     return ContainerNeed(
         str(container.get("name") or ""), limits, container_request_bytes(container, limits), lends(container)
     )
+
+
+def _workload(metadata: Manifest) -> str:
+    namespace = metadata.get("namespace") or "default"
+    for owner in metadata.get("ownerReferences") or ():
+        if owner.get("controller"):
+            return f"{namespace}/{owner.get('kind')}/{owner.get('name')}"
+    return f"{namespace}/{metadata.get('name')}"
 
 
 def _object(text: object) -> Manifest:

@@ -16,7 +16,7 @@ NO_USE = Use()
 
 
 class Stall(NamedTuple):
-    """The part of the time, in thousandths, in which some task of a pod waited for what others had, or for its own quota."""
+    """What a pod feels. First the part of the time, in thousandths, in which some task of it waited: for what others had, or its quota."""
 
     cpu: int = 0
     memory: int = 0
@@ -24,6 +24,8 @@ class Stall(NamedTuple):
     quota: int = 0
     cpi: int = 0
     """Not time, but cycles for each thousand instructions; 0 where these are not counted, or were too few to tell."""
+    stretch: int = 0
+    """Microseconds of CPU that its tasks took at a time, from one wait of their own to the next; 0 where cycles are counted."""
 
 
 @dataclass(frozen=True, slots=True)
