@@ -21,6 +21,17 @@ from kube import Manifest
 SHARED_MEMORY = Path("/dev/shm")
 
 
+def _make(folder: Path, mode: int, owner: int, group: int) -> None:
+    """Make ``folder``, unless it is there and theirs: then its mode is as its user wants it."""
+    if folder.is_dir():
+        there = folder.stat()
+        if owner in (-1, there.st_uid) and group in (-1, there.st_gid):
+            return
+    folder.mkdir(parents=True, exist_ok=True)
+    folder.chmod(mode)
+    os.chown(folder, owner, group)  # last: what belongs to them is finished
+
+
 @dataclass(frozen=True, slots=True)
 class PodFolder:
     """The folder of one pod."""
@@ -58,23 +69,18 @@ class PodFolder:
         return self.root / "state" / f"{container}.{attempt}.json"
 
     def create(self, owner: int, group: int) -> None:
-        """Make the folder; others than its own user and group may not enter it. -1 leaves owner and group as they are."""
-        for folder, mode in (
-            (self.root, 0o710),
-            (self.root / "volumes", 0o710),
-            (self.home, 0o2770),
-            (self.tmp, 0o3770),
-        ):
-            if not folder.is_dir():
-                folder.mkdir(parents=True)
-                os.chown(folder, owner if folder in (self.home, self.tmp) else -1, group)
-                folder.chmod(mode)
+        """Make the folder; others than its own user and group may not enter it. -1 leaves owner and group as they are.
+
+        What an agent left that was killed before it had noted who the pod runs as is made over to ``owner`` and ``group``.
+        """
+        _make(self.root, 0o710, -1, group)
+        _make(self.root / "volumes", 0o710, -1, group)
+        _make(self.home, 0o2770, owner, group)
+        _make(self.tmp, 0o3770, owner, group)
         for folder in (self.root / "state", self.stage):
             folder.mkdir(mode=0o700, exist_ok=True)
-        if os.access(SHARED_MEMORY, os.W_OK) and not self.shared_memory.is_dir():
-            self.shared_memory.mkdir()
-            os.chown(self.shared_memory, -1, group)
-            self.shared_memory.chmod(0o3777)
+        if os.access(SHARED_MEMORY, os.W_OK):
+            _make(self.shared_memory, 0o3777, -1, group)
 
     def save(self, name: str, data: Any) -> None:
         """Write ``data`` as JSON to the file ``name``, whole or not at all."""
