@@ -7,14 +7,16 @@ PYTHON3 ?= $(shell for name in python3.13 python3.12 python3.11 python3 python; 
 VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
-# Tests that start no processes: they share the cores.
+# Tests that start no processes: they share the cores, and give way to those that wait for something.
 PURE := tests/unit tests/scenarios
-# Tests that own what a machine has once: the addresses that pods listen on, the usual port, the images of Docker.
-ALONE := tests/containers tests/serving tests/documents/test_commands.py tests/kubernetes/test_documents_on_kubernetes.py tests/system/test_demo.py
+# Systems as people start them: at the usual port and the first addresses of pods, which a machine has once.
+USUAL := tests/documents/test_commands.py tests/system/test_demo.py
+# Tests that own more of a machine (the images of Docker, the ports of a cluster), or measure what it does.
+ALONE := tests/containers tests/serving tests/kubernetes/test_documents_on_kubernetes.py
 # The others wait more than they compute: two files at a time. With TIDEGATE_LAB=all some need the machine for themselves.
 BESIDE := $(if $(TIDEGATE_LAB),0,2)
 
-.PHONY: help setup demo test test-kubernetes test-serving lint check proto bench bench-kubernetes docs clean
+.PHONY: help setup demo test test-pure test-processes test-kubernetes test-serving lint check proto bench bench-kubernetes docs clean
 
 help: ## What there is to make
 	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-16s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -34,15 +36,21 @@ demo: setup ## The whole system on this machine, running real jobs; ends by itse
 lint: setup ## Style, types, layers, protos
 	@$(BIN)/ruff check .
 	@$(BIN)/ruff format --check .
-	@$(BIN)/mypy
+	@nice $(BIN)/mypy
 	@$(BIN)/lint-imports
 	@$(BIN)/buf lint
 	@if git rev-parse -q --verify origin/main >/dev/null 2>&1; then $(BIN)/buf breaking --against '.git#ref=origin/main'; fi
 
-test: lint ## Everything that can run on this machine
-	@$(BIN)/pytest -n auto --dist loadfile $(PURE)
-	@$(BIN)/pytest -n $(BESIDE) --dist loadfile $(addprefix --ignore=,$(PURE) $(ALONE))
+test: setup ## Everything that can run on this machine
+	@$(MAKE) --no-print-directory -j $(if $(TIDEGATE_LAB),1,3) --output-sync lint test-pure test-processes
 	@$(BIN)/pytest $(ALONE)
+
+test-pure: setup ## What computes alone: rules, scenarios
+	@nice $(BIN)/pytest -n auto --dist loadfile $(PURE)
+
+test-processes: setup ## What starts processes: first the demo and the commands of the documents
+	@$(BIN)/pytest $(USUAL)
+	@$(BIN)/pytest -n $(BESIDE) --dist loadfile $(addprefix --ignore=,$(PURE) $(USUAL) $(ALONE))
 
 test-kubernetes: setup ## All that runs on a real Kubernetes, a real node included; builds it where it is not there
 	@TIDEGATE_LAB=build TIDEGATE_LAB_CASES=all $(BIN)/pytest tests/kubernetes tests/contract

@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from chassis.garbage import Renewal
 from inference_autoscaler.domain.core import AutoscalerCore
 from kube import Decision, Key, Manifest, Object, Outcome, Store, Verb, from_manifest, merge, rfc3339
 from kube.kinds import key_of
@@ -15,7 +16,7 @@ class AutoscaledCluster:
         self.store, self.core = Store(), AutoscalerCore()
         self.core.read_from(self.store)
         self.memory: dict[str, bytes] = {}
-        self._count = 0
+        self._count, self._renewal = 0, Renewal()
 
     def put(self, *manifests: Manifest) -> None:
         for manifest in manifests:
@@ -27,6 +28,7 @@ class AutoscaledCluster:
 
     def show(self, item: Object) -> None:
         self.core.fold([self.store.put(item)], self.now)
+        self._renewal.count(1)  # as the fold of the facts does
 
     def look(self) -> None:
         """Decide and carry out, until there is nothing more to do at this moment."""

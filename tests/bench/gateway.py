@@ -164,7 +164,7 @@ async def _plain(stack: AsyncExitStack, host: str, port: int, target: tuple[str,
 async def _gateway(stack: AsyncExitStack, folder: Path) -> tuple[int, int]:
     """The proxy as the service runs it, told of all services; its port and its process id."""
     port, layout = free_port(), Layout(str(folder))
-    proxy, admin = ProxyProcess(folder, bootstrap("127.0.0.1", port, 600, layout), 1), ProxyAdmin(layout)
+    proxy, admin = ProxyProcess(folder, bootstrap([("127.0.0.1", port)], 600, layout), 1), ProxyAdmin(layout)
     directory, endpoints, settings = Directory("example.com"), EndpointStream(), SettingsServer()
     conductor = Conductor(directory, layout, settings, endpoints)
     directory.fold([Event(None, item) for number in range(SERVICES) for item in _service(number)])

@@ -1,5 +1,6 @@
 """The images of this checkout, built by its one Dockerfile on what base there is."""
 
+import json
 import os
 import shutil
 import subprocess
@@ -8,6 +9,8 @@ import tomllib
 from pathlib import Path
 
 from daemon import NoDocker
+
+from tidegate.services import SERVICES
 
 ROOT = Path(__file__).parents[2]
 VERSION = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["version"]
@@ -100,9 +103,10 @@ def from_debian(image: str, *packages: str, entrypoint: str = "") -> str:
 
 
 def build(service: str, base_image: str, *flags: str, tag: str = "") -> str:
-    """Build the image of a service, or of the bus for ``nats``; its name."""
+    """Build the image of a service, of a program in pods of models, or of the bus for ``nats``; its name."""
     made = tag or name_of(service)
-    what = ["--target", "nats"] if service == "nats" else ["--build-arg", f"SERVICE={service}"]
+    target = "nats" if service == "nats" else "service" if service in SERVICES else "program"
+    what = ["--target", target, *(() if target == "nats" else ("--build-arg", f"SERVICE={service}"))]
     words = ["build", "--network", "host", "--file", "deploy/images/Dockerfile", "--build-arg", f"BASE={base_image}"]
     words += ["--build-arg", "PIP_INDEX_URL", "--build-arg", "PIP_CERT"]
     lock = ROOT / "services" / service / "requirements.lock"
@@ -115,3 +119,9 @@ def build(service: str, base_image: str, *flags: str, tag: str = "") -> str:
 def layers(image: str) -> str:
     """The digests of an image's layers."""
     return docker("inspect", "--format", "{{json .RootFS.Layers}}", image)
+
+
+def health_check(image: str) -> list[str] | None:
+    """The command by which a daemon asks a container of the image how it is; None without one."""
+    check = json.loads(docker("inspect", "--format", "{{json .Config.Healthcheck}}", image))
+    return None if check is None or check["Test"] == ["NONE"] else check["Test"]

@@ -113,6 +113,7 @@ def test_an_image_holds_only_what_its_service_needs(built: dict[str, str]) -> No
 def test_the_program_that_fetches_models_is_an_image_with_the_clients_of_its_stores(base: str) -> None:
     """It runs as KServe starts its own: sources and folders as arguments."""
     made = images.build("storage_initializer", base)
+    assert images.health_check(made) is None
     said = images.docker("run", "--rm", "--read-only", "--tmpfs", "/mnt/models", made, "/etc/hostname", "/mnt/models")
     assert "/etc/hostname is in /mnt/models" in said
     images.docker("run", "--rm", "--entrypoint", "python3", made, "-c", "import boto3, huggingface_hub")
@@ -122,6 +123,7 @@ def test_the_program_that_fetches_models_is_an_image_with_the_clients_of_its_sto
     ("program", "argument"), [("model_agent", "--enable-batcher"), ("graph_router", "--graph-json")]
 )
 def test_programs_in_pods_of_models_and_graphs_are_images_that_start(base: str, program: str, argument: str) -> None:
-    """Without root and without a place to write; what they import is there."""
+    """Without root and without a place to write; what they import is there. Nobody is asked for a health that it does not tell."""
     made = images.build(program, base)
+    assert images.health_check(made) is None
     assert argument in images.docker("run", "--rm", "--read-only", "--cap-drop", "ALL", made, "--help")

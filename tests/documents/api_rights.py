@@ -51,7 +51,7 @@ WRITES: dict[str, tuple[str, ...]] = {
     "NodeMetric.slo.koordinator.sh": ("create", "patch"),
     "Device.scheduling.koordinator.sh": ("create", "patch"),
     "NodeSLO.slo.koordinator.sh": ("create", "get", "patch"),
-    "MetricReading.tidegate.dev": ("create", "get", "update", "delete"),
+    "MetricReading.tidegate.dev": ("create", "get", "patch", "update", "delete"),
     "Node": ("get", "patch"),
     "NodeResourceTopology.topology.node.k8s.io": ("get", "patch"),
     **dict.fromkeys(TRAINING, ("get", "delete")),

@@ -46,8 +46,9 @@ OWN: dict[str, set[str]] = {
         "sim_pod_start",
         "reserve_mib",
         "agent_account",
+        "inference_gateway",
     },
-    "inference_gateway": {"gateway_host", "gateway_port"},
+    "inference_gateway": {"gateway_host", "gateway_port", "inner_host"},
     "node_agent": {
         *("node", "kubelet", "identity", "cgroup_mount", "drain_on_stop", "enforce", "isolate", "allow_root"),
         "inference_gateway",
@@ -123,6 +124,7 @@ SPECIAL: dict[str, dict[str, Schema]] = {
         "metricsApis": form(custom=SWITCH, external=SWITCH),
         "certManager": form(enabled=SWITCH, issuerRef=ANYTHING),
     },
+    "inference_gateway": {"routesFrom": WORDS},
     "cluster_gateway": {"writesForUsers": SWITCH, "secrets": SWITCH, "agentAccount": TEXT},
     "node_agent": {"cgroupMount": TEXT, "stateFolder": TEXT, "enforce": SWITCH, "nriFolder": TEXT},
 }

@@ -5,7 +5,8 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 import chart_files
-from document_events import SECTIONS, Event
+from document_event import Event
+from document_events import SECTIONS
 from document_fields import described, title
 from document_fields import rows as rows_of_fields
 from document_kinds import BY_KIND, CHECKED_ONLY

@@ -5,7 +5,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from document_events import EVENTS, SUBJECT
+from document_event import SUBJECT
+from document_events import EVENTS
 from generate import ROOT
 
 from bus import MemoryBus

@@ -15,6 +15,7 @@ for place in (HERE, HERE.parent / "contract", HERE.parent / "containers"):
 
 if TYPE_CHECKING:
     from control_plane import ControlPlane
+    from helm_tools import Helm, Manifest
     from real_node import RealNode
 
 
@@ -97,3 +98,22 @@ def system(plane: "ControlPlane", tmp_path: Path) -> Iterator[Path]:
 
     with running_system(plane, tmp_path) as folder:
         yield folder
+
+
+@pytest.fixture(scope="module")
+def helm(tmp_path_factory: pytest.TempPathFactory) -> "Helm":
+    """Helm without a cluster, to render charts."""
+    from helm_tools import Helm
+    from lab_programs import NoLab, programs
+
+    try:
+        programs("helm")
+    except NoLab as error:
+        pytest.skip(str(error))
+    return Helm(tmp_path_factory.mktemp("helm"))
+
+
+@pytest.fixture(scope="module")
+def usual(helm: "Helm") -> "list[Manifest]":
+    """What the chart of all is rendered to when nothing is chosen."""
+    return helm.template("tidegate")

@@ -5,6 +5,7 @@ from typing import Any
 
 from control_plane import ControlPlane
 
+API_SERVICES = "/apis/apiregistration.k8s.io/v1/apiservices"
 NAMESPACE, SERVICE = "tidegate-system", "tidegate-admission"
 APIS = (
     ("custom.metrics.k8s.io", "v1beta2"),
@@ -32,19 +33,23 @@ def register(plane: ControlPlane, port: int) -> None:
     service = {"metadata": {"name": SERVICE}, "spec": {"type": "ExternalName", "externalName": "localhost"}}
     plane.request("POST", f"/api/v1/namespaces/{NAMESPACE}/services", service)
     for group, version in APIS:
-        spec: dict[str, Any] = {"group": group, "version": version, "groupPriorityMinimum": 100, "versionPriority": 100}
-        spec["service"] = {"namespace": NAMESPACE, "name": SERVICE, "port": port}
-        body = {"metadata": {"name": f"{version}.{group}"}, "spec": spec}
-        plane.request("POST", "/apis/apiregistration.k8s.io/v1/apiservices", body)
+        serve_behind(plane, group, version, port)
+
+
+def serve_behind(plane: ControlPlane, group: str, version: str, port: int, **trust: Any) -> None:
+    """A server at ``port`` of this machine answers this API. ``trust`` says whom the API server believes that it is that one."""
+    spec: dict[str, Any] = {"group": group, "version": version, "groupPriorityMinimum": 100, "versionPriority": 100}
+    spec["service"] = {"namespace": NAMESPACE, "name": SERVICE, "port": port}
+    body = {"metadata": {"name": f"{version}.{group}"}, "spec": {**spec, **trust}}
+    plane.request("POST", API_SERVICES, body)
 
 
 def are_available(plane: ControlPlane) -> bool:
-    """Whether the API server reaches all of them."""
-    found = [
-        plane.request("GET", f"/apis/apiregistration.k8s.io/v1/apiservices/{version}.{group}")
-        for group, version in APIS
-    ]
-    return all(
-        any(one["type"] == "Available" and one["status"] == "True" for one in item["status"].get("conditions") or ())
-        for item in found
-    )
+    """Whether the API server reaches all of ours."""
+    return all(is_available(plane, group, version) for group, version in APIS)
+
+
+def is_available(plane: ControlPlane, group: str, version: str) -> bool:
+    """Whether the API server reaches the one behind this API."""
+    status = plane.request("GET", f"{API_SERVICES}/{version}.{group}").get("status") or {}
+    return any(one["type"] == "Available" and one["status"] == "True" for one in status.get("conditions") or ())

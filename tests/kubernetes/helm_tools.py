@@ -3,7 +3,7 @@
 import json
 import os
 import subprocess
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -26,6 +26,14 @@ TRIAL = {
     "nats": {"storage": {"ephemeral": True}},
 }
 """Values for a cluster whose nodes only pretend to run pods, and where nobody provides volumes."""
+
+THREE = {"nats": {"replicas": 3}, "global": {"nats": {"streamReplicas": 3}}}
+BUS = {"url": "nats://bus.example:4333"}
+EXTERNAL = {
+    "nats": {"enabled": False},
+    "global": {"nats": {"external": {**BUS, "credentialsPrefix": "bus-", "authoritySecret": "bus-ca"}}},
+}
+OVER_TLS = {"global": {"nats": {"tls": {"enabled": True}}}}
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,3 +95,13 @@ def of_kind(objects: Sequence[Manifest], *kinds: str) -> list[Manifest]:
 def named(objects: Sequence[Manifest], kind: str, name: str) -> Manifest:
     (found,) = [item for item in of_kind(objects, kind) if item["metadata"]["name"] == name]
     return found
+
+
+def pods(objects: Sequence[Manifest]) -> Iterator[tuple[str, Manifest]]:
+    for item in of_kind(objects, "Deployment", "StatefulSet", "DaemonSet", "Job"):
+        yield item["metadata"]["name"], item["spec"]["template"]["spec"]
+
+
+def arguments(objects: Sequence[Manifest], name: str) -> dict[str, str]:
+    (spec,) = [spec for found, spec in pods(objects) if found == name]
+    return dict(word.removeprefix("--").split("=", 1) for word in spec["containers"][0]["args"])

@@ -17,7 +17,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import psutil
-from control_plane import ControlPlane, certificates, etcd_command, write_kubeconfig
+from control_plane import ControlPlane, etcd_command, write_kubeconfig
+from lab_certificates import certificates
 from lab_image import lab_images, write_images
 from lab_programs import programs
 from node_configuration import API_PORT, DNS_SERVICE, NODE, api_server, dns_endpoints, write_configuration

@@ -1,42 +1,37 @@
 """What the charts are rendered to: no more rights than needed, hardened pods, and a system whose parts find one another."""
 
 import importlib
-import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import pytest
 import yaml
-from helm_tools import CHARTS, NAMESPACE, SERVICE_CHARTS, Helm, Manifest, deep, named, of_kind
-from lab_programs import NoLab, programs
+from helm_tools import (
+    BUS,
+    CHARTS,
+    EXTERNAL,
+    NAMESPACE,
+    OVER_TLS,
+    SERVICE_CHARTS,
+    THREE,
+    Helm,
+    Manifest,
+    arguments,
+    deep,
+    named,
+    of_kind,
+    pods,
+)
 
 ALONE = {"nats": {"url": "nats://bus.example:4222", "credentialsSecret": "login"}}
-THREE = {"nats": {"replicas": 3}, "global": {"nats": {"streamReplicas": 3}}}
-BUS = {"url": "nats://bus.example:4333"}
-EXTERNAL = {
-    "nats": {"enabled": False},
-    "global": {"nats": {"external": {**BUS, "credentialsPrefix": "bus-", "authoritySecret": "bus-ca"}}},
-}
 OPTIONS = {"global": {"serviceMonitor": {"enabled": True}}, "dashboard": {"enabled": True}}
-OVER_TLS = {"global": {"nats": {"tls": {"enabled": True}}}}
 SETS: dict[str, Manifest] = {
     "as it is": {},
     "three servers": deep(THREE, OVER_TLS),
     "existing bus": EXTERNAL,
     "with options": OPTIONS,
 }
-
-
-@pytest.fixture(scope="module")
-def helm(tmp_path_factory: pytest.TempPathFactory) -> Helm:
-    try:
-        programs("helm")
-    except NoLab as error:
-        pytest.skip(str(error))
-    return Helm(tmp_path_factory.mktemp("helm"))
-
-
 WITH_OPERATOR = ("--api-versions", "monitoring.coreos.com/v1/ServiceMonitor")
 
 
@@ -45,26 +40,25 @@ def rendered(helm: Helm, request: pytest.FixtureRequest) -> list[Manifest]:
     return helm.template("tidegate", SETS[request.param], *WITH_OPERATOR)
 
 
-@pytest.fixture(scope="module")
-def usual(helm: Helm) -> list[Manifest]:
-    return helm.template("tidegate")
-
-
-def pods(objects: Sequence[Manifest]) -> Iterator[tuple[str, Manifest]]:
-    for item in of_kind(objects, "Deployment", "StatefulSet", "DaemonSet", "Job"):
-        yield item["metadata"]["name"], item["spec"]["template"]["spec"]
-
-
-def arguments(objects: Sequence[Manifest], name: str) -> dict[str, str]:
-    (spec,) = [spec for found, spec in pods(objects) if found == name]
-    return dict(word.removeprefix("--").split("=", 1) for word in spec["containers"][0]["args"])
-
-
 @pytest.mark.parametrize("chart", [*SERVICE_CHARTS, "nats", "tidegate", "service-lib"])
 def test_a_chart_has_nothing_that_helm_warns_of(helm: Helm, chart: str) -> None:
     values = ALONE if chart in SERVICE_CHARTS else {}
     said = helm.run("lint", "--strict", str(CHARTS / chart), values=values).stdout
     assert "0 chart(s) failed" in said
+
+
+def test_routes_may_lead_to_the_inference_gateway_from_namespaces_that_are_named(helm: Helm) -> None:
+    """To it and to nothing else; from none unless it is said."""
+    values = {"inference-gateway": {"routesFrom": ["models", "team-a"]}}
+    granted = of_kind(helm.template("tidegate", values), "ReferenceGrant")
+    (gateway,) = [
+        one for one in of_kind(helm.template("tidegate"), "Service") if "requests" in str(one["spec"]["ports"])
+    ]
+    assert [one["spec"]["from"][0]["namespace"] for one in granted] == ["models", "team-a"]
+    for one in granted:
+        assert one["spec"]["to"] == [{"group": "", "kind": "Service", "name": gateway["metadata"]["name"]}]
+        assert one["metadata"]["namespace"] == gateway["metadata"]["namespace"]
+    assert not of_kind(helm.template("tidegate"), "ReferenceGrant")
 
 
 @pytest.mark.parametrize("chart", SERVICE_CHARTS)
@@ -117,14 +111,6 @@ def test_a_value_that_is_misspelt_or_makes_no_sense_is_refused(helm: Helm, value
 def test_values_that_mean_nothing_together_are_refused_with_the_way_out(helm: Helm, values: Manifest, why: str) -> None:
     refused = helm.run("template", "tidegate", str(CHARTS / "tidegate"), values=values, check=False)
     assert refused.returncode != 0 and why in refused.stderr
-
-
-def test_every_port_of_an_existing_bus_is_let_out(helm: Helm) -> None:
-    urls = {"nats://bus1": [4222], "tls://a.example:4333,nats://b.example:4444,nats://c.example:4333": [4333, 4444]}
-    for url, wanted in urls.items():
-        objects = helm.template("tidegate", deep(EXTERNAL, {"global": {"nats": {"external": {"url": url}}}}))
-        (rule,) = named(objects, "NetworkPolicy", "tidegate-gang-scheduler")["spec"]["egress"][1:]
-        assert [port["port"] for port in rule["ports"]] == wanted
 
 
 def test_only_who_talks_to_the_api_server_has_a_token(rendered: list[Manifest]) -> None:
@@ -220,7 +206,7 @@ def test_a_service_that_leads_is_ready_when_it_could_take_over(usual: list[Manif
         "tidegate-node-agent",
     }
     replicas = {item["metadata"]["name"]: item["spec"]["replicas"] for item in of_kind(usual, "Deployment")}
-    assert {name for name, count in replicas.items() if count != 2} == {"tidegate-inference-gateway"}
+    assert {name for name, count in replicas.items() if count != 2} == set()
 
 
 def test_replicas_have_names_of_their_own(usual: list[Manifest]) -> None:
@@ -242,73 +228,6 @@ def test_every_pod_has_a_network_policy_that_opens_no_more_than_it_serves(usual:
     assert talking == {"tidegate-admission", "tidegate-cluster-gateway"}
     at_any_port = [(name, list(one)) for name, rule in leaving if "ports" not in rule for one in rule["to"]]
     assert at_any_port == [("tidegate-inference-gateway", ["namespaceSelector"])], "replicas choose theirs themselves"
-
-
-def test_each_service_has_its_own_login_and_no_other_is_mounted(usual: list[Manifest]) -> None:
-    for service in SERVICE_CHARTS:
-        (spec,) = [spec for name, spec in pods(usual) if name == f"tidegate-{service}"]
-        secrets = [volume["secret"]["secretName"] for volume in spec["volumes"] if "secret" in volume]
-        assert secrets == [f"tidegate-nats-{service}"]
-        assert named(usual, "Secret", secrets[0])["stringData"]["username"] == service.replace("-", "_")
-    passwords = [item["stringData"]["password"] for item in of_kind(usual, "Secret") if "basic-auth" in item["type"]]
-    assert len(set(passwords)) == len(passwords) and min(map(len, passwords)) >= 32
-
-
-def test_three_servers_know_one_another_and_streams_are_kept_on_all(helm: Helm) -> None:
-    objects = helm.template("tidegate", THREE)
-    conf = named(objects, "Secret", "tidegate-nats-config")["stringData"]["nats.conf"]
-    assert re.findall(r"@(\S+):6222", conf) == [f"tidegate-nats-{n}.tidegate-nats-servers" for n in range(3)]
-    assert named(objects, "StatefulSet", "tidegate-nats")["spec"]["replicas"] == 3
-    assert {arguments(objects, f"tidegate-{service}")["nats-replicas"] for service in SERVICE_CHARTS} == {"3"}
-
-
-@pytest.mark.parametrize("maker", ["the chart", "cert-manager", "somebody else"])
-def test_the_bus_is_spoken_to_over_tls(helm: Helm, maker: str) -> None:
-    """Every service trusts what vouches for it, and none but the bus sees its key."""
-    more: Manifest = {"cert-manager": {"certManager": {"enabled": True}}, "somebody else": {"secretName": "theirs"}}
-    tls = {"global": {"nats": {"tls": {"enabled": True, **more.get(maker, {})}}}}
-    objects = helm.template("tidegate", deep(THREE, tls))
-
-    name = "theirs" if maker == "somebody else" else "tidegate-nats-tls"
-    conf = named(objects, "Secret", "tidegate-nats-config")["stringData"]["nats.conf"]
-    assert len(re.findall(r"\btls \{ cert_file: \"/etc/nats-tls/tls.crt\"", conf)) == 2
-    for service in SERVICE_CHARTS:
-        assert arguments(objects, f"tidegate-{service}")["nats-authority"] == "/etc/tidegate/authority/ca.crt"
-        (spec,) = [spec for found, spec in pods(objects) if found == f"tidegate-{service}"]
-        (volume,) = [one["secret"] for one in spec["volumes"] if one["name"] == "authority"]
-        assert (volume["secretName"], volume["items"]) == (name, [{"key": "ca.crt", "path": "ca.crt"}])
-    (bus,) = [spec for found, spec in pods(objects) if found == "tidegate-nats"]
-    assert {"name": "tls", "secret": {"secretName": name, "defaultMode": 0o440}} in bus["volumes"]
-    made = {item["kind"] for item in objects if item["metadata"]["name"] in (name, "tidegate-nats")}
-    assert ("Secret" in made, "Certificate" in made) == (maker == "the chart", maker == "cert-manager")
-
-
-def test_the_certificate_of_the_bus_is_for_all_names_that_it_is_called_by(helm: Helm) -> None:
-    from base64 import b64decode
-
-    from cryptography import x509
-
-    objects = helm.template("tidegate", deep(THREE, OVER_TLS))
-    data = named(objects, "Secret", "tidegate-nats-tls")["data"]
-    certificate = x509.load_pem_x509_certificate(b64decode(data["tls.crt"]))
-    names = certificate.extensions.get_extension_for_class(x509.SubjectAlternativeName).value
-    conf = named(objects, "Secret", "tidegate-nats-config")["stringData"]["nats.conf"]
-    called = {*re.findall(r"@(\S+):6222", conf), "tidegate-nats", f"tidegate-nats.{NAMESPACE}.svc"}
-    assert called <= set(names.get_values_for_type(x509.DNSName))
-    authority = x509.load_pem_x509_certificate(b64decode(data["ca.crt"]))
-    certificate.verify_directly_issued_by(authority)
-    assert data.keys() == {"ca.crt", "tls.crt", "tls.key"}
-
-
-def test_an_existing_bus_takes_the_place_of_ours(helm: Helm) -> None:
-    objects = helm.template("tidegate", EXTERNAL)
-    assert not of_kind(objects, "StatefulSet")
-    assert arguments(objects, "tidegate-admission")["nats-url"] == "nats://bus.example:4333"
-    (spec,) = [spec for name, spec in pods(objects) if name == "tidegate-admission"]
-    secrets = [volume["secret"]["secretName"] for volume in spec["volumes"] if "secret" in volume]
-    assert secrets == ["bus-admission", "bus-ca"]
-    egress = named(objects, "NetworkPolicy", "tidegate-admission")["spec"]["egress"]
-    assert any(port["port"] == 4333 for rule in egress for port in rule["ports"])
 
 
 def test_flags_are_settings_of_the_service(usual: list[Manifest]) -> None:
@@ -423,3 +342,9 @@ def test_sources_of_samples_are_reached_where_there_are_some(helm: Helm, usual: 
     assert (
         arguments(asked, "tidegate-inference-autoscaler")["sampling"] == '{"prometheus":"http://p:9090","scrape":false}'
     )
+
+
+def test_pods_of_models_get_their_images_from_where_the_services_do(helm: Helm, usual: list[Manifest]) -> None:
+    there = helm.template("tidegate", {"global": {"imageRegistry": "registry.test/mirror"}})
+    assert arguments(there, "tidegate-inference-autoscaler")["image-registry"] == "registry.test/mirror"
+    assert "image-registry" not in arguments(usual, "tidegate-inference-autoscaler")

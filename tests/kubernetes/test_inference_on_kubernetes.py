@@ -7,13 +7,13 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
-from urllib.error import HTTPError
 
 import pytest
 from applied import apply, delete, get, has, reaches, run
-from cluster_tools import DEFINITIONS, eventually, running_system
+from cluster_tools import eventually, running_system
 from control_plane import ControlPlane
 from gang_runs import all_decided, child
+from gateway_api import ROUTES, define_routes, is_there
 
 from kube import rfc3339
 
@@ -21,50 +21,13 @@ SERVING = "serving.kserve.io"
 SERVICES = f"/apis/{SERVING}/v1beta1/namespaces/default/inferenceservices"
 DEPLOYMENTS = "/apis/apps/v1/namespaces/default/deployments"
 AUTOSCALERS = "/apis/autoscaling/v2/namespaces/default/horizontalpodautoscalers"
-GATEWAYS = "/apis/gateway.networking.k8s.io/v1"
-ROUTES = f"{GATEWAYS}/namespaces/default/httproutes"
 ROUTING = {"by": "HTTPRoute", "gateway": "infra/edge", "domain": "models.test"}
-ROUTE_DEFINITION: dict[str, Any] = {
-    "apiVersion": "apiextensions.k8s.io/v1",
-    "kind": "CustomResourceDefinition",
-    "metadata": {
-        "name": "httproutes.gateway.networking.k8s.io",
-        "annotations": {"api-approved.kubernetes.io": "unapproved, stands in for the Gateway API's own"},
-    },
-    "spec": {
-        "group": "gateway.networking.k8s.io",
-        "names": {"kind": "HTTPRoute", "listKind": "HTTPRouteList", "plural": "httproutes", "singular": "httproute"},
-        "scope": "Namespaced",
-        "versions": [
-            {
-                "name": "v1",
-                "served": True,
-                "storage": True,
-                "subresources": {"status": {}},
-                "schema": {
-                    "openAPIV3Schema": {"type": "object", "x-kubernetes-preserve-unknown-fields": True},
-                },
-            }
-        ],
-    },
-}
-
-
-def is_there(plane: ControlPlane, path: str) -> bool:
-    try:
-        get(plane, path)
-    except HTTPError as error:
-        if error.code not in (404, 429):  # the latter while a new kind is prepared
-            raise
-        return False
-    return True
 
 
 @pytest.fixture(scope="module", autouse=True)
 def system(plane: ControlPlane, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     """All services, on a cluster that has the kind HTTPRoute."""
-    plane.request("POST", DEFINITIONS, ROUTE_DEFINITION)
-    eventually(lambda: is_there(plane, f"{GATEWAYS}/httproutes"))
+    define_routes(plane)
     settings = [f"inference_autoscaler.routes={json.dumps(ROUTING)}"]
     with running_system(plane, tmp_path_factory.mktemp("system"), settings=settings) as folder:
         yield folder
@@ -196,3 +159,35 @@ def test_what_cannot_be_served_is_refused_on_its_way_in(plane: ControlPlane) -> 
     refused = run(plane, "apply", "-f", "-", given=service("wrong", minReplicas=5, maxReplicas=2))
     assert refused.returncode != 0 and "maxReplicas" in refused.stderr
     assert not is_there(plane, f"{SERVICES}/wrong")
+
+
+def test_a_goal_sizes_a_service_in_standard_mode_and_one_of_an_autoscaler_says_that_it_cannot(
+    plane: ControlPlane,
+) -> None:
+    """No HorizontalPodAutoscaler is made for the one; on the other the cluster's own controller decides, which knows no goals."""
+    made = service("g", mode="RawDeployment", containerConcurrency=10, maxReplicas=8)
+    made["metadata"]["annotations"]["tidegate.dev/target"] = "queue wait <= 1s"
+    apply(plane, made)
+    reaches(plane, f"{SERVICES}/g", has("Ready"))
+
+    def loaded() -> bool:
+        apply(plane, reading("g", "rps", "40"), reading("g", "concurrency", "40"))
+        return int(get(plane, f"{DEPLOYMENTS}/g-predictor")["spec"]["replicas"]) >= 4
+
+    eventually(loaded)
+    reaches(plane, f"{SERVICES}/g", has("SizedByGoal"))
+    assert not is_there(plane, f"{AUTOSCALERS}/g-predictor")
+
+    target = {"apiVersion": "apps/v1", "kind": "Deployment", "name": "elsewhere"}
+    metadata = {"name": "h", "namespace": "default", "annotations": {"tidegate.dev/target": "queue wait <= 1s"}}
+    spec = {"scaleTargetRef": target, "maxReplicas": 3}
+    apply(
+        plane, {"apiVersion": "autoscaling/v2", "kind": "HorizontalPodAutoscaler", "metadata": metadata, "spec": spec}
+    )
+
+    def told() -> bool:
+        conditions = (get(plane, f"{AUTOSCALERS}/h").get("status") or {}).get("conditions") or ()
+        return any((one["type"], one["reason"]) == ("SizedByGoal", "NotScaledHere") for one in conditions)
+
+    eventually(told)
+    delete(plane, made, reading("g", "rps", "0"), reading("g", "concurrency", "0"))

@@ -8,11 +8,12 @@ from typing import Any
 from urllib.error import HTTPError
 
 import pytest
-from applied import apply, get
+from applied import apply, delete, get, has, reaches
 from cluster_tools import eventually, install, running_services
 from control_plane import ControlPlane, control_plane, controllers_command
 from front_proxy import are_available, proxy_flags, register
 from lab_programs import NoLab, programs
+from told_metrics_server import ToldMetricsServer, told_metrics_server
 from told_prometheus import ToldPrometheus, told_prometheus
 
 from bus.server import free_port
@@ -20,6 +21,8 @@ from bus.server import free_port
 EXTERNAL = "/apis/external.metrics.k8s.io/v1beta1"
 AUTOSCALERS = "/apis/autoscaling/v2/namespaces/default/horizontalpodautoscalers"
 DEPLOYMENTS = "/apis/apps/v1/namespaces/default/deployments"
+SERVICES = "/apis/serving.kserve.io/v1beta1/namespaces/default/inferenceservices"
+OF_IRIS = "serving.kserve.io%2Finferenceservice%3Diris"
 PODS_RULE = {
     "seriesQuery": "waiting",
     "resources": {"overrides": {"namespace": {"resource": "namespace"}, "pod": {"resource": "pod"}}},
@@ -128,12 +131,71 @@ def test_what_each_pod_tells_scales_a_deployment(plane: ControlPlane, prometheus
     eventually(lambda: replicas(plane, "web") == 3)
 
 
+@pytest.fixture
+def metrics_server(plane: ControlPlane) -> Iterator[ToldMetricsServer]:
+    with told_metrics_server(plane) as made:
+        yield made
+
+
+def service(name: str, scaled_by: str, **predictor: Any) -> dict[str, Any]:
+    """An InferenceService in standard mode."""
+    annotations = {"serving.kserve.io/deploymentMode": "RawDeployment", "serving.kserve.io/autoscalerClass": scaled_by}
+    container = {"name": "kserve-container", "image": "model:1", "resources": {"requests": {"cpu": "100m"}}}
+    return {
+        "apiVersion": "serving.kserve.io/v1beta1",
+        "kind": "InferenceService",
+        "metadata": {"name": name, "namespace": "default", "annotations": annotations},
+        "spec": {"predictor": {"minReplicas": 1, "maxReplicas": 6, "containers": [container], **predictor}},
+    }
+
+
+def test_the_cluster_decides_on_the_autoscaler_that_a_service_has_made(
+    plane: ControlPlane, metrics_server: ToldMetricsServer
+) -> None:
+    """By what its pods use. The service keeps to the size that the cluster has chosen, also when it is changed itself."""
+    quick = {"behavior": {"scaleDown": {"stabilizationWindowSeconds": 0}}}
+    resource = {"name": "cpu", "target": {"type": "Utilization", "averageUtilization": 50}}
+    scaling = {"metrics": [{"type": "Resource", "resource": resource}], **quick}
+    metrics_server.cpu = "190m"
+    apply(plane, service("iris", "hpa", autoScaling=scaling))
+    eventually(lambda: replicas(plane, "iris-predictor") == 6)
+    reaches(plane, f"{SERVICES}/iris", has("Ready"))
+    assert active(plane, "iris-predictor")[:2] == ("True", "ValidMetricFound")
+
+    apply(plane, service("iris", "hpa", autoScaling=scaling, maxReplicas=5))
+    eventually(lambda: replicas(plane, "iris-predictor") == 5)
+    metrics_server.cpu = "20m"
+    eventually(lambda: replicas(plane, "iris-predictor") == 2)
+
+    delete(plane, service("iris", "hpa"))
+    eventually(lambda: not get(plane, f"{AUTOSCALERS}?labelSelector={OF_IRIS}")["items"])
+
+
+def test_a_service_scaled_by_what_is_outside_is_sized_by_the_cluster_too(
+    plane: ControlPlane, prometheus: ToldPrometheus
+) -> None:
+    """Its ScaledObject asks the source, and makes the autoscaler that reads what the source told."""
+    source = {"backend": "prometheus", "serverAddress": prometheus.address, "query": "sum(lines)"}
+    metric = {"type": "External", "external": {"metric": source, "target": {"type": "Value", "value": "10"}}}
+    prometheus.series["lines"] = [({}, "35")]
+    apply(plane, service("lines", "keda", autoScaling={"metrics": [metric]}))
+    eventually(lambda: replicas(plane, "lines-predictor") == 4)
+    reaches(plane, f"{SERVICES}/lines", has("Ready"))
+    delete(plane, service("lines", "keda"))
+    eventually(lambda: "s0-prometheus" not in told_names(plane))
+
+
+def told_names(plane: ControlPlane) -> list[str]:
+    """Of which samples from outside the API says that it has them."""
+    return [one["name"] for one in get(plane, EXTERNAL)["resources"]]
+
+
 def test_what_is_not_known_is_not_there(plane: ControlPlane, prometheus: ToldPrometheus) -> None:
     with pytest.raises(HTTPError) as refused:
         get(plane, f"{EXTERNAL}/namespaces/default/unheard")
     assert refused.value.code == 404
     eventually(lambda: get(plane, f"{EXTERNAL}/namespaces/default/orders")["items"])
-    assert [one["name"] for one in get(plane, EXTERNAL)["resources"]] == ["orders"]
+    assert told_names(plane) == ["orders"]
 
 
 def asked(address: str, **headers: str) -> int:
@@ -160,3 +222,41 @@ def test_who_asks_past_the_api_server_may_do_no_more_than_there(plane: ControlPl
     assert asked(direct, Authorization="Bearer of-nobody") == 401
     assert asked(direct, Authorization=f"Bearer {token}") == 403
     eventually(lambda: asked(direct, Authorization=f"Bearer {plane.token}") == 200)
+
+
+def scaled_by_triggers(name: str, trigger: dict[str, Any], **spec: Any) -> list[dict[str, Any]]:
+    """A Deployment without pods, and its ScaledObject."""
+    deployment, _ = scaled(name, "External", "", "1")
+    deployment["spec"]["replicas"] = 0
+    scaled_object = {
+        "apiVersion": "keda.sh/v1alpha1",
+        "kind": "ScaledObject",
+        "metadata": {"name": name, "namespace": "default"},
+        "spec": {"scaleTargetRef": {"name": name}, "pollingInterval": 2, "triggers": [trigger], **spec},
+    }
+    return [deployment, scaled_object]
+
+
+def test_a_schedule_takes_a_target_above_one_replica(plane: ControlPlane) -> None:
+    """From none to one the ScaledObject decides, from there on the cluster's own controller, which is told of the schedule."""
+    hours = {"timezone": "UTC", "start": "0 0 1 1 *", "end": "59 23 31 12 *", "desiredReplicas": "4"}
+    apply(plane, *scaled_by_triggers("timed", {"type": "cron", "metadata": hours}))
+    eventually(lambda: replicas(plane, "timed") == 4)
+
+
+def test_a_source_that_is_down_falls_back_above_one_replica(plane: ControlPlane, prometheus: ToldPrometheus) -> None:
+    prometheus.series["jobs"] = [({}, "15")]
+    trigger = {
+        "type": "prometheus",
+        "metadata": {"serverAddress": prometheus.address, "query": "jobs", "threshold": "5"},
+    }
+    fallback = {"failureThreshold": 2, "replicas": 6}
+    apply(plane, *scaled_by_triggers("worker", trigger, fallback=fallback))
+    eventually(lambda: replicas(plane, "worker") == 3)
+    prometheus.is_down = True
+    try:
+        eventually(lambda: replicas(plane, "worker") == 6)
+    finally:
+        prometheus.is_down = False
+    prometheus.series["jobs"] = [({}, "45")]
+    eventually(lambda: replicas(plane, "worker") == 9)

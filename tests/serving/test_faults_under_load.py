@@ -5,15 +5,17 @@ import os
 import shutil
 import signal
 import tempfile
+import threading
 import time
 from collections.abc import Callable, Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
 import pytest
 import yaml
-from steady_load import SteadyLoad
 from tests.bench.serving.client import Client
+from tests.bench.serving.steady_load import SteadyLoad
 from whole_system import EXAMPLES, RUNTIMES, SERVING_SECONDS, system_tools
 
 from kube import Key, Manifest
@@ -21,9 +23,11 @@ from node_agent.program_list import default_folder
 
 pytestmark = [pytest.mark.system, pytest.mark.timeout(600)]
 BODY = json.dumps({"inputs": [{"name": "INPUT0", "shape": [1], "datatype": "FP32", "data": [1.0]}]}).encode()
-HOST, PATH = "pause.default.example.com", "/v2/models/pause/infer"
+HOST, PATH = "{}.default.example.com", "/v2/models/pause/infer"
 WINDOW_SECONDS = 12.0
-OF_PAUSE = "serving.kserve.io/inferenceservice=pause"
+OF = "serving.kserve.io/inferenceservice={}"
+REST_SECONDS, LOOK_SECONDS = 75.0, 20.0
+"""How long a source that fails may rest, and how long it takes an autoscaler at most to look again."""
 
 
 @pytest.fixture(scope="module")
@@ -65,28 +69,74 @@ def service(system: Any, models: Path) -> Iterator[Callable[..., Manifest]]:
     yield made
     key = Key("InferenceService.serving.kserve.io", "default", "pause")
     system.patiently(lambda: system.client.delete([key]))
-    system.eventually(lambda: not system.all_of("pods", OF_PAUSE), SERVING_SECONDS)
+    system.eventually(lambda: not system.all_of("pods", OF.format("pause")), SERVING_SECONDS)
 
 
-def load(system: Any, rate: float) -> SteadyLoad:
+@pytest.fixture
+def source() -> Iterator["Source"]:
+    made = Source()
+    thread = threading.Thread(target=made.serve_forever, args=(0.02,))
+    thread.start()
+    yield made
+    made.shutdown()
+    thread.join()
+    made.server_close()
+
+
+class Source(ThreadingHTTPServer):
+    """A Prometheus that answers each query with what it ``says``, and counts the queries."""
+
+    def __init__(self) -> None:
+        self.says, self.queries = "1", 0
+        super().__init__(("127.0.0.1", 0), _Answering)
+
+    @property
+    def url(self) -> str:
+        return f"http://127.0.0.1:{self.server_address[1]}"
+
+
+class _Answering(BaseHTTPRequestHandler):
+    server: Source
+
+    def do_GET(self) -> None:
+        self.server.queries += 1
+        series = {"metric": {}, "value": [time.time(), self.server.says]}
+        told = {"status": "success", "data": {"resultType": "vector", "result": [series]}}
+        body = json.dumps(told).encode()
+        self.send_response(200)
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+    do_POST = do_GET
+
+    def log_message(self, format: str, *args: object) -> None:
+        pass
+
+
+def load(system: Any, rate: float, name: str = "pause") -> SteadyLoad:
     address = json.loads((system.folder / "endpoint.json").read_text())["requests"]
-    return SteadyLoad(Client(address, HOST, PATH, BODY), rate)
+    return SteadyLoad(Client(address, HOST.format(name), PATH, BODY), rate)
+
+
+def deployments(system: Any, name: str) -> list[Manifest]:
+    return list(system.all_of("deployments", OF.format(name)))
 
 
 def wanted(system: Any) -> dict[str, int]:
     """The size of each revision."""
     return {
         one["metadata"]["labels"]["serving.knative.dev/revision"]: int(one["spec"].get("replicas", 1))
-        for one in system.all_of("deployments", OF_PAUSE)
+        for one in deployments(system, "pause")
     }
 
 
-def size(system: Any) -> int:
-    return sum(wanted(system).values())
+def size(system: Any, name: str = "pause") -> int:
+    return sum(int(one["spec"].get("replicas", 1)) for one in deployments(system, name))
 
 
-def ready(system: Any) -> int:
-    return sum(int(one.get("status", {}).get("readyReplicas") or 0) for one in system.all_of("deployments", OF_PAUSE))
+def ready(system: Any, name: str = "pause") -> int:
+    return sum(int(one.get("status", {}).get("readyReplicas") or 0) for one in deployments(system, name))
 
 
 def traffic(system: Any) -> dict[str, int]:
@@ -95,12 +145,12 @@ def traffic(system: Any) -> dict[str, int]:
     return {one["revisionName"]: one["percent"] for one in status["components"]["predictor"].get("traffic", ())}
 
 
-def sizes_for(system: Any, seconds: float) -> list[int]:
+def sizes_for(system: Any, seconds: float, name: str = "pause") -> list[int]:
     """The sizes that were seen in that time, each once in a row."""
-    found, until = [size(system)], time.monotonic() + seconds
+    found, until = [size(system, name)], time.monotonic() + seconds
     while time.monotonic() < until:
         time.sleep(0.25)
-        if (now := size(system)) != found[-1]:
+        if (now := size(system, name)) != found[-1]:
             found.append(now)
     return found
 
@@ -129,6 +179,38 @@ def test_no_news_of_the_load_is_not_no_load(system: Any, service: Callable[..., 
         after = sizes_for(system, 5)
     assert min(sizes + after) >= min(before, 2), f"from {before} it went to {sizes}, then {after}"
     assert asked.lost == []
+
+
+def test_a_source_that_answers_with_no_number_changes_no_size(system: Any, models: Path, source: Source) -> None:
+    """NaN and infinities are neither nothing nor much: under load the size stays, and the next number is heeded."""
+    (fed,) = yaml.safe_load_all((EXAMPLES / "triton.yaml").read_text())
+    modes = {"serving.kserve.io/deploymentMode": "RawDeployment", "serving.kserve.io/autoscalerClass": "keda"}
+    fed["metadata"] = {"name": "fed", "annotations": modes}
+    metric = {"backend": "prometheus", "serverAddress": source.url, "query": "pending"}
+    external = {"metric": metric, "target": {"type": "AverageValue", "value": "1"}}
+    predictor = fed["spec"]["predictor"] | {"minReplicas": 1, "maxReplicas": 3}
+    predictor["autoScaling"] = {"metrics": [{"type": "External", "external": external}]}
+    del predictor["containerConcurrency"]
+    predictor["model"]["storageUri"] = f"file://{models / 'good'}"
+    fed["spec"]["predictor"] = predictor
+    source.says = "2"
+    system.apply(fed)
+    system.eventually(lambda: ready(system, "fed") == 2, SERVING_SECONDS)
+    with load(system, 15, "fed") as asked:
+        sizes = {2}
+        for nonsense in ("NaN", "+Inf"):
+            source.says, before, until = nonsense, source.queries, time.monotonic() + REST_SECONDS
+            while source.queries == before and time.monotonic() < until:
+                sizes |= {*sizes_for(system, 1, "fed")}
+            assert source.queries > before, "it was not asked"
+        sizes |= {*sizes_for(system, LOOK_SECONDS, "fed")}
+        assert sizes == {2}
+        source.says = "3"
+        system.eventually(lambda: ready(system, "fed") == 3, SERVING_SECONDS)
+    assert asked.lost == []
+    key = Key("InferenceService.serving.kserve.io", "default", "fed")
+    system.patiently(lambda: system.client.delete([key]))
+    system.eventually(lambda: not system.all_of("pods", OF.format("fed")), SERVING_SECONDS)
 
 
 @pytest.mark.parametrize("repository", ["broken", "stuck"])

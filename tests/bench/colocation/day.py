@@ -12,7 +12,9 @@ kernel gave online pods no more than their part.
 
 import asyncio
 from collections.abc import Mapping
+from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass, field, replace
+from multiprocessing import get_context
 from pathlib import Path
 from random import Random
 
@@ -31,6 +33,7 @@ from tests.bench.colocation.day_load import (
 )
 from tests.bench.figures import Figure, at_least
 
+from chassis.garbage import search_in_steps
 from kube import Object
 from testing.scenarios.target import NodeUsage
 from tidegate_cli.sim.world import World
@@ -230,9 +233,10 @@ def figures(before: Day, after: Day) -> list[Figure]:
 
 
 async def colocation_day(pictures: Path | None = None) -> list[Figure]:
-    """The day without and with lending."""
-    before = await asyncio.to_thread(play, False)
-    after = await asyncio.to_thread(play, True)
+    """The day without and with lending, each in a process of its own."""
+    loop = asyncio.get_running_loop()
+    with ProcessPoolExecutor(2, get_context("spawn"), search_in_steps) as processes:
+        before, after = await asyncio.gather(*(loop.run_in_executor(processes, play, lends) for lends in (False, True)))
     if pictures is not None:
         from tests.bench.colocation.day_pictures import draw  # what draws takes a second to load
 

@@ -58,14 +58,20 @@ async def servers(tmp_path: Path) -> AsyncIterator[Servers]:
 
 
 async def write_everything(bus: JetStreamBus, expected: int) -> None:
-    """Something into every stream and bucket."""
-    await bus.log("fact").append(b"x", expected=expected, message_id=str(expected))
-    await bus.log("fact").put_snapshot(expected + 1, b"state")
-    await bus.set_value("tidegate.assignment.n", b"x")
-    await bus.park(Parked(0, "any", "", "error", b""))
-    lease = await bus.lease("any", "one")
-    await lease.wait()
-    await lease.release()
+    """Something into every stream and bucket, into all at once: each has to find its new leader, which takes seconds."""
+
+    async def hold() -> None:
+        lease = await bus.lease("any", "one")
+        await lease.wait()
+        await lease.release()
+
+    await asyncio.gather(
+        bus.log("fact").append(b"x", expected=expected, message_id=str(expected)),
+        bus.log("fact").put_snapshot(expected + 1, b"state"),
+        bus.set_value("tidegate.assignment.n", b"x"),
+        bus.park(Parked(0, "any", "", "error", b"")),
+        hold(),
+    )
 
 
 async def replicas(servers: Servers) -> dict[str, int]:

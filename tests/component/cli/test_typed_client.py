@@ -152,7 +152,7 @@ async def _each(results: Sequence[Any]) -> AsyncIterator[Any]:
 
 
 async def test_the_asyncio_client_says_when_nobody_answers() -> None:
-    async with Client(Endpoint("127.0.0.1:1")) as client:
+    async with Client(Endpoint("127.0.0.1:1"), patience_seconds=0.3) as client:
         with pytest.raises(Unavailable, match=r"no Tidegate answers at 127\.0\.0\.1:1"):
             await client.whoami()
 

@@ -31,6 +31,8 @@ SERVICE = "InferenceService.serving.kserve.io"
 NAMESPACE, DOMAIN = "team", "example.com"
 PATIENCE_SECONDS = 60.0
 _addresses = itertools.count(2)
+_NETWORK = f"127.77.{os.getpid() % 250}"
+"""Another one for another run of the tests: all replicas listen at the same port."""
 
 
 @dataclass(slots=True)
@@ -57,6 +59,16 @@ class ModelServer:
     async def stop(self) -> None:
         if self._runner is not None:
             await self._runner.cleanup()
+
+    async def kill(self) -> None:
+        """End it as a signal does that nobody handles: whatever it is at breaks."""
+        assert self._runner is not None and self._runner.server is not None
+        for site in [*self._runner.sites]:
+            await site.stop()
+        for connection in self._runner.server.connections:
+            if connection.transport is not None:
+                connection.transport.abort()
+        await self._runner.cleanup()
 
     async def _handle(self, request: web.Request) -> web.StreamResponse:
         self.requests[request.headers.get("x-id", request.path)] += 1
@@ -175,7 +187,7 @@ class Rig:
     ) -> ModelServer:
         """A pod of ``pool`` became ready, with a server that answers."""
         number = next(_addresses)
-        server = ModelServer(f"{pool}-{number}", f"127.77.0.{number}", answer=answer)
+        server = ModelServer(f"{pool}-{number}", f"{_NETWORK}.{number}", answer=answer)
         if serve:
             await server.start()
         self.servers.append(server)
@@ -183,15 +195,27 @@ class Rig:
         return server
 
     async def pod(
-        self, server: ModelServer, pool: str, *, ready: bool = True, containers: list[Manifest] | None = None
+        self,
+        server: ModelServer,
+        pool: str,
+        *,
+        ready: bool = True,
+        deleted: str = "",
+        containers: list[Manifest] | None = None,
     ) -> None:
-        """What the node says of the pod of ``server``."""
+        """What is known of the pod of ``server``; it is to go since ``deleted``."""
         condition = {"type": "Ready", "status": "True" if ready else "False"}
         status = {"phase": "Running", "podIP": server.address, "conditions": [condition]}
-        labels = {"app": f"isvc.{pool}"}
+        metadata: Manifest = {"labels": {"app": f"isvc.{pool}"}}
+        if deleted:
+            metadata["deletionTimestamp"] = deleted
         spec = {"containers": containers or [{"name": "kserve-container", "ports": [{"containerPort": server.port}]}]}
         key = Key("Pod", NAMESPACE, server.name)
-        await self.fact(self._edit(key, {"labels": labels}, {"spec": spec}, status))
+        await self.fact(self._edit(key, metadata, {"spec": spec}, status))
+
+    async def deleted(self, server: ModelServer, pool: str) -> None:
+        """The pod of ``server`` is to go."""
+        await self.pod(server, pool, deleted="2026-01-01T00:00:00Z")
 
     async def gone(self, server: ModelServer) -> None:
         """The pod of ``server`` is there no more."""

@@ -3,6 +3,10 @@
 import asyncio
 import gzip
 import json
+import os
+import signal
+import socket
+import sys
 from collections.abc import AsyncIterator, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
 from typing import Any
@@ -189,6 +193,61 @@ async def test_the_probe_says_whether_the_server_listens() -> None:
             assert answer.status == 503
         async with session.get(front.make_url("/v2")) as answer:
             assert answer.status == 502
+
+
+async def test_what_was_gathered_is_answered_when_the_program_is_told_to_end() -> None:
+    with socket.socket() as held:
+        held.bind(("127.0.0.1", 0))
+        port = int(held.getsockname()[1])
+    async with TestServer(Model().application()) as server, ClientSession() as session:
+        words = [
+            "--port",
+            str(port),
+            "--component-port",
+            str(server.port),
+            "--enable-batcher",
+            "--max-latency",
+            "3600000",
+        ]
+        process = await asyncio.create_subprocess_exec(
+            *(sys.executable, "-m", "model_agent.main", *words),
+            env={**os.environ, "POD_IP": "127.0.0.1"},
+            stdout=asyncio.subprocess.PIPE,
+        )
+        assert process.stdout is not None
+        assert (await asyncio.wait_for(process.stdout.readline(), 30)).startswith(b"listening at 127.0.0.1")
+        asked = asyncio.create_task(
+            session.post(f"http://127.0.0.1:{port}/v1/models/m:predict", json={"instances": [4]})
+        )
+        await asyncio.sleep(0.5)
+        assert not asked.done()
+        process.send_signal(signal.SIGTERM)
+        async with await asyncio.wait_for(asked, 30) as answer:
+            assert (answer.status, (await answer.json())["predictions"]) == (200, [8])
+        assert await asyncio.wait_for(process.wait(), 30) == 0
+
+
+async def test_no_connection_to_the_server_is_kept_for_long() -> None:
+    """A server that hangs up on one that is idle must not meet a request there."""
+    came: list[asyncio.Transport] = []
+
+    async def answer(request: web.Request) -> web.Response:
+        assert request.transport is not None
+        came.append(request.transport)
+        return web.Response()
+
+    app = web.Application()
+    app.router.add_post("/", answer)
+    async with TestServer(app) as server:
+        agent = Agent("127.0.0.1", int(server.port or 0), None, None)
+        async with TestServer(agent.application()) as front, ClientSession() as session:
+            for _ in range(2):
+                async with session.post(front.make_url("/"), data=b"x") as told:
+                    assert told.status == 200
+            assert came[0] is came[1]
+            async with asyncio.timeout(4):
+                while not came[0].is_closing():
+                    await asyncio.sleep(0.1)
 
 
 def test_a_store_is_refused(capsys: pytest.CaptureFixture[str]) -> None:

@@ -70,7 +70,7 @@ async def test_a_batch_pod_is_held_to_what_it_asked_for_below_best_effort(bench:
     assert files.read("besteffort", "cpu.shares") in (None, "2")
 
 
-async def test_a_step_of_the_online_load_is_answered_within_a_second(bench: Any, waits: Any) -> None:
+async def test_a_step_of_the_online_load_is_answered_within_a_second(bench: Any, waits: Any, ahead: None) -> None:
     files = knobs(bench)
     # The pods get the machine, whatever else runs on it.
     files.write("", "cpu.shares", "200000")

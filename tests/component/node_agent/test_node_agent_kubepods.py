@@ -161,7 +161,7 @@ async def test_a_kubelets_pods_are_held_to_the_rules(kubelet: Kubelet, tmp_path:
 
 
 async def test_a_step_of_the_online_load_is_answered_within_a_second(
-    kubelet: Kubelet, tmp_path: Path, waits: Any
+    kubelet: Kubelet, tmp_path: Path, waits: Any, ahead: None
 ) -> None:
     for path in (f"{SERVES}/{SERVING}", f"{WORKS}/{WORKING}"):
         kubelet.make(path)

@@ -9,8 +9,11 @@ import pytest
 from aiohttp import web
 from asked_world import World, serving
 
+from inference_autoscaler.domain.metrics.reading import SOURCE_LABEL
 from inference_autoscaler.sources import fetching
+from inference_autoscaler.sources.collector import ENDED_MS
 from inference_autoscaler.sources.fetching import LARGEST_ANSWER
+from kube import rfc3339
 
 
 def result(*values: str) -> web.Response:
@@ -259,7 +262,12 @@ async def test_samples_of_pods_that_are_gone_and_that_nobody_wants_are_dropped(w
         await world.until(lambda: len(world.readings()) == 1)
         other = {"metadata": {"name": "of-somebody-else"}, "spec": {"metric": {"name": "waiting"}}}
         world.put({"apiVersion": "tidegate.dev/v1", "kind": "MetricReading", **other})
+        for name, age in (("ended", ENDED_MS + 60_000), ("silent", ENDED_MS // 2)):
+            metadata = {"name": name, "labels": {SOURCE_LABEL: name}}
+            spec = {"metric": {"name": "rps"}, "value": "1", "timestamp": rfc3339(world.now() - age)}
+            world.put({"apiVersion": "tidegate.dev/v1", "kind": "MetricReading", "metadata": metadata, "spec": spec})
         for key in [*world.store.of_kind("HorizontalPodAutoscaler.autoscaling")]:
             world.store.remove(key)
-        await world.until(lambda: len(world.readings()) == 1)
-        assert "of-somebody-else" not in world.dropped
+        await world.until(lambda: len(world.readings()) == 2)
+        assert "ended" in world.dropped, "a gateway that is gone leaves nothing behind"
+        assert not {"of-somebody-else", "silent"} & {*world.dropped}

@@ -62,6 +62,9 @@ def test_what_is_asked_for_stays_within_its_limit() -> None:
     assert found == {"limits": {"cpu": "500m", "memory": "8Gi"}, "requests": {"cpu": "500m", "memory": "8Gi"}}
 
 
+GRPC = {"modelFormat": {"name": "triton"}, "protocolVersion": "grpc-v2", "storageUri": "s3://m"}
+
+
 @pytest.mark.parametrize(
     ("annotations", "spec", "said"),
     [
@@ -75,6 +78,8 @@ def test_what_is_asked_for_stays_within_its_limit() -> None:
         ({}, {"predictor": {**SKLEARN, "logger": {"url": "http://l", "mode": "some"}}}, "logger.mode"),
         ({}, {"predictor": {**SKLEARN, "logger": {}}}, "logger.url"),
         ({}, {"predictor": {**SKLEARN, "batcher": {"maxBatchSize": 0}}}, "batcher.maxBatchSize"),
+        ({}, {"predictor": {"model": GRPC, "batcher": {}}}, "spec.predictor.batcher: stands before servers of HTTP/1.1"),
+        ({}, {"predictor": {"model": GRPC, "logger": {"url": "http://l"}}}, "spec.predictor.logger: stands before"),
         ({}, {"predictor": {**SKLEARN, "workerSpec": {"pipelineParallelSize": 2}}}, "several nodes"),
         ({}, {"predictor": {**SKLEARN, "autoScaling": {"metrics": [CPU]}}}, "RawDeployment"),
         ({}, {"predictor": {**SKLEARN, "deploymentStrategy": {"type": "Recreate"}}}, "deploymentStrategy"),
@@ -170,3 +175,61 @@ def node(*steps: dict[str, Any], kind: str = "Sequence") -> dict[str, Any]:
 def test_graphs(manifest: dict[str, Any], said: str) -> None:
     found = refused(manifest)
     assert said in found and bool(said) == bool(found), found
+
+
+GOAL = "tidegate.dev/target"
+
+
+@pytest.mark.parametrize("goal", ["queue wait <= 1s", "p95 latency <= 300ms", "P99.9 latency ≤ 0.5 s", "latency<2m"])
+def test_goals_are_let_in(goal: str) -> None:
+    assert refused(service({GOAL: goal, "tidegate.dev/spare-replicas": "2"}, predictor=CONTAINER)) == ""
+
+
+@pytest.mark.parametrize(
+    ("annotations", "field"),
+    [
+        ({GOAL: "as fast as you can"}, GOAL),
+        ({GOAL: "queue wait <= 0s"}, GOAL),
+        ({GOAL: "latency <= 1s", "tidegate.dev/spare-replicas": "some"}, "spare-replicas"),
+        ({GOAL: "latency <= 1s", "tidegate.dev/slots": "0"}, "slots"),
+        ({"tidegate.dev/spare-replicas": "1"}, "means nothing without"),
+    ],
+)
+def test_a_goal_that_makes_no_sense_is_refused(annotations: dict[str, str], field: str) -> None:
+    assert field in refused(service(annotations, predictor=CONTAINER))
+
+
+def warned(annotations: dict[str, str], **predictor: Any) -> list[str]:
+    given = {**CONTAINER, **predictor}
+    return [*admit(service({GOAL: "latency <= 1s", **RAW, **annotations}, predictor=given), None, Store()).warnings]
+
+
+def test_what_means_nothing_beside_a_goal_is_told() -> None:
+    assert warned({}) == []
+    (scale,) = warned({}, scaleMetric="cpu")
+    assert scale.startswith("spec.predictor.scaleMetric: has no effect")
+    (metrics,) = warned({}, autoScaling={"metrics": [CPU]})
+    assert metrics.startswith("spec.predictor.autoScaling.metrics: has no effect")
+    (other,) = warned({CLASS: "external"})
+    assert CLASS in other
+    assert "has no effect" in other
+
+
+def test_a_goal_of_an_autoscaler_says_what_it_leaves_out() -> None:
+    target = {"apiVersion": "apps/v1", "kind": "Deployment", "name": "web"}
+    metadata = {"name": "web", "annotations": {GOAL: "latency <= 1s"}}
+
+    def autoscaler(**spec: Any) -> dict[str, Any]:
+        wanted = {"scaleTargetRef": target, "maxReplicas": 5, **spec}
+        return {"apiVersion": "autoscaling/v2", "kind": "HorizontalPodAutoscaler", "metadata": metadata, "spec": wanted}
+
+    assert admit(autoscaler(), None, Store()).warnings == ()
+    (warning,) = admit(autoscaler(metrics=[CPU]), None, Store()).warnings
+    assert warning.startswith("spec.metrics[0]: cpu has no effect beside")
+    triggers = [
+        {"type": "prometheus", "name": name, "metadata": {"query": "q", "threshold": "1"}} for name in ("rps", "other")
+    ]
+    spec = {"scaleTargetRef": target, "triggers": triggers}
+    scaled = {"apiVersion": "keda.sh/v1alpha1", "kind": "ScaledObject", "metadata": metadata, "spec": spec}
+    (warning,) = admit(scaled, None, Store()).warnings
+    assert warning.startswith("spec.triggers[1].name: ")

@@ -142,3 +142,25 @@ def test_an_api_server_that_publishes_nothing_is_not_trusted() -> None:
     assert read_trust({}) is None
     assert read_trust(published(**{"requestheader-client-ca-file": ""})) is None
     assert read_trust(published(**{"requestheader-allowed-names": "nonsense"})) is None
+
+
+def test_what_several_gateways_say_of_a_service_is_one_value(samples: Samples) -> None:
+    """The sum of those that are there; one that said nothing for a minute is gone."""
+    service = {"apiVersion": "serving.kserve.io/v1beta1", "kind": "InferenceService", "name": "m"}
+
+    def say(source: str, value: str, time: str) -> None:
+        metadata = {"name": f"m.rps.{source}", "labels": {"tidegate.dev/source": source}}
+        spec = {"metric": {"name": "rps"}, "describedObject": service, "timestamp": time, "value": value}
+        manifest = {"apiVersion": "tidegate.dev/v1", "kind": "MetricReading", "metadata": metadata, "spec": spec}
+        samples.index.fold([samples.store.put(from_manifest(manifest))])
+
+    def told() -> list[str]:
+        answer = samples.ask("m", "rps", kind="InferenceService.serving.kserve.io")
+        return [one["value"] for one in answer["items"]]
+
+    say("a", "2500m", "2026-01-01T00:00:10Z")
+    assert told() == ["2500m"]
+    say("b", "4", "2026-01-01T00:00:12Z")
+    assert told() == ["6500m"]
+    say("b", "4", "2026-01-01T00:01:11Z")
+    assert told() == ["4"]

@@ -8,8 +8,12 @@ from collections.abc import Iterator
 
 import pytest
 
+from bus import Entry
 from chassis import garbage
+from chassis.fact_fold import FactFold
 from chassis.virtual_time import VirtualLoop
+from kube import Edit, Key
+from tidegate.codec.facts import FactSet, encode
 
 
 @pytest.fixture(autouse=True)
@@ -52,6 +56,30 @@ def test_a_cycle_that_has_ended_is_found_in_the_next_step() -> None:
     del made
     state = [[number] for number in range(2 * garbage.STEP)]
     assert seen() is None and state
+
+
+def test_what_takes_the_place_of_something_else_is_looked_through_in_steps_too() -> None:
+    garbage.search_in_steps()
+    state = [[number] for number in range(20 * garbage.STEP)]
+    made, seen = cycle()
+    del made
+    renewal, (before, *_) = garbage.Renewal(), collections()
+    for number in range(len(state)):
+        state[number] = [-number]
+    assert collections()[0] == before and seen() is not None, "Python sees nothing new"
+    renewal.count(garbage.STEP_CHANGES - 1)
+    assert seen() is not None
+    renewal.count(1)
+    assert seen() is None and collections()[0] == before + 1
+
+
+def test_samples_that_replace_each_other_are_looked_through_as_they_are_folded() -> None:
+    garbage.search_in_steps()
+    fold, key, (before, *_) = FactFold(), Key("MetricReading.tidegate.dev", "default", "m"), collections()
+    for revision in range(1, 2 * garbage.STEP_CHANGES + 1):
+        edit = Edit(key, "u", metadata={}, body={"spec": {"value": str(revision)}}, fresh=revision == 1)
+        fold.take(Entry(revision, encode(FactSet(revision, (edit,))), {}))
+    assert collections()[0] - before >= 2
 
 
 def test_a_cycle_that_ended_later_is_found_when_the_process_is_quiet(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -97,8 +97,28 @@ def test_the_scheduler_of_the_control_plane_is_found_among_static_pods() -> None
 
 
 def test_what_is_still_needed_beside_tidegate_is_said() -> None:
-    assert "koordlet" not in texts(check(deployment("agent", "koordinator-sh/koordlet:v1")), Level.CONFLICT)
-    assert "stays" in texts(check(deployment("agent", "koordinator-sh/koordlet:v1")), Level.NOTE)
+    other = deployment("other", "registry.k8s.io/descheduler/descheduler:v0.34.0")
+    assert texts(check(other), Level.CONFLICT) == ""
+    assert "stays" in texts(check(other), Level.NOTE)
+
+
+def test_what_lends_and_holds_nodes_to_their_rules_is_there_once() -> None:
+    """What Koordinator's own left behind counts as a user's, and would stay as it is."""
+    manager = texts(check(deployment("manager", "koordinator-sh/koord-manager:v1.7.0")), Level.CONFLICT)
+
+    assert "slo.koordinator.sh" in manager
+    assert (
+        "scale deployment manager --replicas=0, and delete what it leaves behind: kubectl delete nodeslos --all"
+        in manager
+    )
+
+    template = {"spec": {"containers": [{"name": "main", "image": "koordinator-sh/koordlet:v1.7.0"}]}}
+    agent = texts(
+        check(manifest("DaemonSet", "apps/v1", "agent", "infra", spec={"template": template})), Level.CONFLICT
+    )
+
+    assert "holds best effort back on them, as Tidegate would" in agent
+    assert "kubectl delete nodemetrics,devices --all; or leave them to it: --set node-agent.enforce=false" in agent
 
 
 def test_webhooks_of_a_system_that_is_replaced_must_not_be_left() -> None:

@@ -1,15 +1,21 @@
 """What each service is told when the system is started on one machine."""
 
+import json
+import os
+import socket
 from pathlib import Path
 
 import click
 import pytest
 
+from bus.server import free_port
+from tidegate_cli.supervisor import endpoint
 from tidegate_cli.supervisor.plan import Ports, UpSettings, service_program
+from tidegate_cli.supervisor.request_path import RequestPath, request_path
 from tidegate_cli.supervisor.service_settings import ServiceSetting, ServiceSettingOption
 
 
-def flags(name: str, requests: int = 0, **asked: object) -> dict[str, str]:
+def flags(name: str, requests: RequestPath | None = None, **asked: object) -> dict[str, str]:
     settings = UpSettings(data_dir=Path("data"), **asked)
     words = service_program(name, settings, 4222, "secret", Ports(1, 2, requests)).command[3:]
     return {flag.removeprefix("--"): value for flag, value in zip(words[::2], words[1::2], strict=True)}
@@ -60,8 +66,44 @@ def test_a_setting_that_there_is_not_is_refused_with_those_that_there_are() -> N
 
 
 def test_who_runs_programs_that_ask_inference_services_is_told_where_they_are_asked() -> None:
-    told = {name: flags(name, 7480) for name in ("inference_gateway", "node_agent")}
+    path = RequestPath("0.0.0.0", 7480, "127.0.0.80")
+    told = {name: flags(name, path) for name in ("inference_gateway", "node_agent", "cluster_gateway")}
 
-    assert told["inference_gateway"]["gateway-port"] == "7480"
+    assert (told["inference_gateway"]["gateway-port"], told["inference_gateway"]["inner-host"]) == ("7480", path.inner)
     assert told["node_agent"]["inference-gateway"] == "127.0.0.1:7480"
+    assert told["cluster_gateway"]["inference-gateway"] == "127.0.0.80"
     assert "gateway-port" not in told["node_agent"] and "inference-gateway" not in flags("node_agent")
+    without = RequestPath("127.0.0.1", 7480)
+    assert "inference-gateway" not in flags("cluster_gateway", without)
+    assert "inner-host" not in flags("inference_gateway", without)
+
+
+def test_requests_are_taken_where_the_settings_of_the_service_say(tmp_path: Path) -> None:
+    port = free_port()
+    said = (ServiceSetting("inference_gateway", "gateway_port", str(port)),)
+    assert request_path(tmp_path, said, inner=False) == ("127.0.0.1", port, "")
+    everywhere = (*said, ServiceSetting("inference_gateway", "gateway_host", "0.0.0.0"))
+    assert request_path(tmp_path, everywhere, inner=False).address == f"127.0.0.1:{port}"
+    with socket.create_server(("127.0.0.1", port)), pytest.raises(ValueError, match=f"port {port} is taken"):
+        request_path(tmp_path, said, inner=False)
+
+
+def test_the_places_of_a_proxy_that_was_left_behind_are_taken_again(tmp_path: Path) -> None:
+    """It is taken over only where it would be started anew just like this; a note of a process that ended means nothing."""
+    folder = tmp_path / "inference_gateway"
+    folder.mkdir()
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+        port = int(listening.getsockname()[1])
+        said = (ServiceSetting("inference_gateway", "gateway_port", str(port)),)
+        places = [
+            {"socket_address": {"address": host, "port_value": at}}
+            for host, at in (("127.0.0.1", port), ("127.0.0.95", 80))
+        ]
+        listener = {"address": places[0], "additional_addresses": [{"address": places[1]}]}
+        (folder / "bootstrap.json").write_text(json.dumps({"static_resources": {"listeners": [listener]}}))
+        note = {"pid": os.getpid(), "began": endpoint.start_time(os.getpid()), "bootstrap": ""}
+        (folder / "proxy.json").write_text(json.dumps(note))
+        assert request_path(tmp_path, said, inner=True) == ("127.0.0.1", port, "127.0.0.95")
+        (folder / "proxy.json").write_text(json.dumps({**note, "began": "0"}))
+        with pytest.raises(ValueError, match="is taken"):
+            request_path(tmp_path, said, inner=True)

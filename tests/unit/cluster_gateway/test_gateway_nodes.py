@@ -1,5 +1,6 @@
 """What nodes say, what they are told, and nodes that only pretend."""
 
+from dataclasses import replace
 from typing import Any
 
 import orjson
@@ -204,6 +205,34 @@ def test_pods_know_their_peers_by_name_wherever_these_run(rig: Any) -> None:
     assert hosts["default", addresses["a"]] == {"a", "worker-0", *(f"worker-0.{form}" for form in forms)}
     assert hosts["default", addresses["b"]] == {"b"}
     assert {"c", "web", "web.default.svc.cluster.local"} <= hosts["default", addresses["c"]]
+
+
+@pytest.mark.parametrize("gateway", ["127.0.0.80", ""])
+def test_names_of_inference_services_lead_to_the_gateway_first(rig: Any, gateway: str) -> None:
+    """Whether they have pods or not: there requests wait. Those of revisions lead to their pods."""
+    rig.kill()
+    rig.settings = replace(rig.settings, inference_gateway=gateway)
+    rig.start()
+    rig.node("n1")
+    labels = {"app": "isvc.iris-predictor"}
+    rig.write(pod("iris-1", "n1", metadata={"labels": labels}))
+    api = {"apiVersion": "serving.kserve.io/v1beta1", "kind": "InferenceService"}
+    rig.write({**api, "metadata": {"name": "iris"}, "spec": {"predictor": {}}})
+    own = {"apiVersion": "v1", "kind": "Service", "metadata": {"name": "iris-predictor"}, "spec": {"selector": labels}}
+    rig.write(own, {**api, "metadata": {"name": "far", "namespace": "other"}, "spec": {"predictor": {}}})
+
+    def addresses(name: str) -> list[str]:
+        return [entry.address for entry in assignment(rig, "n1").hosts if name in entry.names]
+
+    pods = [rig.pod("iris-1").status["podIP"]]
+    first = [gateway] if gateway else []
+    for form in ("", ".default", ".default.svc", ".default.svc.cluster.local"):
+        assert addresses(f"iris{form}") == first
+        assert addresses(f"iris-predictor{form}") == [*first, *pods]
+    assert addresses("iris-explainer") == addresses("far") == []
+    if gateway:
+        rig.write({**api, "metadata": {"name": "iris"}, "spec": {"predictor": {}, "explainer": {}}}, force=True)
+        assert addresses("iris-explainer.default.svc") == [gateway]
 
 
 def test_no_two_pods_have_one_address_and_a_freed_one_rests(rig: Any) -> None:

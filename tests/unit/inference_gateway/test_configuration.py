@@ -88,7 +88,7 @@ def test_a_service_that_is_stopped_or_shares_out_nonsense_is_not_told(
 
 def test_only_the_inner_listeners_believe_what_the_proxy_itself_noted(facts: Any) -> None:
     """Clients cannot choose their share, nor say that they have waited."""
-    public, hold, again = bootstrap("127.0.0.1", 7480, 60, LAYOUT)["static_resources"]["listeners"]
+    public, hold, again = bootstrap([("127.0.0.1", 7480)], 60, LAYOUT)["static_resources"]["listeners"]
     managers = [one["filter_chains"][0]["filters"][0]["typed_config"] for one in (public, hold, again)]
     stripped = [len(one.get("early_header_mutation_extensions", ())) for one in managers]
     assert stripped == [1, 0, 0]

@@ -31,6 +31,18 @@ def test_a_host_that_two_could_mean_is_the_one_that_names_it_plainly(facts: Any,
     assert facts.directory.meant("a-b.c.example.com", "/")[0].key == other.key
 
 
+def test_a_name_alone_means_the_service_of_the_only_namespace_that_has_it(facts: Any, make_service: Any) -> None:
+    """So pods ask within a namespace; where several have it they are named."""
+    facts.put(make_service("iris"), make_service("rose", namespace="other"))
+    assert facts.directory.meant("iris:80", "/")[0].key.name == "iris"
+    assert facts.directory.meant("rose-predictor", "/")[0].key.name == "rose"
+    facts.put(make_service("iris", namespace="other"))
+    assert facts.directory.meant("iris", "/") is None and facts.directory.meant("iris.team", "/") is not None
+    refused = goal_of(facts.directory, "iris", "/", 0)
+    assert isinstance(refused, Refusal) and refused.body["reason"] == "AmbiguousName"
+    assert "iris.other, iris.team" in refused.body["error"]
+
+
 def test_a_transformer_is_asked_first_and_an_explainer_for_explanations(facts: Any, make_service: Any) -> None:
     """Each component has a host of its own, too."""
     facts.put(make_service("iris", spec={"transformer": {"containers": []}, "explainer": {"containers": []}}))
@@ -52,6 +64,15 @@ def test_a_model_belongs_to_the_service_that_says_so(facts: Any, make_service: A
     refused = goal_of(facts.directory, "10.0.0.1", "/v1/models/rose:predict", 0)
     assert isinstance(refused, Refusal) and refused.status == 404
     assert refused.body["reason"] == "AmbiguousModel" and "iris.team.example.com" in refused.body["error"]
+
+
+def test_an_agent_is_asked_before_its_server_and_not_by_grpc(facts: Any, make_pod: Any) -> None:
+    """What comes over HTTP/1.1 is batched and logged; gRPC goes to the server itself."""
+    server = {"name": "kserve-container", "ports": [{"containerPort": 8080}, {"containerPort": 9000, "name": "grpc"}]}
+    agent = {"name": "agent", "ports": [{"name": "agent-port", "containerPort": 9081}]}
+    facts.put(make_pod("p", "iris-predictor", "10.0.0.1", containers=[server, agent]))
+    (replica,) = facts.directory.ready(POOL)
+    assert (replica.http, replica.grpc) == (9081, 9000)
 
 
 def test_a_graph_is_asked_by_its_name_and_answered_by_its_router(facts: Any, make_pod: Any) -> None:

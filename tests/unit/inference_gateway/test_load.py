@@ -3,7 +3,7 @@
 from typing import Any
 
 from inference_gateway.domain.load import Counts, Meter, read_statistics
-from inference_gateway.domain.readings import Said, Sample, answer_samples, load_samples, reading
+from inference_gateway.domain.readings import Said, Sample, answer_samples, load_samples, reading, source_of
 from inference_gateway.domain.serving.service import read
 from kube import Key
 
@@ -109,3 +109,13 @@ def test_a_reading_is_of_its_service_and_goes_with_it(make_service: Any) -> None
     assert made["metadata"]["name"] == "iris.rps.gateway"
     assert made["metadata"]["ownerReferences"][0]["uid"] == service.uid
     assert made["spec"]["value"] == "1500m" and made["spec"]["timestamp"].startswith("1970-01-01T00:00:00")
+
+
+def test_several_gateways_say_their_own(make_service: Any) -> None:
+    """A sample carries its source, by its name and by a label."""
+    service = read(make_service("iris"))
+    assert service is not None
+    one, other = (reading(service, Sample("rps", 1500), 0, source_of(holder)) for holder in ("only", "gateway-7f-x2"))
+    assert one["metadata"]["labels"] == {"tidegate.dev/source": "gateway"}
+    assert other["metadata"]["name"] == "iris.rps.gateway-7f-x2"
+    assert other["metadata"]["labels"] == {"tidegate.dev/source": "gateway-7f-x2"}

@@ -4,6 +4,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from bus import Entry, Log
+from chassis.garbage import Renewal
 from kube import Event, Outcome, Store
 from tidegate.codec import facts
 from tidegate.fact.v1 import fact_pb2
@@ -29,6 +30,7 @@ class FactFold:
     revision: int = 0
     at_ms: int = 0
     positions: dict[str, int] = field(default_factory=dict)
+    _renewal: Renewal = field(default_factory=Renewal, init=False, repr=False, compare=False)
 
     def take(self, entry: Entry) -> Folded | None:
         """Fold one entry of the log; None when it was folded before."""
@@ -40,6 +42,7 @@ class FactFold:
         events = facts.fold(self.store, message, entry.sequence, self.interest)
         self.at_ms = message.at_ms
         self.positions.update(message.positions)
+        self._renewal.count(len(events))
         return Folded(entry.sequence, message.at_ms, events, list(facts.outcomes(message)), message)
 
     def start_from(self, content: bytes) -> list[Event]:

@@ -3,6 +3,9 @@
 State is large, lives long, and nearly none of it is in cycles. So what is new is looked through once, and what is still
 there then is kept: it is freed when nobody refers to it, like everything. The few cycles that end later are found when the
 process has nothing to do.
+
+Python counts by how many objects there are more than at the last step. What takes the place of something else is none more, and
+would be looked through who knows when, all of it at once. So whoever folds facts counts what they change, too (`Renewal`).
 """
 
 import asyncio
@@ -12,6 +15,8 @@ from typing import Any
 
 STEP = 10_000
 """So many new objects are looked through at a time: one or two milliseconds."""
+STEP_CHANGES = 500
+"""So many changed objects of facts are looked through at a time: each consists of ten to fifty of Python's."""
 QUIET_SECONDS, QUIET_SHARE = 30.0, 0.02
 """A process is quiet that took less than this share of a core for so long."""
 MANY_STEPS = 1_000
@@ -32,6 +37,22 @@ def search_in_steps() -> None:
 def _keep(phase: str, info: dict[str, Any]) -> None:
     if phase == "stop" and info["generation"] == 0:
         gc.freeze()
+
+
+class Renewal:
+    """Steps by how much was changed, however little of it has been added."""
+
+    __slots__ = ("_changes",)
+
+    def __init__(self) -> None:
+        self._changes = 0
+
+    def count(self, changes: int) -> None:
+        """So many objects were changed: look through what is new where that is enough for a step."""
+        self._changes += changes
+        if self._changes >= STEP_CHANGES:
+            self._changes = 0
+            gc.collect(0)
 
 
 def search_all() -> None:

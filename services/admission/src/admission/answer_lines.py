@@ -19,6 +19,7 @@ def answer_lines(about: Object, service: str, answer: Manifest) -> list[str]:
     verdict = answer.get("verdict") or answer.get("phase") or "Unknown"
     lines = [f"{about.key}: {verdict}" + (f" ({answer['rule']})" if answer.get("rule") else "")]
     lines += [f"  {line}" for line in str(answer.get("message") or "").splitlines()]
+    lines += [f"  {line}" for line in answer.get("lines") or ()]
     parts = (_gang, _needs, _miss, _queues, _quotas, _place, _held_room, _outlook, _why, _evicted, _ways)
     lines += [f"  {line}" for part in parts for line in part(answer)]
     lines += _held(about, str(answer.get("message") or ""))

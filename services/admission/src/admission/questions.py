@@ -5,6 +5,7 @@ import orjson
 from admission.answer_lines import answer_lines, own_answer, readable, silence, troubles
 from bus import Bus, BusError
 from kube import Key, Manifest, Object, Store
+from kube.keys import kind_id
 from resources import format_amounts
 from tidegate import subjects
 
@@ -14,6 +15,11 @@ RESERVATION_KIND = "Reservation.scheduling.koordinator.sh"
 QUEUE_KIND = "Queue.scheduling.volcano.sh"
 QUOTA_KIND = "ElasticQuota.scheduling.sigs.k8s.io"
 WORKLOAD_KIND = "Workload.kueue.x-k8s.io"
+AUTOSCALER_KIND = "HorizontalPodAutoscaler.autoscaling"
+SCALED_KIND = "ScaledObject.keda.sh"
+SERVICE_KIND = "InferenceService.serving.kserve.io"
+SCALERS = (AUTOSCALER_KIND, SCALED_KIND)
+SIZES = ("inference_autoscaler", "explain")
 SOURCE = "tidegate.dev/workload-of"
 """On a Workload that was made for a job: what queue_manager knows the job's work by, as ``Kind/name``."""
 ASKED = {
@@ -25,6 +31,9 @@ ASKED = {
     "Node": ("slo_controller", "explain"),
     "Job.batch": ("queue_manager", "explain"),
     WORKLOAD_KIND: ("queue_manager", "explain"),
+    AUTOSCALER_KIND: SIZES,
+    SCALED_KIND: SIZES,
+    SERVICE_KIND: SIZES,
 }
 """Who is asked what about a kind; about jobs it is the job controller, and then who is asked about the job's group."""
 JOBS = ("job_controller", "explain")
@@ -74,16 +83,28 @@ class Questions:
         return lines, details
 
     def _subjects(self, item: Object) -> list[Object]:
-        """The object itself, the groups that it owns or belongs to, and then its pods, those that wait before all."""
+        """The object itself, what scales it, the groups that it owns or belongs to, and then its pods, those that wait before all."""
         found = [item]
         owned = self._below(item)
         found += [child for child in owned if child.kind == GROUP_KIND]
+        found += self._scalers(item, owned)
         if item.kind == "Pod" and item.annotations.get(GROUP):
             group = self._store.get(Key(GROUP_KIND, item.namespace, item.annotations[GROUP]))
             found += [group] if group is not None else []
         pods = [child for child in owned if child.kind == "Pod"]
         waiting = [pod for pod in pods if not pod.spec.get("nodeName")] or [pod for pod in pods if troubles(pod)]
         return found + (waiting or pods)[:3]
+
+    def _scalers(self, item: Object, owned: list[Object]) -> list[Object]:
+        """The autoscalers that it made, and those that name it."""
+        made = [child for child in owned if child.kind in SCALERS]
+        naming = (
+            other
+            for kind in SCALERS
+            for key, other in sorted(self._store.of_kind(kind).items())
+            if key.namespace == item.namespace and _names(other, item)
+        )
+        return [*made, *(other for other in naming if other not in made)]
 
     def _below(self, item: Object) -> list[Object]:
         """What an object owns, and what that owns."""
@@ -98,6 +119,13 @@ class Questions:
             return {"error": str(error)}
         content: Manifest = orjson.loads(answer)
         return content
+
+
+def _names(scaler: Object, item: Object) -> bool:
+    """Whether ``item`` is what an autoscaler scales."""
+    reference = scaler.spec.get("scaleTargetRef") or {}
+    kind = kind_id(str(reference.get("apiVersion") or "apps/v1"), str(reference.get("kind") or "Deployment"))
+    return (kind, reference.get("name")) == (item.kind, item.name)
 
 
 def _known_as(about: Object) -> Key:

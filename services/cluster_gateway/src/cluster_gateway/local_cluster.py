@@ -60,7 +60,7 @@ class LocalCluster:
         self._controllers = Controllers(loaded)
         self._simulated = SimulatedNodes(self.cluster, self._settings.simulation)
         self._addresses = Addresses()
-        self._assignments = Assignments(loaded)
+        self._assignments = Assignments(loaded, self._settings.inference_gateway)
         self._nodes = NodeLife(self._settings.node_silence_seconds * 1000, self._simulated.is_simulated)
         self._uids = PodUids()
         self._fresh: list[str] = []

@@ -29,6 +29,7 @@ class Settings(ServiceSettings):
     (``system:serviceaccount:<namespace>:<name>``) node agents have to be pods of it, and each is believed about its own node alone.
 
     With less than ``reserve_mib`` free in the data folder users' objects are refused; 0 refuses none.
+    Names of inference services lead to the address ``inference_gateway``; without one to the services' pods (driver ``local``).
     """
 
     driver: str = "local"
@@ -42,6 +43,7 @@ class Settings(ServiceSettings):
     sim_pod_start: str = "0s"
     snapshot_entries: int = 5_000
     reserve_mib: int = 64
+    inference_gateway: str = ""
 
 
 def uids() -> Iterator[str]:
@@ -62,7 +64,7 @@ async def build(settings: Settings, context: Context) -> Parts:
         return await _on_kubernetes(settings, context)
     if settings.driver != LOCAL:
         raise SystemExit(f"driver: {settings.driver!r} is neither {LOCAL!r} nor {KUBERNETES!r}")
-    base = GatewaySettings(snapshot_entries=settings.snapshot_entries)
+    base = GatewaySettings(snapshot_entries=settings.snapshot_entries, inference_gateway=settings.inference_gateway)
     simulation = replace(base.simulation, pod_start_ms=parse_duration(settings.sim_pod_start))
     gateway = Gateway(
         context.bus,

@@ -7,7 +7,7 @@ import secrets
 from collections.abc import Coroutine, Mapping, Sequence
 from typing import Any
 
-from aiohttp import ClientError, ClientSession, ClientTimeout, web
+from aiohttp import ClientError, ClientSession, ClientTimeout, TCPConnector, web
 from yarl import URL
 
 from graph_router.evaluation import Answer, Evaluation, Stopped
@@ -15,6 +15,8 @@ from graph_router.graph import Graph
 
 READY = "/readyz"
 _LARGEST_BYTES = 64 << 20
+_KEPT_SECONDS = 1.0
+"""How long a connection is kept without a request: servers hang up after 2 s or more, and what is on its way then is lost."""
 _IN_CLUSTER = (".svc", ".svc.cluster.local")
 
 
@@ -39,7 +41,11 @@ class Router:
         return app
 
     async def _open(self, _: web.Application) -> None:
-        self._session = ClientSession(timeout=ClientTimeout(total=self._graph.timeout_seconds))
+        timeout, connector = (
+            ClientTimeout(total=self._graph.timeout_seconds),
+            TCPConnector(keepalive_timeout=_KEPT_SECONDS),
+        )
+        self._session = ClientSession(timeout=timeout, connector=connector)
 
     async def _close(self, _: web.Application) -> None:
         if self._session is not None:

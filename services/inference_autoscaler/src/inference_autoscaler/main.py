@@ -5,6 +5,7 @@ import json
 from chassis import Decider
 from chassis.process import Context, Parts, run
 from inference_autoscaler.domain.core import AutoscalerCore
+from inference_autoscaler.domain.images import Images
 from inference_autoscaler.domain.keda.scaled_object import SCALED_OBJECT
 from inference_autoscaler.domain.policy import AutoscalerPolicy
 from inference_autoscaler.domain.sampling.plan import SamplingPlan
@@ -18,7 +19,8 @@ from kube import parse_duration
 async def build(settings: Settings, context: Context) -> Parts:
     """The parts of the service."""
     knative, routes = json.loads(settings.knative), json.loads(settings.routes)
-    policy = AutoscalerPolicy.of(knative, acts=settings.acts, left=settings.left, routes=routes)
+    images = Images.of(json.loads(settings.images), settings.image_registry)
+    policy = AutoscalerPolicy.of(knative, acts=settings.acts, left=settings.left, routes=routes, images=images)
     try:
         plan = SamplingPlan.of(json.loads(settings.sampling), triggers=policy.decides(SCALED_OBJECT))
     except (RuleError, json.JSONDecodeError) as error:

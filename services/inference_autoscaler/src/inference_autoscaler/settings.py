@@ -16,6 +16,9 @@ class Settings(ServiceSettings):
     ``routes`` is JSON: ``by``, which kind of object leads requests from outside to each service (HTTPRoute, Ingress, LoadBalancer),
     ``gateway`` (NAMESPACE/NAME) for HTTPRoutes, ``domain`` and ``ingressClass``.
 
+    ``images`` is JSON: ``storageInitializer``, ``agent`` and ``graphRouter``, the images of the containers that pods get besides their
+    own; ``image_registry`` goes before the names of those of Tidegate that are not said.
+
     ``knative`` is JSON, with the keys of Knative's ConfigMap config-autoscaler. ``sampling`` is JSON, too: ``prometheus``, the
     address of one, ``rules`` and ``externalRules`` for it, in the words of Prometheus' adapter for Kubernetes, and ``scrape``,
     whether pods are asked themselves. A source has ``source_timeout`` for its answer.
@@ -26,6 +29,8 @@ class Settings(ServiceSettings):
     scaled_objects: bool = True
     inference_services: bool = True
     routes: str = "{}"
+    images: str = "{}"
+    image_registry: str = ""
     knative: str = "{}"
     sampling: str = "{}"
     source_timeout: str = "5s"

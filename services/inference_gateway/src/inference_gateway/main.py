@@ -17,12 +17,15 @@ from inference_gateway.adapters.settings_server import SettingsServer
 from inference_gateway.domain.envoy.bootstrap import bootstrap
 from inference_gateway.domain.envoy.layout import ACTIVATOR, DIRECTORY, SETTINGS, Layout
 from inference_gateway.domain.holding import Bounds, Waiting
+from inference_gateway.domain.readings import source_of
 from inference_gateway.domain.serving.directory import Directory, concerns
 from inference_gateway.settings import Settings
 
 SERVICE = "inference_gateway"
 LONGEST_FOLDER_BYTES = 90
 """So that the path of a socket in there has no more than 107."""
+INNER_PORT = 80
+"""The port of a Service."""
 END_SECONDS = 3.0
 """How long a proxy that has nothing to do takes to end, at most."""
 SLACK_SECONDS = 60
@@ -34,14 +37,17 @@ async def build(settings: Settings, context: Context) -> Parts:
     folder = (settings.data_dir / SERVICE).resolve()
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     layout = Layout(str(_socket_folder(folder)))
-    started = bootstrap(settings.gateway_host, settings.gateway_port, settings.hold_seconds + SLACK_SECONDS, layout)
+    places = [(settings.gateway_host, settings.gateway_port)]
+    if settings.inner_host:
+        places.append((settings.inner_host, INNER_PORT))
+    started = bootstrap(places, settings.hold_seconds + SLACK_SECONDS, layout)
     proxy, admin = ProxyProcess(folder, started, settings.workers), ProxyAdmin(layout)
     directory = Directory(settings.domain)
     endpoints, told = EndpointStream(), SettingsServer()
     conductor = Conductor(directory, layout, told, endpoints)
     waiting = Waiting(Bounds(settings.hold_requests, settings.hold_requests_total, settings.hold_seconds))
     activator = Activator(directory, conductor, waiting)
-    reporter = Reporter(context.bus, context.clock, directory, activator, admin)
+    reporter = Reporter(context.bus, context.clock, directory, activator, admin, source_of(settings.holder))
     follower = FactFollower(SERVICE, context.bus, concerns)
 
     async def follow() -> None:

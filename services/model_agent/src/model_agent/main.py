@@ -4,9 +4,7 @@
 """
 
 import argparse
-import asyncio
 import os
-import signal
 import sys
 
 from aiohttp import web
@@ -16,7 +14,6 @@ from model_agent.server import Agent
 
 PORT, COMPONENT_PORT = 9081, 8080
 BATCH, LATENCY_MS = 32, 5000
-DRAIN_SECONDS = 5.0
 
 
 def _arguments() -> argparse.ArgumentParser:
@@ -40,20 +37,6 @@ def _arguments() -> argparse.ArgumentParser:
     return parser
 
 
-async def serve(agent: Agent, host: str, port: int) -> None:
-    """Serve until a signal comes; what was gathered is answered then."""
-    runner = web.AppRunner(agent.application(), access_log=None)
-    await runner.setup()
-    await web.TCPSite(runner, host, port).start()
-    stopped = asyncio.Event()
-    for number in (signal.SIGTERM, signal.SIGINT):
-        asyncio.get_running_loop().add_signal_handler(number, stopped.set)
-    print(f"listening at {host}:{port}", flush=True)
-    await stopped.wait()
-    await agent.drain(DRAIN_SECONDS)
-    await runner.cleanup()
-
-
 def main(words: list[str]) -> int:
     """Run the agent; the exit code."""
     given = _arguments().parse_args(words)
@@ -67,8 +50,14 @@ def main(words: list[str]) -> int:
         told = (given.log_mode, given.source_uri, given.inference_service, given.namespace, given.endpoint)
         events = Events(Told(given.log_url, *told, given.component, headers))
     own = os.environ.get("POD_IP", "")
-    agent = Agent(own or "127.0.0.1", given.component_port, batching, events)
-    asyncio.run(serve(agent, own or "0.0.0.0", given.port))
+    agent, host = Agent(own or "127.0.0.1", given.component_port, batching, events), own or "0.0.0.0"
+    web.run_app(
+        agent.application(),
+        host=host,
+        port=given.port,
+        access_log=None,
+        print=lambda _: print(f"listening at {host}:{given.port}", flush=True),
+    )
     return 0
 
 

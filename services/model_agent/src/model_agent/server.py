@@ -5,13 +5,17 @@ import json
 import uuid
 from collections.abc import Mapping
 
-from aiohttp import ClientError, ClientSession, ClientTimeout, web
+from aiohttp import ClientError, ClientSession, ClientTimeout, TCPConnector, web
 from yarl import URL
 
 from model_agent.batches import Answer, Batches
 from model_agent.events import REQUEST, RESPONSE, Events
 
 _LARGEST_BYTES = 256 << 20
+_DRAIN_SECONDS = 5.0
+_KEPT_SECONDS = 1.0
+"""How long a connection to the server is kept without a request: servers hang up after 2 s or more, and a request that is
+on its way then is lost."""
 _OF_ONE_LINE = frozenset(["connection", "keep-alive", "te", "trailer", "transfer-encoding", "upgrade"])
 _OF_BODY = frozenset(["content-length", "content-encoding"])
 """Of the form in which a body came: requests are read and unpacked here, answers go on as they come."""
@@ -33,6 +37,7 @@ class Agent:
         app = web.Application(client_max_size=_LARGEST_BYTES)
         app.router.add_route("*", "/{path:.*}", self._serve)
         app.on_startup.append(self._open)
+        app.on_shutdown.append(self._shut_down)
         app.on_cleanup.append(self._close)
         return app
 
@@ -44,9 +49,13 @@ class Agent:
             await self._events.drain(seconds)
 
     async def _open(self, _: web.Application) -> None:
-        self._session = ClientSession(timeout=ClientTimeout(total=None, sock_connect=10), auto_decompress=False)
+        timeout, connector = ClientTimeout(total=None, sock_connect=10), TCPConnector(keepalive_timeout=_KEPT_SECONDS)
+        self._session = ClientSession(timeout=timeout, auto_decompress=False, connector=connector)
         if self._events is not None:
             self._telling = asyncio.create_task(self._events.run())
+
+    async def _shut_down(self, _: web.Application) -> None:
+        await self.drain(_DRAIN_SECONDS)
 
     async def _close(self, _: web.Application) -> None:
         if self._telling is not None:

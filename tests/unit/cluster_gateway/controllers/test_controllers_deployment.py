@@ -2,6 +2,8 @@
 
 from typing import Any
 
+from kube import Key
+
 SELECTOR = {"matchLabels": {"app": "web"}}
 
 
@@ -216,3 +218,20 @@ def test_deleting_a_deployment_takes_all_with_it(town: Any, template: Any) -> No
     deploy(town, template)
     town.delete("Deployment", "web")
     assert town.pods() == [] and sets(town) == []
+
+
+def test_pods_get_the_priority_of_the_class_that_their_template_names(town: Any, template: Any) -> None:
+    """As an API server fills it in; what a template says itself stays, and pods of one template share one spec."""
+    for name, value, more in (("online", 1000, {}), ("usual", 7, {"globalDefault": True})):
+        town.cluster.create(Key("PriorityClass.scheduling.k8s.io", "", name), {}, {"value": value, **more}, {})
+    made = template("busybox:1")
+    for name, said in (
+        ("a", {"priorityClassName": "online"}),
+        ("b", {}),
+        ("c", {"priorityClassName": "online", "priority": 3}),
+    ):
+        labels = {"matchLabels": {"app": "web"}}
+        spec = {**made, "spec": {**made["spec"], **said}}
+        town.apply("Deployment", name, {"replicas": 2, "selector": labels, "template": spec})
+    found = {pod.name[0]: (pod.spec["priority"], pod.spec.get("priorityClassName")) for pod in town.live()}
+    assert found == {"a": (1000, "online"), "b": (7, "usual"), "c": (3, "online")}

@@ -196,3 +196,21 @@ def test_explain_tells_what_each_metric_asks_for(cluster: Any) -> None:
     answer = cluster.core.query("explain", {"namespace": "default", "name": "web"})
     assert answer["metrics"] == [{"metric": "external metric queue", "asksFor": 7}]
     assert (answer["replicas"], answer["message"]) == (7, "external metric queue above target")
+
+
+def test_an_object_metric_that_several_measure_is_their_sum(cluster: Any) -> None:
+    """Two gateways of one service; of two that are told apart by other labels the first counts, as ever."""
+    service = {"apiVersion": "serving.kserve.io/v1beta1", "kind": "InferenceService", "name": "m"}
+    target = {"type": "AverageValue", "averageValue": "10"}
+    cluster.deployment(1)
+    cluster.autoscaler(
+        metrics=[
+            {"type": "Object", "object": {"describedObject": service, "metric": {"name": "rps"}, "target": target}}
+        ]
+    )
+    for source, value in (("a", 25), ("b", 24)):
+        metadata = {"name": f"m.rps.{source}", "labels": {"tidegate.dev/source": source}}
+        spec = {"describedObject": service, "metric": {"name": "rps"}, "timestamp": cluster.time(), "value": str(value)}
+        cluster.put({"apiVersion": "tidegate.dev/v1", "kind": "MetricReading", "metadata": metadata, "spec": spec})
+    cluster.advance(30)
+    assert cluster.replicas() == 5

@@ -4,6 +4,9 @@ from typing import Any
 
 import pytest
 
+from admission.domain.metric_values import MetricIndex, NotKnown, external
+from inference_autoscaler.domain.core import AutoscalerCore
+from inference_autoscaler.domain.policy import AutoscalerPolicy
 from kube import Key
 
 SCALED = "ScaledObject.keda.sh"
@@ -139,6 +142,91 @@ def test_a_pause_keeps_a_number(cluster: Any) -> None:
     sample(cluster, 0)
     scale(cluster, annotations={"autoscaling.keda.sh/paused-replicas": "2"})
     assert cluster.replicas() == 2
+    sample(cluster, 90)
     cluster.advance(600)
     assert cluster.replicas() == 2
+    assert MADE not in cluster.store.objects, "whoever decides on it would move what is to be kept"
     assert cluster.condition("Paused", of=SCALED) == ("True", "ScaledObjectPaused")
+
+
+CRON = {
+    "type": "cron",
+    "metadata": {"timezone": "UTC", "start": "10 0 * * *", "end": "20 0 * * *", "desiredReplicas": "6"},
+}
+STAND_IN = Key("MetricReading.tidegate.dev", "default", "web.s0-cron.stand-in")
+
+
+def left_to_the_cluster(cluster: Any) -> None:
+    """HorizontalPodAutoscalers are decided on by the cluster's own controller."""
+    cluster.core = AutoscalerCore(AutoscalerPolicy(left=frozenset([MADE.kind])))
+    cluster.core.read_from(cluster.store)
+
+
+def told(cluster: Any, metric: str) -> list[str]:
+    """What external.metrics.k8s.io says to an autoscaler of the cluster."""
+    index = MetricIndex()
+    index.begin(cluster.store)
+    selector = {"matchLabels": {"scaledobject.keda.sh/name": "web"}}
+    try:
+        return [one["value"] for one in external(index, "default", metric, selector)["items"]]
+    except NotKnown:
+        return []
+
+
+def test_a_schedule_is_told_to_the_cluster_s_own_autoscaler(cluster: Any) -> None:
+    """It owns the count above one; from none to one and back the ScaledObject decides."""
+    left_to_the_cluster(cluster)
+    cluster.deployment(0)
+    scale(cluster, CRON, cooldownPeriod=60)
+    cluster.advance(60)
+    assert (told(cluster, "s0-cron"), cluster.replicas()) == (["0"], 0)
+    cluster.advance(600)
+    assert (told(cluster, "s0-cron"), cluster.replicas()) == (["6"], 1)
+    cluster.deployment(6)  # as the cluster's controller does
+    cluster.advance(300)
+    assert cluster.replicas() == 6, "what is above one is not ours"
+    cluster.advance(400)
+    assert (told(cluster, "s0-cron"), cluster.replicas()) == (["0"], 0)
+
+
+def test_a_fallback_is_told_to_the_cluster_s_own_autoscaler_and_is_no_sample(cluster: Any) -> None:
+    left_to_the_cluster(cluster)
+    cluster.deployment(2)
+    sample(cluster, 30)
+    scale(cluster, fallback={"failureThreshold": 2, "replicas": 5})
+    cluster.advance(60)
+    assert told(cluster, "s0-prometheus") == ["30"]
+    sample(cluster, None)
+    cluster.advance(30)
+    assert told(cluster, "s0-prometheus") == [], "not before it failed so often"
+    cluster.advance(90)
+    assert told(cluster, "s0-prometheus") == ["50"], "five replicas at ten each"
+    assert cluster.condition("Fallback", of=SCALED)[0] == "True"
+    cluster.advance(600)
+    assert told(cluster, "s0-prometheus") == ["50"], "it stands in for as long as nothing comes"
+    assert cluster.condition("Fallback", of=SCALED)[0] == "True", "and is not taken for a sample"
+    sample(cluster, 40)
+    assert told(cluster, "s0-prometheus") == ["40"]
+    cluster.advance(30)
+    assert Key("MetricReading.tidegate.dev", "default", "web.s0-prometheus.stand-in") not in cluster.store.objects
+    assert cluster.condition("Fallback", of=SCALED)[0] == "False"
+
+
+def test_where_autoscalers_are_decided_on_here_nothing_stands_in(cluster: Any) -> None:
+    cluster.deployment(0)
+    scale(cluster, CRON)
+    cluster.advance(700)
+    assert STAND_IN not in cluster.store.objects
+    assert cluster.replicas() == 6
+
+
+def test_stand_ins_go_with_what_they_stand_in_for(cluster: Any) -> None:
+    left_to_the_cluster(cluster)
+    cluster.deployment(0)
+    scale(cluster, CRON)
+    cluster.advance(60)
+    assert STAND_IN in cluster.store.objects
+    sample(cluster, 0)
+    scale(cluster, QUEUE)
+    cluster.advance(60)
+    assert STAND_IN not in cluster.store.objects

@@ -132,6 +132,25 @@ def test_containers_of_the_predictor_lie_over_those_of_the_runtime(cluster: Any)
     ]
 
 
+def test_a_replica_that_is_to_go_serves_on_for_some_seconds(cluster: Any) -> None:
+    """Until nobody sends it requests any more; unless it says itself what it does, or has no time for it."""
+    hook = {"exec": {"command": ["drain"]}}
+    containers = [*OWN["containers"], {"name": "own", "image": "b", "lifecycle": {"preStop": hook, "postStart": hook}}]
+    serve(cluster, predictor={"containers": [*containers, {"name": "c", "lifecycle": {"postStart": hook}}]})
+    first, own, other = (one["lifecycle"] for one in pod_of(cluster)["spec"]["containers"])
+    assert first == {"preStop": {"sleep": {"seconds": 5}}}
+    assert own == {"preStop": hook, "postStart": hook}
+    assert other == {"postStart": hook, "preStop": {"sleep": {"seconds": 5}}}
+
+
+@pytest.mark.parametrize(("grace", "pause"), [(0, None), (1, None), (3, 2), (60, 5)])
+def test_the_pause_is_shorter_than_the_pod_s_grace(cluster: Any, grace: int, pause: int | None) -> None:
+    serve(cluster, predictor={**OWN, "terminationGracePeriodSeconds": grace})
+    (container,) = pod_of(cluster)["spec"]["containers"]
+    wanted = None if pause is None else {"preStop": {"sleep": {"seconds": pause}}}
+    assert container.get("lifecycle") == wanted
+
+
 def test_a_container_of_one_s_own_finds_its_model_in_a_folder(cluster: Any) -> None:
     variable = {"name": "STORAGE_URI", "value": "pvc://models/a"}
     serve(cluster, predictor={"containers": [{"name": "server", "image": "i", "env": [variable]}]})

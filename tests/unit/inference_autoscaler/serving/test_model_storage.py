@@ -21,7 +21,9 @@ def thing(kind: str, name: str, annotations: dict[str, str] | None = None, **bod
 
 
 def test_a_model_is_fetched_before_its_server_starts_and_only_the_server_sees_it() -> None:
-    made = with_models(POD, ("kserve-container",), (Source("s3://bucket/model"),), [{"name": "A", "value": "b"}])
+    made = with_models(
+        POD, ("kserve-container",), (Source("s3://bucket/model"),), [{"name": "A", "value": "b"}], "fetches:1"
+    )
     (fetching,) = made["initContainers"]
     assert (fetching["name"], fetching["args"]) == ("storage-initializer", ["s3://bucket/model", "/mnt/models"])
     assert fetching["env"] == [{"name": "A", "value": "b"}]
@@ -35,7 +37,7 @@ def test_a_model_is_fetched_before_its_server_starts_and_only_the_server_sees_it
 
 
 def test_a_model_on_a_claim_is_mounted_and_not_fetched() -> None:
-    made = with_models(POD, ("kserve-container",), (Source("pvc://models/a/b"),), [])
+    made = with_models(POD, ("kserve-container",), (Source("pvc://models/a/b"),), [], "fetches:1")
     assert "initContainers" not in made
     (volume,) = made["volumes"]
     assert volume["persistentVolumeClaim"] == {"claimName": "models", "readOnly": True}
@@ -44,20 +46,20 @@ def test_a_model_on_a_claim_is_mounted_and_not_fetched() -> None:
 
 
 def test_the_root_of_a_claim_needs_no_path_inside() -> None:
-    made = with_models(POD, ("kserve-container",), (Source("pvc://models"),), [])
+    made = with_models(POD, ("kserve-container",), (Source("pvc://models"),), [], "fetches:1")
     assert "subPath" not in made["containers"][0]["volumeMounts"][0]
 
 
 def test_several_models_share_the_innermost_folder_that_holds_them() -> None:
     sources = (Source("hf://a/b", "/mnt/models/base"), Source("hf://a/c", "/mnt/models/adapters/c"))
-    made = with_models(POD, ("kserve-container",), sources, [])
+    made = with_models(POD, ("kserve-container",), sources, [], "fetches:1")
     assert made["initContainers"][0]["args"] == ["hf://a/b", "/mnt/models/base", "hf://a/c", "/mnt/models/adapters/c"]
     assert made["containers"][0]["volumeMounts"][0]["mountPath"] == "/mnt/models"
 
 
 def test_pods_that_fetch_by_themselves_are_left_as_they_are() -> None:
     own = {**POD, "initContainers": [{"name": "storage-initializer"}]}
-    assert with_models(own, ("kserve-container",), (Source("s3://b/m"),), []) is own
+    assert with_models(own, ("kserve-container",), (Source("s3://b/m"),), [], "fetches:1") is own
 
 
 def test_who_fetches_is_let_in_by_the_secrets_of_the_service_account() -> None:

@@ -43,6 +43,41 @@ def test_a_route_is_made_when_there_is_a_revision_to_lead_to(cluster: Any) -> No
     assert cluster.store.objects[Key(SERVICE, "default", "m")].status["url"] == "http://m.default.models.test"
 
 
+def test_through_the_inference_gateway_a_route_is_there_while_its_service_sleeps(cluster: Any) -> None:
+    """There requests wait, and shares are counted off: the route is the same whatever is ready, and whoever has which share."""
+    routed(cluster, **BY_GATEWAY, through="tidegate/inference-gateway")
+    cluster.serve()
+    (rule,) = cluster.store.objects[ROUTE].spec["rules"]
+    backend = {"group": "", "kind": "Service", "namespace": "tidegate", "name": "inference-gateway", "port": 80}
+    assert rule == {"matches": [{"path": {"type": "PathPrefix", "value": "/"}}], "backendRefs": [backend]}
+    cluster.ready()
+    cluster.serve("model:2", canaryTrafficPercent=20)
+    cluster.ready("m-predictor-00002-deployment")
+    assert cluster.store.objects[ROUTE].spec["rules"] == [rule]
+    routed(cluster, **BY_GATEWAY)
+    cluster.serve("model:2", canaryTrafficPercent=20)
+    assert backends(cluster) == {"m-predictor-00001": 80, "m-predictor-00002": 20}
+
+
+@pytest.mark.parametrize("more", [{"through": "gateway"}, {"by": "Ingress", "through": "a/b"}])
+def test_only_http_routes_lead_through_a_service_that_is_named_in_full(more: dict[str, str]) -> None:
+    with pytest.raises(ValueError, match="through"):
+        Routing.of({**BY_GATEWAY, **more})
+
+
+def test_a_route_that_may_not_lead_there_is_told(cluster: Any) -> None:
+    """A ReferenceGrant is missing: the gateway of the cluster says so."""
+    routed(cluster, **BY_GATEWAY, through="tidegate/inference-gateway")
+    cluster.serve()
+    cluster.ready()
+    refused = {"type": "ResolvedRefs", "status": "False", "reason": "RefNotPermitted", "message": "no ReferenceGrant"}
+    status = {"parents": [{"conditions": [{"type": "Accepted", "status": "True"}, refused]}]}
+    made = cluster.store.objects[ROUTE]
+    cluster.core.fold([cluster.store.put(made.changed(status=status))], cluster.now)
+    cluster.look()
+    assert cluster.condition("IngressReady", "m", SERVICE)[0] == "False"
+
+
 def test_weights_follow_the_rollout_and_a_revision_that_is_not_ready_has_none(cluster: Any) -> None:
     routed(cluster, **BY_GATEWAY)
     cluster.serve()
@@ -69,6 +104,19 @@ def test_an_ingress_and_a_balancer_lead_to_the_largest_share(cluster: Any) -> No
     spec = cluster.store.objects[BALANCER].spec
     assert (spec["type"], spec["selector"]) == ("LoadBalancer", {"app": "isvc.m-predictor-00002"})
     assert INGRESS not in cluster.store.objects
+
+
+def test_a_balancer_leads_nobody_to_it_before_it_has_an_address(cluster: Any) -> None:
+    routed(cluster, by="LoadBalancer")
+    cluster.serve()
+    cluster.ready()
+    cluster.look()
+    assert cluster.condition("IngressReady", "m", SERVICE) == ("False", "RouteNotReady")
+    made = cluster.store.objects[BALANCER]
+    status = {"loadBalancer": {"ingress": [{"ip": "203.0.113.7"}]}}
+    cluster.core.fold([cluster.store.put(made.changed(status=status))], cluster.now)
+    cluster.look()
+    assert cluster.condition("Ready", "m", SERVICE)[0] == "True"
 
 
 def test_in_standard_mode_the_route_leads_to_the_service_of_the_predictor(cluster: Any) -> None:

@@ -1,6 +1,7 @@
 """HorizontalPodAutoscalers, as autoscaling/v2 checks them."""
 
 from collections.abc import Iterable
+from copy import deepcopy
 
 from admission.domain.errors import FieldError
 from admission.domain.quantities import check_amount
@@ -45,6 +46,10 @@ _SOURCES = {
     "Object": ("object", ("Value", "AverageValue")),
     "External": ("external", ("Value", "AverageValue")),
 }
+DEFAULT_METRIC: Manifest = {
+    "type": "Resource",
+    "resource": {"name": "cpu", "target": {"type": "Utilization", "averageUtilization": 80}},
+}
 _OF_TARGET = {"Utilization": "averageUtilization", "AverageValue": "averageValue", "Value": "value"}
 
 
@@ -52,8 +57,7 @@ def default_autoscaler(review: Review) -> None:
     """One replica at the least, and Kubernetes' metric where none is given: four fifths of the cpu that is requested."""
     review.spec.setdefault("minReplicas", 1)
     if not review.spec.get("metrics"):
-        target = {"type": "Utilization", "averageUtilization": 80}
-        review.spec["metrics"] = [{"type": "Resource", "resource": {"name": "cpu", "target": target}}]
+        review.spec["metrics"] = [deepcopy(DEFAULT_METRIC)]
 
 
 def check_autoscaler(review: Review) -> Iterable[FieldError]:

@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from admission.domain.canaries import check_canaries
 from admission.domain.component_scaling import METRIC, check_serverless_scaling, check_standard_scaling
 from admission.domain.errors import FieldError
+from admission.domain.goals import check_goal, warn_service_goal
 from admission.domain.horizontal_autoscaler import BEHAVIOR, check_behavior
 from admission.domain.rollout_plan import check_plan
 from admission.domain.serving_runtime import check_pods
@@ -158,6 +159,7 @@ def check_service(review: Review) -> Iterable[FieldError]:
     yield from _check_mode(review, mode)
     yield from one_of(f'metadata.annotations["{CLASS}"]', annotations.get(CLASS), CLASSES)
     yield from check_plan(annotations)
+    yield from check_goal(annotations)
     yield from _check_predictor(review)
     for role in COMPONENTS:
         component = review.spec.get(role)
@@ -173,6 +175,11 @@ def warn_service(review: Review) -> Iterable[str]:
     """What is read otherwise than it is written."""
     if ((review.spec.get("predictor") or {}).get("model") or {}).get("modelRepository"):
         yield "spec.predictor.triton.modelRepository: is read as storageUri, which is KServe's word for it"
+    annotations: dict[str, str] = review.metadata.get("annotations") or {}
+    if annotations.get(MODE) in STANDARD:
+        yield from warn_service_goal(
+            annotations, review.spec.get("predictor") or {}, annotations.get(CLASS, CLASSES[0])
+        )
 
 
 def _check_component(path: str, component: Manifest, mode: str, scaled_by: str) -> Iterable[FieldError]:
@@ -193,6 +200,12 @@ def _check_agent(path: str, component: Manifest) -> Iterable[FieldError]:
         yield from one_of(f"{path}.logger.mode", logger.get("mode"), ("all", "request", "response"))
         if not logger.get("url"):
             yield FieldError(f"{path}.logger.url", None, "is required: where what goes by is logged")
+    protocol = str((component.get("model") or {}).get("protocolVersion") or "")
+    if protocol.startswith("grpc"):
+        for name in ("batcher", "logger"):
+            if component.get(name) is not None:
+                told = f"stands before servers of HTTP/1.1 only, and the model's protocolVersion is {protocol}"
+                yield FieldError(f"{path}.{name}", None, told)
     yield from within(f"{path}.batcher.maxBatchSize", batcher.get("maxBatchSize"), 1)
     yield from within(f"{path}.batcher.maxLatency", batcher.get("maxLatency"), 1)
 

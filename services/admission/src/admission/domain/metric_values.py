@@ -9,8 +9,14 @@ from dataclasses import dataclass
 from kube import KINDS, Event, Key, Manifest, Object, Store, kind_id, parse_time, rfc3339
 from kube.kinds import api_version_of
 from kube.selectors import matches
+from resources import format_quantity, parse_milli
 
 READING = "MetricReading.tidegate.dev"
+SOURCE = "tidegate.dev/source"
+"""Label of a sample of which there is one for each who measures; what they say adds up."""
+STAND_IN = "tidegate.dev/stand-in"
+"""Label of what is told as long as there is no sample: the hours of a schedule, or what a silent source falls back on."""
+_GONE_MS = 60_000
 CUSTOM, EXTERNAL = "custom.metrics.k8s.io", "external.metrics.k8s.io"
 VERSIONS = {CUSTOM: ("v1beta2", "v1beta1"), EXTERNAL: ("v1beta1",)}
 """Of each group those that are served, the preferred one first."""
@@ -81,7 +87,7 @@ def custom(index: MetricIndex, store: Store, asked: Asked) -> Manifest:
     if not values:
         whom = "its pods" if asked.name == ALL_PODS else f"{asked.kind.partition('.')[0]} {asked.name}"
         raise NotKnown(f"no sample of {asked.metric} of {whom} is known{_why(found)}")
-    items = [_value(item, asked) for item in values]
+    items = [{**_value(item, asked), "value": value} for item, value in _together(values)]
     return {"kind": "MetricValueList", "apiVersion": f"{CUSTOM}/{asked.version}", "metadata": {}, "items": items}
 
 
@@ -89,6 +95,7 @@ def external(index: MetricIndex, namespace: str, metric: str, selector: Manifest
     """An ExternalMetricValueList. Raises NotKnown."""
     found = index.of(namespace, "", metric)
     values = list(_known(found, selector))
+    values = [item for item in values if STAND_IN not in item.labels] or values
     if not values:
         raise NotKnown(f"no sample of {metric} is known{_why(found)}")
     items = [
@@ -164,6 +171,24 @@ def _known(found: Iterable[Object], selector: Manifest) -> Iterator[Object]:
         labels = (item.spec.get("metric") or {}).get("labels") or {}
         if item.spec.get("value") is not None and matches(selector, labels) and (single or _CONTAINER not in labels):
             yield item
+
+
+def _together(values: Iterable[Object]) -> Iterator[tuple[Object, str]]:
+    """What several sources say of one thing is one value, their sum; who is behind the newest by `_GONE_MS` is gone."""
+    listed: dict[object, list[Object]] = {}
+    for item in values:
+        labels = tuple(sorted(((item.spec.get("metric") or {}).get("labels") or {}).items()))
+        of = (str(item.spec["describedObject"].get("name")), labels) if SOURCE in item.labels else item.key
+        listed.setdefault(of, []).append(item)
+    for items in listed.values():
+        newest = max(items, key=_time)
+        there = [item for item in items if _time(item) > _time(newest) - _GONE_MS]
+        total = sum(parse_milli(item.spec["value"]) for item in there)
+        yield newest, str(newest.spec["value"]) if len(there) == 1 else format_quantity(total, milli=True)
+
+
+def _time(item: Object) -> int:
+    return parse_time(str(item.spec["timestamp"]))
 
 
 def _why(found: Iterable[Object]) -> str:

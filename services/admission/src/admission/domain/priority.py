@@ -6,18 +6,18 @@ from admission.domain.errors import FieldError
 from admission.domain.shapes import TEXT, TRUTH, WHOLE, fields, one_of
 from admission.domain.world import Review, World
 from kube import Key, Manifest, Object
+from kube.priority_classes import PRIORITY_CLASS as PRIORITY_CLASS_KIND
+from kube.priority_classes import SYSTEM_CLASSES, priority_fields
 
 PRIORITY_CLASS = fields(value=WHOLE, globalDefault=TRUTH, description=TEXT, preemptionPolicy=TEXT)
 
 HIGHEST_OF_USERS = 1_000_000_000
-SYSTEM_CLASSES = {"system-cluster-critical": 2_000_000_000, "system-node-critical": 2_000_001_000}
 POLICIES = ("PreemptLowerPriority", "Never")
-KIND = "PriorityClass.scheduling.k8s.io"
 
 
 def find_class(world: World, name: str) -> Object | None:
     """The PriorityClass ``name``, or None."""
-    return world.get(Key(KIND, "", name))
+    return world.get(Key(PRIORITY_CLASS_KIND, "", name))
 
 
 def is_known(world: World, name: str) -> bool:
@@ -27,21 +27,7 @@ def is_known(world: World, name: str) -> bool:
 
 def resolve_priority(world: World, spec: Manifest) -> None:
     """Fill ``spec.priority`` and ``spec.preemptionPolicy`` of a pod from its class, or from the global default."""
-    found = find_class(world, spec["priorityClassName"]) if spec.get("priorityClassName") else _global_default(world)
-    if found is not None:
-        spec.setdefault("priorityClassName", found.name)
-        spec.setdefault("priority", int(found.body.get("value") or 0))
-        policy = found.body.get("preemptionPolicy")
-        if policy:
-            spec.setdefault("preemptionPolicy", policy)
-    elif spec.get("priorityClassName") in SYSTEM_CLASSES:
-        spec.setdefault("priority", SYSTEM_CLASSES[spec["priorityClassName"]])
-
-
-def _global_default(world: World) -> Object | None:
-    defaults = [item for item in world.of_kind(KIND).values() if item.body.get("globalDefault")]
-    # Of several that call themselves the default Kubernetes takes the lowest.
-    return min(defaults, key=lambda item: (int(item.body.get("value") or 0), item.name), default=None)
+    spec |= priority_fields(spec, world)
 
 
 def check_priority_class_name(path: str, world: World, name: str | None) -> Iterable[FieldError]:
@@ -79,7 +65,7 @@ def check_priority_class(review: Review) -> Iterable[FieldError]:
 def _check_only_default(review: Review) -> Iterable[FieldError]:
     others = [
         item.name
-        for key, item in review.world.of_kind(KIND).items()
+        for key, item in review.world.of_kind(PRIORITY_CLASS_KIND).items()
         if key != review.key and item.body.get("globalDefault")
     ]
     if review.manifest.get("globalDefault") and others:

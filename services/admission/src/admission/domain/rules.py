@@ -11,6 +11,7 @@ from admission.domain import (
     cron_job,
     device,
     elastic_quota,
+    goals,
     horizontal_autoscaler,
     hyper_node,
     inference_graph,
@@ -322,12 +323,13 @@ SIZES = {
     "HorizontalPodAutoscaler.autoscaling": Rules(
         _top(horizontal_autoscaler.AUTOSCALER_SPEC),
         (horizontal_autoscaler.default_autoscaler,),
-        (horizontal_autoscaler.check_autoscaler,),
+        (horizontal_autoscaler.check_autoscaler, goals.check_goal_of),
+        (goals.warn_autoscaler_goal,),
     ),
     "ScaledObject.keda.sh": Rules(
         _top(scaled_object.SCALED_SPEC),
-        checks=(scaled_object.check_scaled_object,),
-        warnings=(scaled_object.warn_scaled_object,),
+        checks=(scaled_object.check_scaled_object, goals.check_goal_of),
+        warnings=(scaled_object.warn_scaled_object, goals.warn_autoscaler_goal),
     ),
     **dict.fromkeys(
         ("TriggerAuthentication.keda.sh", "ClusterTriggerAuthentication.keda.sh"),

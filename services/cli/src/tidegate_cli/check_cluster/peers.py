@@ -16,6 +16,10 @@ class _Peer:
     """The schedulerName whose pods it places."""
     setting: str = ""
     """The setting of a service by which its objects are left to it."""
+    does: str = ""
+    """What it does, where the groups do not say it."""
+    leaves: str = ""
+    """The objects that it leaves behind. Tidegate makes them, too, and leaves alone what others made."""
 
 
 _VOLCANO = ("batch.volcano.sh", "scheduling.volcano.sh", "bus.volcano.sh", "flow.volcano.sh")
@@ -26,6 +30,17 @@ _PEERS = {
     "vc-controller-manager": _Peer("Volcano's controllers", _VOLCANO),
     "kueue": _Peer("Kueue", ("kueue.x-k8s.io",)),
     "koord-scheduler": _Peer("Koordinator's scheduler", _KOORDINATOR, "koord-scheduler"),
+    "koord-manager": _Peer(
+        "Koordinator's manager",
+        ("slo.koordinator.sh", "config.koordinator.sh", "analysis.koordinator.sh"),
+        leaves="nodeslos",
+    ),
+    "koordlet": _Peer(
+        *("Koordinator's agent", ("slo.koordinator.sh",)),
+        setting="node-agent.enforce",
+        does="measures nodes and holds best effort back on them",
+        leaves="nodemetrics,devices",
+    ),
     "koord-descheduler": _Peer("Koordinator's descheduler", ("scheduling.koordinator.sh",)),
     "training-operator": _Peer("Kubeflow's training operator", ("kubeflow.org",)),
     "mpi-operator": _Peer("the MPI operator", ("kubeflow.org",)),
@@ -40,8 +55,6 @@ _PEERS = {
 """By the name of their image, registry and tag left out."""
 
 _STAYS = {
-    "koord-manager": "it computes batch resources and node SLOs, which nothing of Tidegate does yet",
-    "koordlet": "it measures pods and enforces QoS on its node, which Tidegate's node agent does not do yet",
     "descheduler": "it evicts by its own policy, which is respected; `--set descheduler.strategies=JSON` has the same strategies",
 }
 """Programs beside which Tidegate runs, and why they are still needed."""
@@ -65,6 +78,8 @@ def peers(cluster: Cluster, scheduler_names: frozenset[str]) -> Iterable[Finding
 def _beside(program: Program, peer: _Peer, scheduler_names: frozenset[str]) -> Iterable[Finding]:
     stop = f"kubectl -n {program.namespace} scale {program.kind.lower()} {program.name} --replicas=0"
     advice = f"before Tidegate starts: {stop}" if program.kind in ("Deployment", "StatefulSet") else "stop it first"
+    if peer.leaves:
+        advice += f", and delete what it leaves behind: kubectl delete {peer.leaves} --all"
     if peer.setting:
         advice += f"; or leave them to it: --set {peer.setting}=false"
     if peer.schedules and peer.schedules in scheduler_names:
@@ -74,7 +89,8 @@ def _beside(program: Program, peer: _Peer, scheduler_names: frozenset[str]) -> I
         text = f"{peer.name} keeps the pods of schedulerName {peer.schedules}; Tidegate counts them as used room"
         yield Finding(Level.NOTE, program.words, text)
     if peer.groups and not (peer.schedules and peer.schedules not in scheduler_names):
-        text = f"{peer.name} acts on objects of {', '.join(peer.groups)}, as Tidegate would"
+        does = peer.does or f"acts on objects of {', '.join(peer.groups)}"
+        text = f"{peer.name} {does}, as Tidegate would"
         yield Finding(Level.CONFLICT, program.words, text, advice)
 
 

@@ -41,7 +41,8 @@ _GUESSES = (
 @with_session
 def explain(session: Session, words: tuple[str, ...], output: str) -> None:
     """Say why a job or pod waits and what would help, or where it went and why there. Of workloads, queues, quotas and
-    reservations it says how they stand, of a node how much of it is lent, and how it comes to that.
+    reservations it says how they stand, of a node how much of it is lent, and how it comes to that; of services and
+    autoscalers why they have the size that they have, what starts, and what has to pass before it may shrink.
 
     A bare name is looked for among jobs, pod groups and pods, in this order.
 
@@ -51,6 +52,7 @@ def explain(session: Session, words: tuple[str, ...], output: str) -> None:
       tidegate explain job/ring -n team
       tidegate explain pod/ring-worker-3 -o json
       tidegate explain node/n1                     what is lent of it
+      tidegate explain inferenceservice/my-model   why it has so many replicas
       tidegate explain job.batch/sweep             a Job of Kubernetes, in a queue of Kueue or not
     """
     with session.client() as client:

@@ -15,7 +15,6 @@ from gang_scheduler.domain.core import SchedulerCore
 from gang_scheduler.domain.terms.load_policy import LoadPolicy
 from inference_autoscaler import role as sizes
 from inference_autoscaler.domain.core import AutoscalerCore
-from inference_autoscaler.domain.knative.configuration import KnativeConfiguration
 from inference_autoscaler.domain.policy import AutoscalerPolicy
 from job_controller import role as jobs
 from job_controller.domain.core import JobCore
@@ -62,8 +61,7 @@ class Policy:
         kueue = KueuePolicy(**queues.pop("kueue", {}))
         moving = DeschedulerPolicy.of(settings.get("descheduler", {}))
         lending = SloPolicy(**settings.get("slo_controller", {}))
-        sized = settings.get("inference_autoscaler", {})
-        sizes = AutoscalerPolicy(sized.get("acts", True), KnativeConfiguration(**sized.get("knative", {})))
+        sizes = AutoscalerPolicy.told(settings.get("inference_autoscaler", {}))
         return cls(QueuePolicy(**queues, kueue=kueue), settings.get("gang_scheduler", {}), lending, moving, sizes)
 
     @classmethod

@@ -11,6 +11,7 @@ from urllib.parse import urlsplit
 from bus.server import ServerSettings, command
 from tidegate.services import DECIDERS
 from tidegate_cli.supervisor.priorities import NICENESS
+from tidegate_cli.supervisor.request_path import RequestPath
 from tidegate_cli.supervisor.service_settings import ServiceSetting
 
 CONTROL = ("admission", *DECIDERS, "inference_gateway")
@@ -65,11 +66,11 @@ class Program:
 
 
 class Ports(NamedTuple):
-    """Where one service listens; ``requests`` is where the request path takes those of inference services, 0 for who needs not know."""
+    """Where one service listens; ``requests`` is where those of inference services are taken, None for who needs not know."""
 
     health: int
     metrics: int
-    requests: int = 0
+    requests: RequestPath | None = None
 
 
 def nats_program(settings: UpSettings, port: int, token: str) -> Program:
@@ -127,11 +128,15 @@ def _own_flags(name: str, settings: UpSettings) -> dict[str, str]:
     return {}
 
 
-def _request_flags(name: str, port: int) -> dict[str, str]:
-    """Who takes requests for inference services is told where, and so is who runs programs that ask them."""
-    if not port:
+def _request_flags(name: str, path: RequestPath | None) -> dict[str, str]:
+    """Who takes requests for inference services is told where; so is who runs programs that ask them, and who says what names mean."""
+    if path is None:
         return {}
-    return {"inference-gateway": f"127.0.0.1:{port}"} if name == "node_agent" else {"gateway-port": str(port)}
+    if name == "inference_gateway":
+        return {"gateway-port": str(path.port), **({"inner-host": path.inner} if path.inner else {})}
+    if name == "cluster_gateway":
+        return {"inference-gateway": path.inner} if path.inner else {}
+    return {"inference-gateway": path.address}
 
 
 def _webhook_flags(url: str) -> dict[str, str]:

@@ -5,7 +5,6 @@ import fcntl
 import os
 import secrets
 import signal
-import socket
 from collections.abc import Callable, Coroutine
 from pathlib import Path
 
@@ -23,8 +22,9 @@ from tidegate_cli.supervisor.plan import (
     nats_program,
     service_program,
 )
+from tidegate_cli.supervisor.request_path import is_free, request_path
 
-USUAL_PORT, USUAL_REQUEST_PORT = 7470, 7480
+USUAL_PORT = 7470
 READY_SECONDS = 60.0
 GRACE_SECONDS = {"node_agent": 40.0, "inference_gateway": 15.0}
 USUAL_GRACE_SECONDS = 5.0
@@ -82,10 +82,13 @@ class Supervisor:
 
     async def _start(self) -> None:
         token, api_port = secrets.token_urlsafe(24), self._api_port()
-        request_port = _usual_or_free(USUAL_REQUEST_PORT)
-        self._requests = f"127.0.0.1:{request_port}"
+        try:
+            requests = request_path(self._folder, self._settings.service_settings, inner=self._settings.local)
+        except ValueError as error:
+            raise CannotStart(str(error)) from None
+        self._requests = requests.address
         # The address for users is taken last, so it must not look free to the others: one of them would answer there.
-        nats_port, *others = free_ports(1 + 2 * len(SERVICES), besides={api_port, request_port})
+        nats_port, *others = free_ports(1 + 2 * len(SERVICES), besides={api_port, requests.port})
         self._server = f"127.0.0.1:{api_port}"
         try:
             nats = nats_program(self._settings, nats_port, token)
@@ -95,8 +98,8 @@ class Supervisor:
         await self._until_ready("nats", wait_until_open("127.0.0.1", nats_port))
         ports = {name: Ports(others.pop(), others.pop()) for name in SERVICES}
         ports["admission"] = ports["admission"]._replace(health=api_port)
-        for name in ("inference_gateway", "node_agent"):
-            ports[name] = ports[name]._replace(requests=request_port)
+        for name in ("inference_gateway", "node_agent", "cluster_gateway"):
+            ports[name] = ports[name]._replace(requests=requests)
         for name in SERVICES:
             if name != "node_agent" or (self._settings.local_node and self._settings.local):
                 program = service_program(name, self._settings, nats_port, token, ports[name])
@@ -108,10 +111,10 @@ class Supervisor:
 
     def _api_port(self) -> int:
         if self._settings.port:
-            if not _is_free(self._settings.port):
+            if not is_free(self._settings.port):
                 raise CannotStart(f"port {self._settings.port} is taken; choose another with --port")
             return self._settings.port
-        return _usual_or_free(USUAL_PORT)
+        return USUAL_PORT if is_free(USUAL_PORT) else free_port()
 
     def _keep(self, child: Child) -> None:
         self._children[child.program.name] = child
@@ -194,17 +197,3 @@ class _Locked:
 
 def _grace_seconds(name: str) -> float:
     return GRACE_SECONDS.get(name, USUAL_GRACE_SECONDS)
-
-
-def _usual_or_free(port: int) -> int:
-    return port if _is_free(port) else free_port()
-
-
-def _is_free(port: int) -> bool:
-    with socket.socket() as probe:
-        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        try:
-            probe.bind(("127.0.0.1", port))
-        except OSError:
-            return False
-    return True

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 
-from cluster_gateway.domain.host_names import host_entries
+from cluster_gateway.domain.host_names import ASKED, asked_entries, host_entries
 from kube import Event, Key, Manifest, Object, Store, runs
 from kube.node_slo import NODE_SLO
 from kube.volumes import VOLUME, claims_of
@@ -30,9 +30,13 @@ class NodeAssignment:
 
 @dataclass(slots=True)
 class Assignments:
-    """Which pods are on which node, and whose agents have something new to hear."""
+    """Which pods are on which node, and whose agents have something new to hear.
+
+    ``gateway`` is the address that the names of inference services lead to, "" for their pods' alone.
+    """
 
     store: Store
+    gateway: str = ""
     _agents: set[str] = field(default_factory=set)
     """The nodes whose agent has registered: nobody else hears assignments."""
     _pods: dict[str, dict[Key, None]] = field(default_factory=dict)
@@ -45,7 +49,7 @@ class Assignments:
             if kind == "Pod" and self._agents:
                 for event in run:
                     self._fold_pod(event)
-            elif kind in ("ConfigMap", "Service"):
+            elif kind in ("ConfigMap", "Service") or (kind in ASKED and self.gateway and any(map(_is_renamed, run))):
                 self._touch_namespace(namespace)
             elif kind == "Node":
                 for event in run:
@@ -62,13 +66,14 @@ class Assignments:
         """The assignment of ``node`` as it stands."""
         pods = [self.store.objects[key] for key in sorted(self._pods.get(node, {}))]
         namespaces = sorted({pod.namespace for pod in pods})
-        hosts = tuple(
-            (namespace, address, names)
-            for namespace in namespaces
-            for address, names in host_entries(self.store, namespace)
-        )
+        hosts = tuple((namespace, *entry) for namespace in namespaces for entry in self._hosts(namespace))
         manifests = tuple(self._manifest(pod) for pod in pods)
         return NodeAssignment(node, manifests, self._config_maps(pods), hosts, *node_rules(self.store, node))
+
+    def _hosts(self, namespace: str) -> Iterator[tuple[str, tuple[str, ...]]]:
+        if self.gateway:
+            yield from asked_entries(self.store, namespace, self.gateway)
+        yield from host_entries(self.store, namespace)
 
     def _manifest(self, pod: Object) -> Manifest:
         """The pod as its node has to run it: a claim on a volume that names a path of the machine is that path."""
@@ -149,6 +154,11 @@ def described(node: Object) -> Manifest:
         "metadata": {"annotations": annotations},
         "status": {name: node.status.get(name) or {} for name in ("capacity", "allocatable")},
     }
+
+
+def _is_renamed(event: Event) -> bool:
+    """Whether the parts that it has names for are others."""
+    return event.old is None or event.new is None or event.old.spec.keys() != event.new.spec.keys()
 
 
 def has_agent(node: Object) -> bool:

@@ -2,8 +2,16 @@
 
 from collections.abc import Iterator
 
-from kube import Object, Store
+from kube import Key, Object, Store
 
+_ASKED = {
+    "InferenceService.serving.kserve.io": ("", "-predictor", "-transformer", "-explainer"),
+    "InferenceGraph.serving.kserve.io": ("",),
+}
+"""Kinds whose names lead to the request path: what such an object and its components are called."""
+ASKED = frozenset(_ASKED)
+MOST_ASKED = 2000
+"""Of a namespace: each pod in it has a file of these names."""
 SUFFIXES = ("", ".{ns}", ".{ns}.svc", ".{ns}.svc.cluster.local")
 
 
@@ -27,6 +35,18 @@ def host_entries(store: Store, namespace: str) -> list[tuple[str, tuple[str, ...
             if selector and selector.items() <= pod.labels.items():
                 names[pod.status["podIP"]].update(dict.fromkeys(_forms(service.name, namespace)))
     return [(address, tuple(own)) for address, own in names.items()]
+
+
+def asked_entries(store: Store, namespace: str, gateway: str) -> Iterator[tuple[str, tuple[str, ...]]]:
+    """The names of what scales to zero, each of which leads to the address ``gateway``: there requests wait for a replica.
+
+    They stand before the pods' own addresses, which a program tries next where the gateway does not listen at its port.
+    """
+    found = sorted((item.name, item.kind) for kind in _ASKED for item in store.in_namespace(kind, namespace))
+    for name, kind in found[:MOST_ASKED]:
+        own = store.objects[Key(kind, namespace, name)]
+        parts = (part for part in _ASKED[kind] if not part or own.spec.get(part[1:]) is not None)
+        yield gateway, tuple(form for part in parts for form in _forms(f"{name}{part}", namespace))
 
 
 def _lives(pod: Object) -> bool:

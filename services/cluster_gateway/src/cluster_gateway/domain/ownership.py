@@ -31,6 +31,7 @@ _INFERENCE = "InferenceService.serving.kserve.io"
 _GRAPH = "InferenceGraph.serving.kserve.io"
 _DEPLOYMENT = "Deployment.apps"
 _SERVICE = "Service"
+_READING = "MetricReading.tidegate.dev"
 _ROUTES = ("HTTPRoute.gateway.networking.k8s.io", "Ingress.networking.k8s.io")
 _SCALABLE = (_DEPLOYMENT, "ReplicaSet.apps", "StatefulSet.apps")
 _ANY = "*"
@@ -69,10 +70,10 @@ _MAY: dict[str, dict[Verb, tuple[str, ...]]] = {
         Verb.STATUS: (_NODE, _RECOMMENDATION),
     },
     "inference_autoscaler": {
-        Verb.CREATE: (_AUTOSCALER, _SCALED, _DEPLOYMENT, _SERVICE, *_ROUTES),
-        Verb.PATCH: (*_SCALABLE, _AUTOSCALER, _SCALED, _SERVICE, *_ROUTES),
+        Verb.CREATE: (_AUTOSCALER, _SCALED, _DEPLOYMENT, _SERVICE, _READING, *_ROUTES),
+        Verb.PATCH: (*_SCALABLE, _AUTOSCALER, _SCALED, _SERVICE, _READING, *_ROUTES),
         Verb.STATUS: (_AUTOSCALER, _SCALED, _INFERENCE, _GRAPH),
-        Verb.DELETE: (_AUTOSCALER, _SCALED, _DEPLOYMENT, _SERVICE, *_ROUTES),
+        Verb.DELETE: (_AUTOSCALER, _SCALED, _DEPLOYMENT, _SERVICE, _READING, *_ROUTES),
     },
 }
 

@@ -2,22 +2,25 @@
 
 from collections.abc import Mapping, Sequence
 from collections.abc import Set as AbstractSet
-from dataclasses import asdict
 from typing import Protocol
 
 import orjson
 
 from inference_autoscaler.domain.cluster.pod_index import PodIndex
 from inference_autoscaler.domain.cluster.scale import SCALABLE, scale_of
+from inference_autoscaler.domain.goals.desk import KINDS as GOAL_KINDS
+from inference_autoscaler.domain.goals.desk import GoalDesk
+from inference_autoscaler.domain.goals.steering import without_goal
 from inference_autoscaler.domain.horizontal.desk import HorizontalDesk
 from inference_autoscaler.domain.horizontal.measuring import External
 from inference_autoscaler.domain.horizontal.spec import AUTOSCALER
 from inference_autoscaler.domain.keda.desk import ScaledObjectDesk
 from inference_autoscaler.domain.keda.scaled_object import SCALED_OBJECT
 from inference_autoscaler.domain.metrics.pod_use import NODE_METRIC
-from inference_autoscaler.domain.metrics.reading import POD, READING, series_of
+from inference_autoscaler.domain.metrics.reading import POD, READING, STAND_IN_LABEL, Series, series_of
 from inference_autoscaler.domain.metrics.readings import Readings
 from inference_autoscaler.domain.policy import AutoscalerPolicy
+from inference_autoscaler.domain.rollout.tally import COUNTED
 from inference_autoscaler.domain.serving.desk import CONCERNING, InferenceDesk
 from inference_autoscaler.domain.serving.graph_children import GRAPH
 from inference_autoscaler.domain.serving.graph_desk import GraphDesk
@@ -50,7 +53,7 @@ class Desk(Protocol):
         """Take up what was remembered at ``at``."""
 
 
-_NAMES = ("serving", "keda", "horizontal")
+_NAMES = ("serving", "goals", "keda", "horizontal")
 """Under which each desk's part is remembered."""
 
 _AT = "at"
@@ -73,12 +76,15 @@ class AutoscalerCore:
         self._policy = policy or AutoscalerPolicy()
         self.store = Store()
         self._readings, self._pods = Readings(), PodIndex()
-        self._keda = ScaledObjectDesk(self._readings)
+        self._keda = ScaledObjectDesk(self._readings, None if self._policy.decides(AUTOSCALER) else self._pods)
         sources = self._keda.sources
         told = External(sources.value, sources.present_value, sources.is_steady)
         self._horizontal = HorizontalDesk(self._readings, self._pods, told)
-        self._serving = InferenceDesk(self._policy.knative, self._pods, self._policy.routing)
-        self._graphs = GraphDesk(self._policy.routing)
+        self._serving = InferenceDesk(
+            self._policy.knative, self._pods, self._policy.routing, self._policy.images, self._readings
+        )
+        self._graphs = GraphDesk(self._policy.routing, self._policy.images)
+        self._goals = GoalDesk(self._policy, self._readings, self._pods)
         self._now = 0
         self._assumed: set[str] = set()
         self._remembered: int | None = None
@@ -87,7 +93,7 @@ class AutoscalerCore:
     def read_from(self, store: Store) -> None:
         """Where objects are looked up."""
         self.store = self._horizontal.store = self._keda.store = self._serving.store = store
-        self._graphs.store = store
+        self._graphs.store = self._goals.store = store
         self._horizontal.concerns.store = store
 
     def fold(self, events: Sequence[Event], now: int) -> None:
@@ -106,38 +112,52 @@ class AutoscalerCore:
                     if event.old is None:
                         concerns.touch_everybody()
                 case "HorizontalPodAutoscaler.autoscaling":
-                    self._horizontal.fold(event)
+                    self._goals.fold(event)
+                    self._horizontal.fold(without_goal(event))
                     self._keda.touch(event.key)
                     self._serving.fold(event)
                     self._graphs.fold(event)
                 case "ScaledObject.keda.sh":
                     made = self._keda.autoscaler_of(event.key)
-                    self._keda.fold(event)
+                    self._goals.fold(event)
+                    self._keda.fold(without_goal(event))
                     concerns.touch_all((made, self._keda.autoscaler_of(event.key)))
                     self._serving.fold(event)
                 case kind if kind == GRAPH:
                     self._graphs.fold(event)
                 case kind if kind in SCALABLE or kind in CONCERNING:
+                    self._goals.touch(event.key)
                     if kind in SCALABLE:
                         concerns.see_target(event)
                         self._keda.touch(event.key)
                     if kind in CONCERNING:
                         self._serving.fold(event)
                         self._graphs.fold(event)
+        loads: dict[Series, None] = {}
         for event in events:  # what a sample is of is there by now, in whatever order they came
-            if event.key.kind == READING:
-                self._take_sample(event, now)
+            if event.key.kind != READING or STAND_IN_LABEL in event.object.labels:
+                continue
+            if (series := self._take_sample(event)) is not None:
+                loads[series] = None
+        for series in loads:  # of several sources that said something at once all are known by now
+            self._serving.hear(series, now)
+        self._goals.hear(now)
 
-    def _take_sample(self, event: Event, now: int) -> None:
+    def _take_sample(self, event: Event) -> Series | None:
+        """What it is of, where that is the load of a service."""
         topics = self._readings.fold(event)
         for topic in topics:
             self._horizontal.concerns.touch(topic)
             self._keda.touch(topic)
-        namespace, kind, name, _ = series_of(event.object)
+            self._goals.touch(topic)
+        series = namespace, kind, name, metric = series_of(event.object)
         if kind == POD and topics and (pod := self.store.get(Key(POD, namespace, name))) is not None:
             self._horizontal.concerns.see_use(pod)
+        elif kind == SERVICE and metric in COUNTED:
+            self._serving.count(event)
         elif kind == SERVICE:
-            self._serving.hear(event, now)
+            return series
+        return None
 
     def hear(self, service: str, decision: Decision) -> None:
         """This service listens to facts only."""
@@ -151,6 +171,8 @@ class AutoscalerCore:
         if outcome.decision_id and outcome.decision_id not in self._assumed:
             return
         self._assumed.discard(outcome.decision_id)
+        if outcome.subject.kind in GOAL_KINDS:
+            self._goals.settle(outcome)
         if outcome.subject.kind == AUTOSCALER:
             self._horizontal.settle(outcome)
         elif outcome.subject.kind == SCALED_OBJECT:
@@ -207,13 +229,24 @@ class AutoscalerCore:
             desk.restore(told[of], self._remembered)
 
     def query(self, name: str, arguments: Manifest) -> Manifest:
-        """``explain``: what a look at the autoscaler ``arguments["namespace"]/["name"]`` would come to."""
+        """``explain``: what a look at the autoscaler, or service, ``arguments["namespace"]/["name"]`` of ``["kind"]`` would come to."""
         if name == "settings":
-            return {**asdict(self._policy), "left": sorted(self._policy.left)}
+            return self._policy.manifest()
         if name != "explain":
             raise KeyError(f"inference_autoscaler answers explain and settings, not {name!r}")
-        key = Key(AUTOSCALER, str(arguments.get("namespace") or "default"), str(arguments.get("name") or ""))
-        return self._horizontal.explain(key, int(arguments.get("now") or self._now))
+        kind, now = str(arguments.get("kind") or AUTOSCALER), int(arguments.get("now") or self._now)
+        key = Key(kind, str(arguments.get("namespace") or "default"), str(arguments.get("name") or ""))
+        if self._goals.has(key):
+            return self._goals.explain(key, now)
+        if not self._policy.decides(kind):
+            return {
+                "found": True,
+                "verdict": "NotDecidedHere",
+                "message": "another controller of the cluster decides on it",
+            }
+        if kind == SERVICE:
+            return self._serving.explain(key, now)
+        return self._keda.explain(key, now) if kind == SCALED_OBJECT else self._horizontal.explain(key, now)
 
     def pods_of(self, target: Key) -> list[Object]:
         """The pods of what can be scaled, by name; none where it cannot, or is not there."""
@@ -226,13 +259,18 @@ class AutoscalerCore:
 
     @property
     def _desks(self) -> tuple[Desk, ...]:
-        return self._serving, self._keda, self._horizontal
+        return self._serving, self._goals, self._keda, self._horizontal
 
     @property
     def _deciding(self) -> list[Desk]:
-        """Those on whose objects nobody else decides."""
-        kinds = (SERVICE, SCALED_OBJECT, AUTOSCALER)
-        return [desk for kind, desk in zip(kinds, self._desks, strict=True) if self._policy.decides(kind)]
+        """Those on whose objects nobody else decides; that of goals tells those who cannot have theirs."""
+        parts: list[tuple[str, Desk]] = [
+            (SERVICE, self._serving),
+            (SCALED_OBJECT, self._keda),
+            (AUTOSCALER, self._horizontal),
+        ]
+        goals: list[Desk] = [self._goals] if self._policy.acts else []
+        return [*goals, *(desk for kind, desk in parts if self._policy.decides(kind))]
 
     @property
     def _paused(self) -> bool:

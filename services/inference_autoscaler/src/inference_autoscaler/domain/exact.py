@@ -22,10 +22,6 @@ class Ratio:
     def below_one(self) -> bool:
         return self.part < self.whole
 
-    def within(self, down_nano: int, up_nano: int) -> bool:
-        """Whether it is at most this much below or above 1, in billionths."""
-        return is_near(self.part, self.whole, down_nano, up_nano)
-
     def of(self, count: int) -> int:
         """``count`` times this, rounded up, as a number of replicas."""
         return min(REPLICAS_MAX, ceil_div(self.part * count, self.whole))

@@ -5,7 +5,7 @@ import logging
 from collections.abc import Callable, Iterable, Sequence
 from typing import Protocol
 
-from inference_autoscaler.domain.metrics.reading import POD, READING
+from inference_autoscaler.domain.metrics.reading import POD, READING, SOURCE_LABEL, stamp
 from inference_autoscaler.domain.sampling.plan import SamplingPlan
 from inference_autoscaler.domain.sampling.source import Exposition, Source
 from inference_autoscaler.domain.sampling.want import WANT_LABEL
@@ -23,6 +23,8 @@ LOOK_SECONDS = 1.0
 """How often it is looked whether anything else is wanted, or is due."""
 SWEEP_SECONDS = 10.0
 """How often it is looked for samples that nobody wants any more."""
+ENDED_MS = 600_000
+"""A source that said nothing of a service for so long has ended, or the service sleeps; its last sample counts for nobody."""
 SETTLING_MS = 10_000
 """So long what was handed in counts as being there, though the facts do not tell it yet."""
 
@@ -160,10 +162,12 @@ class Collector:
             log.warning("sample_not_handed_in", extra={"sample": key.name, "detail": str(error)})
 
     def _unwanted(self, view: View) -> list[Object]:
-        """Samples of ours that nobody wants any more, or whose pod is gone."""
+        """Samples of ours that nobody wants any more, or whose pod is gone; and those of sources that ended."""
         found = []
         for key, item in view.store.of_kind(READING).items():
             want = self._wants.all.get(item.labels.get(WANT_LABEL, ""))
+            if item.labels.get(SOURCE_LABEL) and (stamp(item) or 0) < self._now() - ENDED_MS:
+                found.append(item)
             if WANT_LABEL not in item.labels:
                 continue
             described = item.spec.get("describedObject") or {}

@@ -26,7 +26,11 @@ MOST_IN_ONE = 2000
 class Reporter:
     """Looks at the proxy and at those who wait."""
 
-    def __init__(self, bus: Bus, clock: Clock, directory: Directory, activator: Activator, admin: ProxyAdmin) -> None:
+    def __init__(
+        self, bus: Bus, clock: Clock, directory: Directory, activator: Activator, admin: ProxyAdmin, source: str
+    ) -> None:
+        """``source`` is what this gateway is called among several."""
+        self._source = source
         self._bus, self._clock, self._directory = bus, clock, directory
         self._activator, self._admin = activator, admin
         self._meter, self._said = Meter(clock.now()), Said()
@@ -98,10 +102,13 @@ class Reporter:
     async def _hand_in(self, news: list[tuple[Service, list[Sample]]], now: int) -> None:
         draft = WriteDraft()
         self._writes += 1
-        draft.request.id, draft.request.actor = f"inference_gateway/{now}/{self._writes}", "inference_gateway"
+        draft.request.id, draft.request.actor = (
+            f"inference_gateway/{self._source}/{now}/{self._writes}",
+            "inference_gateway",
+        )
         for service, samples in news:
             for sample in samples:
-                draft.store(from_manifest(reading(service, sample, now)), None)
+                draft.store(from_manifest(reading(service, sample, now, self._source)), None)
         try:
             answer = await self._bus.request(subjects.SAMPLES, draft.request.SerializeToString())
         except BusError as error:

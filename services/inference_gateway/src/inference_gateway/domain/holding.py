@@ -88,6 +88,9 @@ def too_late(goal: Goal, seconds: int) -> Refusal:
 
 
 def _unknown(directory: Directory, host: str, path: str) -> Refusal:
+    if names := directory.namesakes(host):
+        words = f"{host} is the name of services in several namespaces: say which one ({', '.join(names)})"
+        return Refusal(404, {"error": words, "reason": "AmbiguousName"})
     sharing = directory.sharing(path)
     if sharing:
         hosts = ", ".join(f"{name}.{directory.domain}" for name in sharing)

@@ -14,9 +14,20 @@ from kube.times import rfc3339_milli
 READING = "MetricReading.tidegate.dev"
 CONCURRENCY, RPS = "concurrency", "rps"
 REQUESTS, ERRORS, LATENCY = "revision_requests_total", "revision_errors_total", "revision_latency_bucket"
+SOURCE_LABEL = "tidegate.dev/source"
+"""On each sample: the gateway that says it. What several say of one service adds up."""
+ONLY = "gateway"
+"""The source of a gateway that is alone."""
+ALONE = "only"
+"""The holder of a service of which there is one."""
 AGAIN_MS = 4_000
 """A load that stays as it is is said again after so long: a sample is of the time since the one before, and the shortest window
 that looks back at them has 6 s."""
+
+
+def source_of(holder: str) -> str:
+    """What a gateway is called among those that say samples: as its pod, or plainly where it is alone."""
+    return ONLY if holder == ALONE else holder
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,9 +38,9 @@ class Sample:
     value_milli: int
     labels: tuple[tuple[str, str], ...] = ()
 
-    def key(self, service: Key) -> Key:
-        """Of the object that says it. No service has a ``.`` in its name, so none is another's."""
-        words = (service.name, self.metric.replace("_", "-"), *(value for _, value in self.labels), "gateway")
+    def key(self, service: Key, source: str = ONLY) -> Key:
+        """Of the object by which ``source`` says it. No service has a ``.`` in its name, so none is another's."""
+        words = (service.name, self.metric.replace("_", "-"), *(value for _, value in self.labels), source)
         return Key(READING, service.namespace, ".".join(words))
 
 
@@ -94,16 +105,16 @@ def _answers(revision: str, counts: Counts) -> Iterator[Sample]:
         yield Sample(LATENCY, counts.within.get(bound, 0) * 1000, (label, ("le", str(bound))))
 
 
-def reading(service: Service, sample: Sample, now: int) -> Manifest:
-    """The MetricReading; it goes when the service goes."""
+def reading(service: Service, sample: Sample, now: int, source: str = ONLY) -> Manifest:
+    """The MetricReading of the gateway ``source``; it goes when the service goes."""
     key = service.key
     described = {"apiVersion": api_version_of(key.kind), "kind": key.kind.partition(".")[0], "name": key.name}
     owner = {**described, "uid": service.uid}
-    named = sample.key(key)
+    named, labels = sample.key(key, source), {SOURCE_LABEL: source}
     return {
         "apiVersion": api_version_of(READING),
         "kind": READING.partition(".")[0],
-        "metadata": {"name": named.name, "namespace": named.namespace, "ownerReferences": [owner]},
+        "metadata": {"name": named.name, "namespace": named.namespace, "labels": labels, "ownerReferences": [owner]},
         "spec": {
             "describedObject": described,
             "metric": {"name": sample.metric, **({"labels": dict(sample.labels)} if sample.labels else {})},

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from kube import Key, Manifest, Mutation, Object, Store, Verb, key_of
+from kube.priority_classes import priority_fields
 
 _SAID = ("status", "reason", "message", "lastUpdateTime")
 _LETTERS = "bcdfghjklmnpqrstvwxz2456789"
@@ -44,13 +45,25 @@ class Work:
     now: int
     mutations: list[Mutation] = field(default_factory=list)
     due: int | None = None
+    _specs: dict[int, tuple[Manifest, Manifest]] = field(default_factory=dict)
+    """What pods are made of, and the same with the priority of their class, by its identity: pods of one template share one."""
 
     def look_again(self, at: int) -> None:
         """Come back at ``at`` at the latest."""
         self.due = at if self.due is None else min(self.due, at)
 
     def create(self, manifest: Manifest) -> None:
+        """Make it. A pod gets what its priority class says, which an API server would fill in."""
+        if manifest["kind"] == "Pod":
+            manifest["spec"] = self._prioritized(manifest["spec"])
         self.mutations.append(Mutation(Verb.CREATE, key_of(manifest), manifest=manifest))
+
+    def _prioritized(self, spec: Manifest) -> Manifest:
+        known = self._specs.get(id(spec))
+        if known is None:
+            fields = priority_fields(spec, self.store)
+            known = self._specs[id(spec)] = (spec, {**spec, **fields} if fields else spec)
+        return known[1]
 
     def delete(self, item: Object) -> None:
         """Delete ``item``, unless that is under way."""

@@ -7,6 +7,7 @@ from inference_autoscaler.domain.agenda import OWED, Agenda, Owed
 from inference_autoscaler.domain.cluster.pod_index import PodIndex
 from inference_autoscaler.domain.cluster.scale import Scale, scale_of
 from inference_autoscaler.domain.horizontal.concerns import Concerns
+from inference_autoscaler.domain.horizontal.explaining import explained
 from inference_autoscaler.domain.horizontal.history import History
 from inference_autoscaler.domain.horizontal.measuring import External, Value, measure_with
 from inference_autoscaler.domain.horizontal.pod_classes import CPU
@@ -22,6 +23,7 @@ from kube import Decision, Event, Key, Manifest, Mutation, Object, Outcome, Stor
 SYNC_MS = 15_000
 _LONGEST_PERIOD_MS = 1_800_000
 _LONGEST_WINDOW_MS = 3_600_000
+_LOOK_BACK_MS = max(DOWN_WINDOW_MS, _LONGEST_PERIOD_MS, _LONGEST_WINDOW_MS)
 
 
 class HorizontalDesk:
@@ -179,13 +181,7 @@ class HorizontalDesk:
         if scale is None:
             return {"found": True, "message": f"{spec.target} is not there, or cannot be scaled"}
         verdict = self._verdict(item, spec, scale, now, self._external.present)
-        return {
-            "found": True,
-            "replicas": verdict.replicas,
-            "metrics": [{"metric": metric.title, "asksFor": one.replicas} for metric, one in verdict.measured],
-            "conditions": verdict.told(),
-            "message": verdict.why or "the size stays",
-        }
+        return explained(verdict, spec, scale, self.concerns.roster(key))
 
     def check(self) -> list[str]:
         """The invariants that do not hold."""
@@ -215,7 +211,8 @@ class HorizontalDesk:
         size, rivals = Size(scale.wanted, self.concerns.roster(item.key)), self.concerns.rivals(item.key)
         measure = measure_with(self._readings, external, spec, item.namespace, now)
         known = self._histories.get(item.key) or History(item.uid)
-        return judge(spec, size, known, measure, now, zeroed=is_zeroed(item.status), rivals=rivals)
+        zeroed = size.replicas == 0 and is_zeroed(item.status)
+        return judge(spec, size, known, measure, now, zeroed=zeroed, rivals=rivals)
 
     def _history(self, item: Object, now: int, last_round: int) -> History:
         known = self._histories.get(item.key)
@@ -225,7 +222,7 @@ class HorizontalDesk:
             known.generation = _generation(item)
             self._changed[item.key] = None
         known.resume(last_round)
-        known.forget(now - max(DOWN_WINDOW_MS, _LONGEST_PERIOD_MS, _LONGEST_WINDOW_MS))
+        known.forget(now - _LOOK_BACK_MS)
         return known
 
     def _told(self, item: Object, verdict: Verdict, scale: Scale | None, now: int) -> Decision | None:

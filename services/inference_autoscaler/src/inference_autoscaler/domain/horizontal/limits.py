@@ -25,9 +25,9 @@ WORDS = {
 _DOUBLED, _FIRST = 2, 4
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Limited:
-    """The size after all limits. ``able`` is the reason of AbleToScale, ``limit`` that of ScalingLimited."""
+    """The size after all limits. ``able`` is the reason of AbleToScale, ``limit`` that of ScalingLimited. Never changed."""
 
     replicas: int
     able: str

@@ -13,7 +13,7 @@ from inference_autoscaler.domain.horizontal.proposal import (
 )
 from inference_autoscaler.domain.horizontal.spec import EXTERNAL, OBJECT, TOTALS, Horizontal, Metric
 from inference_autoscaler.domain.horizontal.verdict import Measure
-from inference_autoscaler.domain.metrics.readings import Readings
+from inference_autoscaler.domain.metrics.readings import GONE_MS, Readings
 
 Value = Callable[[str, Metric, Size, int], int | None]
 """The value in thousandths of an external metric in a namespace, for a target of a size, at a time; None where only samples tell.
@@ -44,11 +44,15 @@ def measure_with(readings: Readings, external: Value, spec: Horizontal, namespac
             return from_pods(metric, size, samples, near, now)
         total = external(namespace, metric, size, now) if metric.type == EXTERNAL else None
         if total is None:
-            found = readings.of(metric.series, metric.selector)
+            series, label = metric.series, metric.label
+            found = readings.of(series, metric.selector) if label is None else readings.labelled(series, label)
             if not found:
-                raise NoProposal(metric, readings.why_silent(metric.series))
-            only = len(found) == 1 or metric.type == OBJECT
-            total = found[0].value_milli if only else sum(one.value_milli for one in found)
+                raise NoProposal(metric, readings.why_silent(series))
+            if metric.type == OBJECT:  # of several by their labels it is the first, which several may measure
+                found = [one for one in found if one.labels == found[0].labels]
+                newest = max(one.at for one in found)
+                found = [one for one in found if one.at > newest - GONE_MS] if found[0].source else found[:1]
+            total = found[0].value_milli if len(found) == 1 else sum(one.value_milli for one in found)
         return from_total(metric, size, total, near)
 
     return measure

@@ -39,24 +39,24 @@ REASONS = {
 }
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Size:
-    """The target as it is: the replicas that are wanted of it now, and its pods."""
+    """The target as it is: the replicas that are wanted of it now, and its pods. Never changed, as all that each look makes."""
 
     replicas: int
     roster: Roster
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Tolerance:
-    """In billionths."""
+    """In billionths. Never changed."""
 
     down_nano: int
     up_nano: int
 
     def holds(self, ratio: Ratio) -> bool:
         """Whether the ratio is near enough to 1 to leave everything as it is."""
-        return ratio.within(self.down_nano, self.up_nano)
+        return is_near(ratio.part, ratio.whole, self.down_nano, self.up_nano)
 
 
 @dataclass(slots=True)
@@ -90,7 +90,7 @@ def _by_utilization(
     target, known = metric.target.amount, found.known
 
     def ratio(values: Mapping[str, int]) -> Ratio:
-        asked = sum(requests[pod] for pod in values)
+        asked = sum(map(requests.__getitem__, values))
         if asked == 0:
             raise NoProposal(metric, "its pods request nothing of it")
         return Ratio(sum(values.values()) * 100 // asked, target)
@@ -110,17 +110,18 @@ def _by_utilization(
 def _by_average(metric: Metric, size: Size, found: PodClasses, near: Tolerance) -> Proposal:
     target, known = metric.target.amount, found.known
 
-    def ratio(values: Mapping[str, int]) -> Ratio:
-        return Ratio(sum(values.values()) // len(values), target)
-
-    first = ratio(known)
+    first = _average(known, target)
     replicas = size.replicas
     if _is_plain(first, found):
         replicas = replicas if near.holds(first) else first.of(len(known))
     else:
         filled = _filled(first, known, found, dict.fromkeys(found.missing, target))
-        replicas = _cautious(first, ratio(filled), len(filled), replicas, near)
+        replicas = _cautious(first, _average(filled, target), len(filled), replicas, near)
     return Proposal(replicas, average_milli=first.part)
+
+
+def _average(values: Mapping[str, int], target: int) -> Ratio:
+    return Ratio(sum(values.values()) // len(values), target)
 
 
 def _is_plain(ratio: Ratio, found: PodClasses) -> bool:

@@ -1,12 +1,12 @@
 """What a HorizontalPodAutoscaler asks for, read once from its object."""
 
 from collections.abc import Hashable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 
 from inference_autoscaler.domain.horizontal.scaling_rules import DOWN, DOWN_WINDOW_MS, UP, Rules, rules
 from inference_autoscaler.domain.metrics.reading import Series
-from inference_autoscaler.domain.metrics.readings import topic_of
+from inference_autoscaler.domain.metrics.readings import only_label, topic_of
 from kube import Key, Manifest, Object
 from kube.keys import kind_id
 from kube.kinds import api_version_of
@@ -39,9 +39,14 @@ class Target:
     amount: int
 
 
-@dataclass(frozen=True)
+@dataclass(slots=True)
 class Metric:
-    """One metric. ``described`` is the object of an Object metric, ``namespace`` the one of its autoscaler."""
+    """One metric. ``described`` is the object of an Object metric, ``namespace`` the one of its autoscaler.
+
+    Never changed. What is asked of it in every look is worked out when it is made: ``series`` is what the samples of an
+    External or Object metric are of, ``label`` the one that they must have where ``selector`` wants nothing else,
+    ``named`` the metric itself as the status names it, ``title`` what Kubernetes calls it in its messages.
+    """
 
     type: str
     name: str
@@ -50,46 +55,16 @@ class Metric:
     described: Key | None = None
     container: str = ""
     namespace: str = ""
+    series: Series = field(init=False)
+    label: tuple[str, str] | None = field(init=False)
+    named: Manifest = field(init=False)
+    title: str = field(init=False)
 
-    @cached_property
-    def series(self) -> Series:
-        """What the samples of an External or Object metric are of."""
+    def __post_init__(self) -> None:
         of = self.described
-        return (self.namespace, "", "", self.name) if of is None else (self.namespace, of.kind, of.name, self.name)
-
-    @cached_property
-    def named(self) -> Manifest:
-        """The metric itself, as the status names it."""
-        if self.type == RESOURCE:
-            return {"name": self.name}
-        if self.type == CONTAINER_RESOURCE:
-            return {"name": self.name, "container": self.container}
-        named: Manifest = {"name": self.name}
-        if self.selector is not None:
-            named["selector"] = self.selector
-        if self.described is None:
-            return {"metric": named}
-        kind = self.described.kind
-        described = {"apiVersion": api_version_of(kind), "kind": kind.partition(".")[0], "name": self.described.name}
-        return {"metric": named, "describedObject": described}
-
-    @cached_property
-    def title(self) -> str:
-        """As Kubernetes names it in its messages."""
-        match self.type:
-            case "Resource":
-                if self.target.kind == UTILIZATION:
-                    return f"{self.name} resource utilization (percentage of request)"
-                return f"{self.name} resource"
-            case "ContainerResource":
-                if self.target.kind == UTILIZATION:
-                    return f"{self.name} container resource utilization (percentage of request)"
-                return f"{self.name} container resource"
-            case "Pods":
-                return f"pods metric {self.name}"
-            case "Object":
-                return f"{_short(self.described)} metric {self.name}"
-        return f"external metric {self.name}({self.selector})" if self.selector else f"external metric {self.name}"
+        self.series = (self.namespace, *(("", "") if of is None else (of.kind, of.name)), self.name)
+        self.label = only_label(self.selector)
+        self.named, self.title = _named(self), _title(self)
 
 
 @dataclass(frozen=True)
@@ -146,6 +121,35 @@ def _metric(given: Manifest, namespace: str) -> Metric:
     return Metric(kind, str(metric["name"]), target, metric.get("selector"), named, namespace=namespace)
 
 
+def _named(metric: Metric) -> Manifest:
+    if metric.type == RESOURCE:
+        return {"name": metric.name}
+    if metric.type == CONTAINER_RESOURCE:
+        return {"name": metric.name, "container": metric.container}
+    named: Manifest = {"name": metric.name}
+    if metric.selector is not None:
+        named["selector"] = metric.selector
+    if metric.described is None:
+        return {"metric": named}
+    kind = metric.described.kind
+    described = {"apiVersion": api_version_of(kind), "kind": kind.partition(".")[0], "name": metric.described.name}
+    return {"metric": named, "describedObject": described}
+
+
+def _title(metric: Metric) -> str:
+    share = " utilization (percentage of request)" if metric.target.kind == UTILIZATION else ""
+    match metric.type:
+        case "Resource":
+            return f"{metric.name} resource{share}"
+        case "ContainerResource":
+            return f"{metric.name} container resource{share}"
+        case "Pods":
+            return f"pods metric {metric.name}"
+        case "Object":
+            return f"{_short(metric.described)} metric {metric.name}"
+    return f"external metric {metric.name}({metric.selector})" if metric.selector else f"external metric {metric.name}"
+
+
 def _described(given: Manifest | None, namespace: str) -> Key | None:
     if not given:
         return None
@@ -153,9 +157,9 @@ def _described(given: Manifest | None, namespace: str) -> Key | None:
 
 
 def _target(given: Manifest) -> Target:
-    for kind, field in ((UTILIZATION, "averageUtilization"), (AVERAGE_VALUE, "averageValue"), (VALUE, "value")):
-        if given.get(field) is not None:
-            return Target(kind, int(given[field]) if kind == UTILIZATION else parse_milli(given[field]))
+    for kind, name in ((UTILIZATION, "averageUtilization"), (AVERAGE_VALUE, "averageValue"), (VALUE, "value")):
+        if given.get(name) is not None:
+            return Target(kind, int(given[name]) if kind == UTILIZATION else parse_milli(given[name]))
     raise ValueError(f"a target names one of averageUtilization, averageValue and value: {given}")
 
 

@@ -78,7 +78,10 @@ def _ask(verdict: Verdict, spec: Horizontal, size: Size, measure: Measure) -> st
             verdict.measured.append((metric, measure(metric, size)))
         except NoProposal as failure:
             failures.append(failure)
-    best = max(verdict.measured, key=lambda one: one[1].replicas, default=None)
+    best: tuple[Metric, Proposal] | None = None
+    for one in verdict.measured:
+        if best is None or one[1].replicas > best[1].replicas:
+            best = one
     if best is None or (failures and best[1].replicas < size.replicas):
         count = f"invalid metrics ({len(failures)} invalid out of {len(spec.metrics)})"
         message = f"the HPA was unable to compute the replica count: {count}, first error is: {failures[0]}"

@@ -5,12 +5,16 @@ from collections.abc import Hashable, Iterator, Mapping
 from collections.abc import Set as AbstractSet
 
 from inference_autoscaler.domain.agenda import OWED, Agenda, Owed, Subscribers
+from inference_autoscaler.domain.cluster.pod_index import PodIndex
 from inference_autoscaler.domain.cluster.scale import Scale, scale_of
 from inference_autoscaler.domain.covering import covers
+from inference_autoscaler.domain.horizontal.pod_classes import Roster
+from inference_autoscaler.domain.horizontal.proposal import Size
 from inference_autoscaler.domain.horizontal.spec import AUTOSCALER
 from inference_autoscaler.domain.horizontal.status import changed_conditions
 from inference_autoscaler.domain.keda.course import Course
 from inference_autoscaler.domain.keda.executor import Step, step, waits
+from inference_autoscaler.domain.keda.explaining import explained
 from inference_autoscaler.domain.keda.made_autoscaler import autoscaler_of
 from inference_autoscaler.domain.keda.report import conditions, failed
 from inference_autoscaler.domain.keda.scaled_object import (
@@ -22,6 +26,7 @@ from inference_autoscaler.domain.keda.scaled_object import (
     read,
 )
 from inference_autoscaler.domain.keda.sources import Sources
+from inference_autoscaler.domain.keda.stand_ins import stand_ins
 from inference_autoscaler.domain.metrics.readings import Readings, topic_of
 from kube import Decision, Event, Key, Manifest, Mutation, Object, Outcome, Store, Verb, parse_time
 
@@ -32,8 +37,9 @@ class ScaledObjectDesk:
     One that is at rest is not polled until a fact comes that concerns it: a poll would come to what the one before came to.
     """
 
-    def __init__(self, readings: Readings) -> None:
-        self.store = Store()
+    def __init__(self, readings: Readings, pods: PodIndex | None = None) -> None:
+        """With ``pods`` others decide on the autoscalers that are made here, and are told what no sample says (`stand_ins`)."""
+        self.store, self._pods = Store(), pods
         self._specs: dict[Key, Scaled | str] = {}
         self._courses: dict[Key, Course] = {}
         self.sources = Sources(readings, self._specs, self._courses)
@@ -170,6 +176,18 @@ class ScaledObjectDesk:
             if slash:
                 self._courses[Key(SCALED_OBJECT, namespace, own)] = Course.of(one)
 
+    def explain(self, key: Key, now: int) -> Manifest:
+        """What its triggers say, and what becomes of its target."""
+        item, spec = self.store.get(key), self._specs.get(key)
+        if item is None or not isinstance(spec, Scaled):
+            return {"found": item is not None, "message": spec or f"{key} is not there"}
+        scale = scale_of(self.store.get(spec.target))
+        if scale is None:
+            return {"found": True, "message": f"the target {spec.target} is not there, or cannot be scaled"}
+        course = self._courses.get(key) or Course(item.uid)
+        lines = [*explained(key, spec, course, self.sources, scale.wanted, now)]
+        return {"found": True, "verdict": "Active" if course.is_active else "NotActive", "lines": lines}
+
     def _interval(self, key: Key) -> int:
         spec = self._specs.get(key)
         return spec.polling_ms if isinstance(spec, Scaled) and spec.polling_ms > 0 else 30_000
@@ -187,7 +205,7 @@ class ScaledObjectDesk:
         if course.polled(poll.active, now):
             self._changed[item.key] = None
         found = step(spec, scale.wanted, poll, course.last_active, parse_time(item.created), now)
-        made = self._made(item, spec)
+        made = (*self._made(item, spec), *self._told_to_others(item, spec, scale, now))
         rests = not waits(spec, scale.wanted, poll) and all(
             self.sources.rests(item.key, spec, one) for one in spec.triggers
         )
@@ -202,11 +220,21 @@ class ScaledObjectDesk:
             self._changed[item.key] = None
         return course
 
+    def _told_to_others(self, item: Object, spec: Scaled, scale: Scale, now: int) -> tuple[Mutation, ...]:
+        if self._pods is None:
+            return ()
+        size = Size(scale.wanted, Roster(self._pods.selected(item.namespace, scale.selector)))
+        made = self.store.get(Key(AUTOSCALER, item.namespace, spec.autoscaler))
+        return stand_ins(item, made, self.sources, size, self.store, now)
+
     def _made(self, item: Object, spec: Scaled) -> tuple[Mutation, ...]:
-        """What has to happen so that the autoscaler is as it should be."""
+        """What has to happen so that the autoscaler is as it should be: there, and gone while the ScaledObject is paused."""
         wanted = autoscaler_of(item, spec)
         key = Key(AUTOSCALER, item.namespace, spec.autoscaler)
         there = self.store.get(key)
+        if spec.paused is not None:  # it would move what is to be kept
+            is_own = there is not None and (there.controller or {}).get("uid") == item.uid and not there.deleting
+            return (Mutation(Verb.DELETE, key, there.uid),) if there is not None and is_own else ()
         if there is None:
             return (Mutation(Verb.CREATE, key, manifest=wanted),)
         if (there.controller or {}).get("uid") != item.uid or covers(there.spec, wanted["spec"]):

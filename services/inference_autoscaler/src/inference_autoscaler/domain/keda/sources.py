@@ -7,7 +7,7 @@ from inference_autoscaler.domain.horizontal.spec import VALUE, Metric
 from inference_autoscaler.domain.keda.course import Course
 from inference_autoscaler.domain.keda.executor import Poll
 from inference_autoscaler.domain.keda.scaled_object import NAME_LABEL, SCALED_OBJECT, Fallback, Scaled, Trigger
-from inference_autoscaler.domain.keda.triggers import CRON, RESOURCES, TriggerError, measure
+from inference_autoscaler.domain.keda.triggers import CRON, RESOURCES, Measured, TriggerError, measure
 from inference_autoscaler.domain.metrics.readings import Readings
 from kube import Key
 
@@ -35,6 +35,24 @@ class Sources:
         only_resources = all(trigger.type in RESOURCES for trigger in spec.triggers)
         poll = Poll(active or falls_back or only_resources, bool(errors))
         return poll, errors[0] if errors else "", falls_back
+
+    def measure(self, key: Key, trigger: Trigger, now: int) -> Measured:
+        """What one trigger says; nothing is counted. Raises TriggerError."""
+        return measure(trigger, key.namespace, key.name, self._readings, now)
+
+    def is_told(self, namespace: str, metric: Metric, now: int) -> bool:
+        """Whether no sample says ``metric``: it is of a schedule, or of a source that is silent."""
+        found = self._named(namespace, metric)
+        if found is None:
+            return False
+        key, _, trigger = found
+        if trigger.type == CRON:
+            return True
+        try:
+            self.measure(key, trigger, now)
+        except TriggerError:
+            return True
+        return False
 
     def value(self, namespace: str, metric: Metric, size: Size, now: int) -> int | None:
         """What the autoscaler of a ScaledObject is told of its ``metric``, in thousandths; None where it is of no ScaledObject.
@@ -78,6 +96,8 @@ class Sources:
 
     def _named(self, namespace: str, metric: Metric) -> tuple[Key, Scaled, Trigger] | None:
         """The ScaledObject whose autoscaler has the metric, and the trigger that it is of."""
+        if metric.label is not None and metric.label[0] != NAME_LABEL:
+            return None
         labels = None if metric.selector is None else metric.selector.get("matchLabels")
         if not labels or NAME_LABEL not in labels:
             return None

@@ -25,6 +25,12 @@ class Load:
         self.runs.append((start, at, value_milli))
         return True
 
+    def hear(self, at: int, value_milli: int | None) -> bool:
+        """Take in what several sources say together by ``at``. What one of them said late is of the moment after the others'."""
+        if at != self.heard or value_milli is None or not self.runs or self.runs[-1][1] != at:
+            return self.add(at, value_milli)
+        return value_milli != self.runs[-1][2] and self.add(at + 1, value_milli)
+
     def average(self, since: int, until: int) -> tuple[int, int] | None:
         """The sum over the known part of the time, in thousandths times milliseconds, and how long that is; None if none is."""
         total = known = 0

@@ -8,10 +8,15 @@ from resources import LARGEST, QuantityError, parse_milli
 
 READING = "MetricReading.tidegate.dev"
 POD = "Pod"
+SOURCE_LABEL = "tidegate.dev/source"
+"""On a MetricReading of which there is one for each who measures: who says it. What they say adds up."""
 CONTAINER_LABEL = "container"
 """Label of a sample that is of one container of a pod."""
 WINDOW_MS = 30_000
 """Over which time a sample was taken that does not say it: the interval of Kubernetes' metrics-server is half of it."""
+
+STAND_IN_LABEL = "tidegate.dev/stand-in"
+"""On a MetricReading that nobody measured: it is made here for those who read the metrics APIs, and is no sample."""
 
 _NEVER_NEGATIVE = frozenset(["cpu", "memory", "concurrency", "rps"])
 """Metrics of which a sample below zero is a fault of its source."""
@@ -29,6 +34,8 @@ class Reading:
     at: int
     window_ms: int = WINDOW_MS
     labels: Manifest = field(default_factory=dict)
+    source: str = ""
+    """Who says it, where several may."""
 
 
 def series_of(item: Object) -> Series:
@@ -55,7 +62,7 @@ def read(item: Object) -> Reading | None:
     series = series_of(item)
     if abs(value) >= LARGEST or (value < 0 and series[3] in _NEVER_NEGATIVE):
         return None
-    return Reading(series, value, at, window, labels)
+    return Reading(series, value, at, window, labels, item.labels.get(SOURCE_LABEL, ""))
 
 
 def stamp(item: Object) -> int | None:

@@ -1,40 +1,61 @@
 """The samples that stand, by what they are of: one stands until it is replaced or withdrawn."""
 
 from collections.abc import Hashable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 
 from inference_autoscaler.domain.metrics.pod_use import PodUse
-from inference_autoscaler.domain.metrics.reading import CONTAINER_LABEL, POD, Reading, Series, read, series_of
+from inference_autoscaler.domain.metrics.reading import CONTAINER_LABEL, POD, Reading, Series, read, series_of, stamp
 from kube import Event, Manifest, Object
 from kube.selectors import matches
 
+GONE_MS = 60_000
+"""Who measures and said nothing for so long, while others did, is gone: what he said last does not count any more."""
+
+
+@dataclass(frozen=True, slots=True)
+class Total:
+    """What all who measure one thing said together by ``at``; no value where one of them says that none is known."""
+
+    at: int
+    value_milli: int | None
+
 
 class _Listed:
-    """Samples by the names of the objects that say them, and in the order of these."""
+    """Samples by the names of the objects that say them, and in the order of these.
 
-    __slots__ = ("_order", "named")
+    Nearly all are ``alone``: to keep a list for each would cost more than to make one when somebody asks.
+    """
+
+    __slots__ = ("_order", "alone", "named")
 
     def __init__(self) -> None:
         self.named: dict[str, Reading] = {}
+        self.alone: Reading | None = None
         self._order: Sequence[Reading] | None = None
 
     def put(self, name: str, one: Reading) -> None:
-        self.named[name], self._order = one, None
+        named = self.named
+        named[name], self._order = one, None
+        self.alone = one if len(named) == 1 else None
 
     def drop(self, name: str) -> None:
-        del self.named[name]
+        named = self.named
+        del named[name]
         self._order = None
+        self.alone = next(iter(named.values())) if len(named) == 1 else None
 
     def ordered(self) -> Sequence[Reading]:
         """All of them; put in order when somebody asks, and not again before one changes."""
-        named = self.named
-        if len(named) == 1:  # nearly all are alone: to keep a list for each would cost more than to make one
-            return (*named.values(),)
+        if self.alone is not None:
+            return (self.alone,)
         if self._order is None:
+            named = self.named
             self._order = [named[name] for name in sorted(named)]
         return self._order
 
 
 _NONE = _Listed()
+_Silence = tuple[str, int]
 
 
 class _Samples:
@@ -68,9 +89,6 @@ class _Samples:
     def selected(self, selector: Manifest) -> Sequence[Reading]:
         """Those that ``selector`` selects, by name: looked for among those that carry its rarest label."""
         wanted: dict[str, str] = selector.get("matchLabels") or {}
-        if len(wanted) == 1 and "matchExpressions" not in selector:
-            (label,) = wanted.items()
-            return self.labelled.get(label, _NONE).ordered()
         listed = (self.labelled.get(label, _NONE) for label in wanted.items())
         rarest = min(listed, key=lambda one: len(one.named), default=self.all)
         return [one for one in rarest.ordered() if matches(selector, one.labels)]
@@ -82,8 +100,8 @@ class Readings:
     def __init__(self) -> None:
         self._series: dict[Series, _Samples] = {}
         self.use = PodUse()
-        self._silent: dict[Series, dict[str, str]] = {}
-        """Why no sample is known, by the names of the objects that say that there is none."""
+        self._silent: dict[Series, dict[str, _Silence]] = {}
+        """Why no sample is known, and when that was said, by the names of the objects that say that there is none."""
 
     def fold(self, event: Event) -> list[Hashable]:
         """Take in that a MetricReading changed; the topics of what it is, and was, a sample of."""
@@ -110,7 +128,7 @@ class Readings:
 
     def _note_silence(self, series: Series, name: str, silent: Object | None) -> bool:
         """Keep that ``name`` says that there is no sample of ``series``, if it does, and why; whether that is news."""
-        why = str(silent.spec.get("message") or "") if silent is not None else None
+        why = (str(silent.spec.get("message") or ""), stamp(silent) or 0) if silent is not None else None
         listed = self._silent.get(series)
         before = None if listed is None else listed.get(name)
         if why is not None:
@@ -119,11 +137,11 @@ class Readings:
             listed.pop(name, None)
             if not listed:
                 del self._silent[series]
-        return why != before
+        return (why and why[0]) != (before and before[0])
 
     def why_silent(self, series: Series) -> str:
         """Why no sample of ``series`` is known, in the words of the first object that says so."""
-        told = next((why for _, why in sorted(self._silent.get(series, {}).items()) if why), "")
+        told = next((why for _, (why, _) in sorted(self._silent.get(series, {}).items()) if why), "")
         return f"no sample of it stands: {told}" if told else "no sample of it stands"
 
     def of(self, series: Series, selector: Manifest | None = None) -> Sequence[Reading]:
@@ -132,6 +150,25 @@ class Readings:
         if found is None:
             return ()
         return found.all.ordered() if selector is None else found.selected(selector)
+
+    def labelled(self, series: Series, label: tuple[str, str]) -> Sequence[Reading]:
+        """What ``of`` says where ``label`` is the one thing that the selector wants."""
+        found = self._series.get(series)
+        return () if found is None else found.labelled.get(label, _NONE).ordered()
+
+    def total(self, series: Series, selector: Manifest | None, now: int) -> Total | None:
+        """What those who measure ``series`` say together, each by his last sample; None where nobody says anything.
+
+        A sample of times to come is one of now. Who is gone (`GONE_MS` behind the newest) does not count; until then he is never zero.
+        """
+        found = [(min(one.at, now), one.value_milli) for one in self.of(series, selector)]
+        silent = self._silent.get(series, {}) if selector is None else {}
+        stamps = [min(at, now) for _, at in silent.values()]
+        newest = max([*(at for at, _ in found), *stamps], default=None)
+        if newest is None:
+            return None
+        is_known = all(at <= newest - GONE_MS for at in stamps)
+        return Total(newest, sum(value for at, value in found if at > newest - GONE_MS) if is_known else None)
 
     def of_pods(
         self, namespace: str, metric: str, pods: Iterable[Object], container: str, now: int
@@ -143,10 +180,10 @@ class Readings:
         """
         found: dict[str, Reading] = {}
         for pod in pods:
-            name = pod.name
+            _, _, name = pod.key
             series = (namespace, POD, name, metric)
             listed = self._series.get(series)
-            if listed is not None and (one := _one(listed.all.ordered(), container)) is not None:
+            if listed is not None and (one := _one(listed.all, container)) is not None:
                 found[name] = one
             elif series not in self._silent and (used := self.use.of(pod, metric, container, now)) is not None:
                 found[name] = used
@@ -172,6 +209,14 @@ def topic_of(series: Series, selector: Manifest | None = None) -> Hashable:
     return (series, *next(iter(wanted.items()))) if wanted else series
 
 
+def only_label(selector: Manifest | None) -> tuple[str, str] | None:
+    """The one label that ``selector`` wants, if it wants nothing else."""
+    wanted: dict[str, str] = (selector or {}).get("matchLabels") or {}
+    if selector is None or len(wanted) != 1 or "matchExpressions" in selector:
+        return None
+    return next(iter(wanted.items()))
+
+
 def topics_of(series: Series, labels: Mapping[str, str]) -> list[Hashable]:
     """The topics of a sample of ``series`` with these ``labels``."""
     return [series, *((series, *label) for label in labels.items())]
@@ -181,9 +226,10 @@ def _topics(one: Reading | None) -> list[Hashable]:
     return [] if one is None else topics_of(one.series, one.labels)
 
 
-def _one(listed: Sequence[Reading], container: str) -> Reading | None:
-    if len(listed) == 1 and not container:
-        return listed[0]
+def _one(told: _Listed, container: str) -> Reading | None:
+    if told.alone is not None and not container:
+        return told.alone
+    listed = told.ordered()
     if container:
         return next((one for one in listed if one.labels.get(CONTAINER_LABEL) == container), None)
     whole = next((one for one in listed if CONTAINER_LABEL not in one.labels), None)

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 from kube import Manifest
 
-CONTAINER, IMAGE, PORT = "agent", "kserve/agent:latest", 9081
+CONTAINER, PORT = "agent", 9081
 _RESOURCES = {"requests": {"cpu": "100m", "memory": "100Mi"}, "limits": {"cpu": "1", "memory": "1Gi"}}
 
 
@@ -21,7 +21,7 @@ class Agent:
         batcher, logger = component.get("batcher"), component.get("logger")
         return None if batcher is None and logger is None else cls(batcher, logger)
 
-    def container(self, service: str, role: str, port: int) -> Manifest:
+    def container(self, service: str, role: str, port: int, image: str) -> Manifest:
         """The container that stands before the one that serves at ``port``."""
         args = [*self._batching(), *self._logging(service, role), "--component-port", str(port)]
         variables: list[Manifest] = [
@@ -31,7 +31,7 @@ class Agent:
         header = {"name": "K-Network-Probe", "value": "queue"}
         return {
             "name": CONTAINER,
-            "image": IMAGE,
+            "image": image,
             "args": args,
             "env": variables,
             "resources": _RESOURCES,

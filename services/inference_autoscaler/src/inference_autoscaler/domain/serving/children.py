@@ -98,6 +98,6 @@ def _deployment(item: Object, component: Component, name: str, app: str, replica
 def _template(item: Object, component: Component, app: str) -> Manifest:
     labels = {**component.labels, LABEL: item.name, COMPONENT: component.role, "app": f"isvc.{app}"}
     metadata: Manifest = {"labels": labels}
-    if component.annotations:
-        metadata["annotations"] = component.annotations
+    if annotations := component.pod_annotations:
+        metadata["annotations"] = annotations
     return {"metadata": metadata, "spec": component.pod}

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from inference_autoscaler.domain.serving.agent import Agent
 from inference_autoscaler.domain.serving.model_storage import FOLDER, Source
 from inference_autoscaler.domain.serving.runtimes import CONTAINER, Model
+from inference_autoscaler.domain.target.goal import AIMS
 from kube import Manifest, Object
 
 PREDICTOR, TRANSFORMER, EXPLAINER = "predictor", "transformer", "explainer"
@@ -53,6 +54,11 @@ class Component:
 
     runtime: Object | None = None
     """The runtime that was chosen for its model."""
+
+    @property
+    def pod_annotations(self) -> dict[str, str]:
+        """Those of its pods: what a service aims at is no part of these, so that another goal needs no new pods."""
+        return {name: value for name, value in self.annotations.items() if name not in AIMS}
 
 
 def read(role: str, given: Manifest, annotations: dict[str, str]) -> Component:

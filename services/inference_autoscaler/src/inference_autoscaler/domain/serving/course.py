@@ -1,5 +1,6 @@
 """What happened to an InferenceService so far, as far as its sizes depend on it and no fact tells it."""
 
+from collections.abc import Collection
 from dataclasses import dataclass, field
 
 from inference_autoscaler.domain.knative.bounds import Life
@@ -43,6 +44,13 @@ class Course:
         """What a revision answered so far, as it stands."""
         tally = self.tallies.get(revision)
         return {**tally.total} if tally is not None else {}
+
+    def forget(self, before: int, metrics: Collection[str]) -> None:
+        """Of ``metrics`` what no window reaches back to any more, and of others everything: nobody goes by them."""
+        for metric in self.loads.keys() - metrics:
+            del self.loads[metric]
+        for load in self.loads.values():
+            load.forget(before)
 
     def is_quiet(self) -> bool:
         """Whether nothing but zero was heard last."""

@@ -6,20 +6,25 @@ A look is as of the tick that it falls in, so that a second one in the same tick
 from collections.abc import Mapping
 from collections.abc import Set as AbstractSet
 
+import orjson
+
 from inference_autoscaler.domain.cluster.pod_index import PodIndex
 from inference_autoscaler.domain.horizontal.spec import AUTOSCALER
 from inference_autoscaler.domain.horizontal.verdict import RESCALE
+from inference_autoscaler.domain.images import Images
 from inference_autoscaler.domain.knative.configuration import KnativeConfiguration
 from inference_autoscaler.domain.knative.decider import TICK_MS
 from inference_autoscaler.domain.metrics.reading import Reading as Sample
+from inference_autoscaler.domain.metrics.reading import Series, series_of
 from inference_autoscaler.domain.metrics.reading import read as read_sample
-from inference_autoscaler.domain.metrics.reading import series_of, stamp
-from inference_autoscaler.domain.rollout.tally import COUNTED, Tally, counter_of
+from inference_autoscaler.domain.metrics.readings import Readings
+from inference_autoscaler.domain.rollout.tally import Tally, counter_of
 from inference_autoscaler.domain.routing import HTTP_ROUTE, INGRESS, Routing
 from inference_autoscaler.domain.serving import serverless, standard
 from inference_autoscaler.domain.serving.children import LABEL
 from inference_autoscaler.domain.serving.component import PREDICTOR
 from inference_autoscaler.domain.serving.course import Course
+from inference_autoscaler.domain.serving.explaining import explained
 from inference_autoscaler.domain.serving.inference_service import SERVICE, STANDARD, Inference, read
 from inference_autoscaler.domain.serving.outcome import Outlook
 from inference_autoscaler.domain.serving.pods import resolved
@@ -27,8 +32,8 @@ from inference_autoscaler.domain.serving.rollout import Rollout
 from inference_autoscaler.domain.serving.routes import keep_route
 from inference_autoscaler.domain.serving.runtimes import CLUSTER_RUNTIME, RUNTIME, NoRuntime
 from inference_autoscaler.domain.serving.scalers import SCALED_OBJECT
-from inference_autoscaler.domain.serving.serverless import Surroundings
 from inference_autoscaler.domain.serving.status import first_condition, status_patch
+from inference_autoscaler.domain.serving.surroundings import Surroundings
 from kube import Decision, Event, Key, Manifest, Mutation, Object, Outcome, Store, Verb, parse_time
 
 _CHILDREN = ("Deployment.apps", "Service", AUTOSCALER, SCALED_OBJECT, HTTP_ROUTE, INGRESS)
@@ -42,10 +47,17 @@ CONCERNING = frozenset((SERVICE, *SHARED, *_CHILDREN))
 class InferenceDesk:
     """Makes what InferenceServices consist of, sizes it, and shares the requests among revisions."""
 
-    def __init__(self, configuration: KnativeConfiguration, pods: PodIndex, routing: Routing) -> None:
-        self.store = Store()
+    def __init__(
+        self,
+        configuration: KnativeConfiguration,
+        pods: PodIndex,
+        routing: Routing,
+        images: Images,
+        readings: Readings,
+    ) -> None:
+        self.store, self._readings = Store(), readings
         self._changed: dict[Key, None] = {}
-        self._configuration, self._pods, self._routing = configuration, pods, routing
+        self._configuration, self._pods, self._routing, self._images = configuration, pods, routing, images
         self._specs: dict[Key, Inference | str] = {}
         self._resolved: dict[Key, Inference] = {}
         """With the pods that they have in the end, as long as nothing of that changes."""
@@ -98,28 +110,29 @@ class InferenceDesk:
         if old is None or any(pod.status.get(one) != old.status.get(one) for one in _STATUSES):
             self._due[Key(SERVICE, event.key.namespace, name)] = None
 
-    def hear(self, sample: Event, now: int) -> None:
-        """Take in what the request path saw of a service, and said at ``now``. One that sleeps is woken by a load.
+    def hear(self, series: Series, now: int) -> None:
+        """Take in what the request path bears of a service, by all gateways together. One that sleeps is woken by a load."""
+        namespace, _, name, metric = series
+        key, total = Key(SERVICE, namespace, name), self._readings.total(series, None, now)
+        service = self.store.get(key)
+        if service is None or total is None or not self._course(service).load(metric).hear(total.at, total.value_milli):
+            return
+        self._changed[key] = None
+        if key in self._awake or total.value_milli:
+            self._due[key] = self._awake[key] = None
 
-        A sample of times to come is one of now: else nothing would be heard until they have come.
-        """
+    def count(self, sample: Event) -> None:
+        """Take in what a revision answered by now, as a gateway counted it."""
         item = sample.new
         if item is None:
             return
-        namespace, _, name, metric = series_of(item)
-        key, at, found = Key(SERVICE, namespace, name), stamp(item), read_sample(item)
+        namespace, _, name, _ = series_of(item)
+        key, found = Key(SERVICE, namespace, name), read_sample(item)
         service = self.store.get(key)
-        if service is None or at is None:
+        if service is None or found is None or not self._is_planned(key):
             return
-        course, at = self._course(service), min(at, now)
-        if metric in COUNTED:
-            if found is not None and self._is_planned(key) and _counted(course, item, found):
-                self._changed[key] = self._due[key] = self._awake[key] = None
-            return
-        if course.load(metric).add(at, None if found is None else found.value_milli):
-            self._changed[key] = None
-            if key in self._awake or (found is not None and found.value_milli):
-                self._due[key] = self._awake[key] = None
+        if _counted(self._course(service), item, found):
+            self._changed[key] = self._due[key] = self._awake[key] = None
 
     def settle(self, outcome: Outcome) -> None:
         """Look again at what was refused: at once, and where that is refused too, in the next tick."""
@@ -168,6 +181,22 @@ class InferenceDesk:
             namespace, _, own = name.partition("/")
             self._courses[Key(SERVICE, namespace, own)] = Course.of(one)
 
+    def explain(self, key: Key, now: int) -> Manifest:
+        """What a look now would come to; nothing is decided, and nothing remembered."""
+        item, spec = self.store.get(key), self._specs.get(key)
+        if item is None or spec is None:
+            return {"found": False, "message": f"{key} is not there"}
+        known = self._courses.get(key) or Course(item.uid, parse_time(item.created))
+        course = Course.of(orjson.loads(orjson.dumps(known.manifest())))
+        read, found = self._outlook(item, spec, course, now // TICK_MS * TICK_MS)
+        if isinstance(read, str):
+            return {"found": True, "verdict": found.reason, "message": found.trouble}
+        return explained(item, read, found, course, self._around, now)
+
+    @property
+    def _around(self) -> Surroundings:
+        return Surroundings(self.store, self._pods, self._configuration)
+
     def _look(self, key: Key, now: int) -> Decision | None:
         item, spec = self.store.get(key), self._specs.get(key)
         if item is None or spec is None or item.deleting:
@@ -195,13 +224,10 @@ class InferenceDesk:
             return spec, Outlook([Mutation(Verb.DELETE, child.key, child.uid) for child in children], stopped=True)
         try:
             if item.key not in self._resolved:
-                self._resolved[item.key] = resolved(item, spec, self.store)
+                self._resolved[item.key] = resolved(item, spec, self.store, self._images)
             spec = self._resolved[item.key]
-            if spec.mode == STANDARD:
-                found = standard.look(item, spec, course, self.store, self._pods, now)
-            else:
-                around = Surroundings(self.store, self._pods, self._configuration)
-                found = serverless.look(item, spec, course, around, now)
+            mode = standard if spec.mode == STANDARD else serverless
+            found = mode.look(item, spec, course, self._around, now)
             keep_route(found, item, spec, self._routing, self.store)
             return spec, found
         except NoRuntime as error:

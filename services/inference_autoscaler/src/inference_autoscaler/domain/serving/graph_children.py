@@ -10,7 +10,6 @@ from kube.owners import owner_reference
 
 GRAPH = "InferenceGraph.serving.kserve.io"
 LABEL = f"{GROUP}inferencegraph"
-IMAGE = "tidegate/graph-router:0.1.0"
 PORT = 8080
 _RESOURCES = {"requests": {"cpu": "100m", "memory": "100Mi"}, "limits": {"cpu": "1", "memory": "1Gi"}}
 _OF_PODS = ("affinity", "tolerations", "nodeSelector", "nodeName", "serviceAccountName")
@@ -18,12 +17,12 @@ _OF_ROUTER = ("nodes", "timeout", "routerTimeouts")
 _CPU_PERCENT = 80
 
 
-def router_deployment(item: Object, nodes: Manifest) -> Manifest:
+def router_deployment(item: Object, nodes: Manifest, image: str) -> Manifest:
     """The router, with ``nodes`` in which each step has an address; its size is an autoscaler's once it is there."""
     graph = {name: item.spec[name] for name in _OF_ROUTER if name in item.spec} | {"nodes": nodes}
     container = {
         "name": item.name,
-        "image": IMAGE,
+        "image": image,
         "args": ["--graph-json", json.dumps(graph, sort_keys=True)],
         "resources": item.spec.get("resources") or _RESOURCES,
         "ports": [{"containerPort": PORT}],

@@ -5,6 +5,7 @@ from collections.abc import Set as AbstractSet
 from inference_autoscaler.domain.covering import covers
 from inference_autoscaler.domain.horizontal.spec import AUTOSCALER
 from inference_autoscaler.domain.horizontal.status import changed_conditions
+from inference_autoscaler.domain.images import Images
 from inference_autoscaler.domain.routing import Routing
 from inference_autoscaler.domain.serving.children import MADE_OF
 from inference_autoscaler.domain.serving.graph_children import (
@@ -25,9 +26,9 @@ _Told = tuple[str, str, str]
 class GraphDesk:
     """Makes the routers of InferenceGraphs, and says how they are."""
 
-    def __init__(self, routing: Routing) -> None:
+    def __init__(self, routing: Routing, images: Images) -> None:
         self.store = Store()
-        self._routing = routing
+        self._routing, self._images = routing, images
         self._due: dict[Key, None] = {}
         self._naming: dict[Key, set[Key]] = {}
         """By each service, the graphs with a step that names it."""
@@ -93,7 +94,7 @@ class GraphDesk:
         nodes, missing = self._addressed(item)
         if missing:
             return "False", "ServiceNotFound", f"no address is known of {', '.join(missing)}"
-        wanted = router_deployment(item, nodes)
+        wanted = router_deployment(item, nodes, self._images.graph_router)
         there_is = self.store.get(Key(DEPLOYMENT, item.namespace, item.name))
         if there_is is None:
             create(found, wanted)

@@ -5,7 +5,6 @@ from dataclasses import dataclass
 
 from kube import Key, Manifest, Store
 
-IMAGE = "tidegate/storage-initializer:0.1.0"
 CONTAINER = "storage-initializer"
 VOLUME, CLAIM_VOLUME = "kserve-provision-location", "kserve-pvc-source"
 FOLDER = "/mnt/models"
@@ -40,7 +39,7 @@ class Source:
 
 
 def with_models(
-    pod: Manifest, servers: Sequence[str], sources: Sequence[Source], variables: Sequence[Manifest], image: str = IMAGE
+    pod: Manifest, servers: Sequence[str], sources: Sequence[Source], variables: Sequence[Manifest], image: str
 ) -> Manifest:
     """The spec of pods whose containers named ``servers`` find the models of ``sources``.
 

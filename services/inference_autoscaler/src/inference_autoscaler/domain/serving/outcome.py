@@ -30,6 +30,9 @@ class Outlook:
     changes: list[Mutation] = field(default_factory=list)
     made: list[str] = field(default_factory=list)
     sizes: list[str] = field(default_factory=list)
+    reasons: list[str] = field(default_factory=list)
+    """Of each Deployment that is sized here how many it is to have and why, whether that is another size or not."""
+
     standings: dict[str, Standing] = field(default_factory=dict)
     canaries: dict[str, bool] = field(default_factory=dict)
     """Those in standard mode, and whether a pod of each serves."""
@@ -39,6 +42,9 @@ class Outlook:
 
     unrouted: str = ""
     """Why requests from outside do not come to it yet, where something is to lead them."""
+
+    goal: tuple[str, str, str] | None = None
+    """Whether a goal that it states decides: status, reason and message. None where it states none."""
 
     trial: Trial | None = None
     is_awake: bool = False

@@ -6,10 +6,8 @@ from inference_autoscaler.domain.cluster.pod_index import PodIndex
 from inference_autoscaler.domain.cluster.scale import Scale, scale_of
 from inference_autoscaler.domain.exact import ceil_div
 from inference_autoscaler.domain.knative.bounds import size
-from inference_autoscaler.domain.knative.configuration import KnativeConfiguration
 from inference_autoscaler.domain.knative.decider import Wish, wish
-from inference_autoscaler.domain.knative.scaling import GROUP, Scaling
-from inference_autoscaler.domain.knative.scaling import read as read_scaling
+from inference_autoscaler.domain.knative.scaling import Scaling
 from inference_autoscaler.domain.rollout.plan import Plan
 from inference_autoscaler.domain.rollout.trial import GOING, PROMOTED, Sight, Trial
 from inference_autoscaler.domain.serving.children import (
@@ -22,24 +20,16 @@ from inference_autoscaler.domain.serving.children import (
 )
 from inference_autoscaler.domain.serving.component import PREDICTOR, Component
 from inference_autoscaler.domain.serving.course import Course
-from inference_autoscaler.domain.serving.goals import planned, pursue
+from inference_autoscaler.domain.serving.goals import planned, pursue, scaling_of, serverless_aim, standing
 from inference_autoscaler.domain.serving.inference_service import Inference
 from inference_autoscaler.domain.serving.outcome import Outlook, Standing
 from inference_autoscaler.domain.serving.rollout import Rollout
 from inference_autoscaler.domain.serving.standard import K8S_SERVICE, keep_service
-from inference_autoscaler.domain.target.aim import CAME, IN_FLIGHT, Aim, aim_of
+from inference_autoscaler.domain.serving.surroundings import Surroundings
+from inference_autoscaler.domain.target.aim import CAME, IN_FLIGHT, Aim
 from kube import Key, Mutation, Object, Store, Verb
 
 DEPLOYMENT = "Deployment.apps"
-
-
-@dataclass(frozen=True, slots=True)
-class Surroundings:
-    """What a service lives in."""
-
-    store: Store
-    pods: PodIndex
-    configuration: KnativeConfiguration
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,8 +56,8 @@ def look(item: Object, spec: Inference, course: Course, around: Surroundings, no
     for name in course.tallies.keys() - kept:
         del course.tallies[name]
     watched = {CAME, IN_FLIGHT} if course.pursuit is not None else set[str]()
-    for metric in {scaling.metric for scaling in scalings} | watched:
-        course.load(metric).forget(now - max(scaling.window_ms for scaling in scalings))
+    longest = max(scaling.window_ms for scaling in scalings)
+    course.forget(now - longest, {scaling.metric for scaling in scalings} | watched)
     found.is_awake |= bool(found.changes) or not course.is_quiet()
     return found
 
@@ -106,8 +96,9 @@ def _look(
     rollout = before.next(newest, is_ready, share, {*revisions, newest}).given(serving)
     aim = None
     if component.role == PREDICTOR:
-        aim = aim_of(component.annotations, scaling.total_milli // 1000)
+        aim = serverless_aim(component, scaling, around.configuration)
         pursue(aim, course, [*revisions.values()], around.pods)
+        found.goal = standing(spec, aim, course, [*revisions.values()], now)
     for name, scale in revisions.items():
         part = _part(name, newest, scaling, plan, rollout, trial)
         wanted = _wanted(aim, name, scale, scaling, course, around.pods, now, part.percent)
@@ -164,17 +155,6 @@ def _part(name: str, newest: str, scaling: Scaling, plan: Plan | None, rollout: 
     return _Part(percent, minimum, percent > 0 or minimum > 0)
 
 
-def scaling_of(component: Component, configuration: KnativeConfiguration) -> Scaling:
-    """How its revisions are scaled: KServe's fields go before Knative's annotations. Raises ValueError."""
-    said = {"min-scale": str(component.minimum), "max-scale": str(component.maximum)}
-    if component.metric:
-        said["metric"] = component.metric
-    if component.target:
-        said["target"] = component.target
-    annotations = {**component.annotations, **{GROUP + name: value for name, value in said.items()}}
-    return read_scaling(annotations, component.concurrency, configuration)
-
-
 def _revisions(item: Object, component: Component, store: Store) -> dict[str, Scale]:
     """The Deployments of its revisions, by the names of these, the oldest first."""
     found: dict[str, Scale] = {}
@@ -218,9 +198,10 @@ def _size(
     """The size of one revision, by what is wanted of it."""
     life = course.past(name).life
     pods = size(scaling, wanted, life, scale.wanted, _serving(scale), now, reachable=reachable)
+    found.reasons.append(f"{name} {pods}: {wanted.why}" if wanted is not None else f"{name} {pods}: its bounds")
     if pods != scale.wanted:
         found.changes.append(scale.to(pods))
-        found.sizes.append(f"{name} {pods}: {wanted.why}" if wanted is not None else f"{name} {pods}: its bounds")
+        found.sizes.append(found.reasons[-1])
 
 
 def _drop(found: Outlook, revisions: dict[str, Scale], newest: str, rollout: Rollout, store: Store) -> None:

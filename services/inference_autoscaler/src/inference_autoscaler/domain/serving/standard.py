@@ -3,9 +3,9 @@
 from collections.abc import Collection
 from dataclasses import replace
 
-from inference_autoscaler.domain.cluster.pod_index import PodIndex
 from inference_autoscaler.domain.covering import covers
 from inference_autoscaler.domain.horizontal.spec import AUTOSCALER
+from inference_autoscaler.domain.serving.aimed import Aimed, Chosen, rest
 from inference_autoscaler.domain.serving.canaries import (
     before_promotion,
     canary_trial,
@@ -27,30 +27,37 @@ from inference_autoscaler.domain.serving.inference_service import Inference
 from inference_autoscaler.domain.serving.outcome import Outlook, Standing
 from inference_autoscaler.domain.serving.rollout import Rollout
 from inference_autoscaler.domain.serving.scalers import SCALED_OBJECT, scaler
+from inference_autoscaler.domain.serving.surroundings import Surroundings
 from kube import Key, Manifest, Mutation, Object, Store, Verb
 
 DEPLOYMENT, K8S_SERVICE = "Deployment.apps", "Service"
 _OWN = (DEPLOYMENT, K8S_SERVICE, AUTOSCALER, SCALED_OBJECT)
 _OPTIONAL = ("behavior", "advanced")
+_FIXED, _AS_SHARED = "its minReplicas", "its minReplicas, or what its share of the requests needs"
 _KEPT = ("schedulerName",)
 """Where nobody says it, whoever made the Deployment has chosen it."""
 _KINDS = {"Deployment": DEPLOYMENT, "Service": K8S_SERVICE, "ScaledObject": SCALED_OBJECT}
 
 
-def look(item: Object, spec: Inference, course: Course, store: Store, pods: PodIndex, now: int) -> Outlook:
-    """What has to happen to its children. ``course`` learns how canaries do."""
-    found = Outlook()
+def look(item: Object, spec: Inference, course: Course, around: Surroundings, now: int) -> Outlook:
+    """What has to happen to its children. ``course`` learns how canaries do. Raises ValueError for annotations that make no sense."""
+    found, store = Outlook(), around.store
     trial = course.trial = found.trial = canary_trial(item, spec, course, store)
     if trial is not None and spec.plan is not None:
-        trial.look(spec.plan, sight_of(item, trial, course, store, pods), now)
+        trial.look(spec.plan, sight_of(item, trial, course, store, around.pods), now)
         found.is_awake = trial.is_awake(spec.plan, now)
-    canaries = [sized(item, spec, one, trial, store) for one in spec.canaries]
+    aimed = Aimed(found, item, spec, course, around, now)
+    canaries = [aimed.canary(sized(item, spec, one, trial, store)) for one in spec.canaries]
     for canary in canaries:
-        _keep_deployment(found, item, canary.component, canary.replicas, store)
+        _keep_deployment(found, item, canary.component, Chosen(canary.replicas, _AS_SHARED), store)
         keep_service(found, service(item, canary.component, canary.name), store)
     for component in spec.components:
-        least = stable_minimum(component, canaries) if component.role == PREDICTOR else component.minimum
-        found.standings[component.role] = _look(found, item, spec, replace(component, minimum=least), store)
+        chosen, scaled_by = Chosen(component.minimum, _FIXED) if spec.scaled_by == "none" else None, spec.scaled_by
+        if component.role == PREDICTOR:
+            component = replace(component, minimum=stable_minimum(component, canaries))
+            chosen = Chosen(component.minimum, _FIXED) if chosen is not None else aimed.size(component, rest(canaries))
+            scaled_by = "" if aimed.decides else scaled_by
+        found.standings[component.role] = _look(found, item, scaled_by, component, chosen, store)
     stable = found.standings[PREDICTOR]
     before = before_promotion(item, spec, store)
     split = shares(stable, canaries, before, spec.predictor.minimum)
@@ -73,21 +80,28 @@ def _drop(found: Outlook, item: Object, kept: Collection[str], store: Store) -> 
             found.changes.append(Mutation(Verb.DELETE, child.key, child.uid))
 
 
-def _keep_deployment(found: Outlook, item: Object, component: Component, replicas: int | None, store: Store) -> int:
-    """The Deployment is there with the pods that it should have, and of that size where one is said; how many serve."""
+def _keep_deployment(found: Outlook, item: Object, component: Component, chosen: Chosen | None, store: Store) -> int:
+    """The Deployment is there with the pods that it should have, and of that size where one is chosen; how many serve."""
     name, wanted = component_name(item, component), standard_deployment(item, component)
     there = store.get(Key(DEPLOYMENT, item.namespace, name))
     if there is None:
-        if replicas is not None:
-            wanted["spec"]["replicas"] = replicas
+        if chosen is not None:
+            wanted["spec"]["replicas"] = chosen.replicas
         create(found, wanted)
         return 0
     if there.annotations.get(MADE_OF) != component.digest:
         found.changes.append(renewed(there, wanted))
         found.made.append(f"Deployment {name}")
-    elif replicas is not None and there.spec.get("replicas") != replicas:
-        found.changes.append(Mutation(Verb.PATCH, there.key, there.uid, patch={"spec": {"replicas": replicas}}))
-        found.sizes.append(f"{name} {replicas}, its minReplicas")
+    if chosen is not None:
+        found.reasons.append(f"{name} {chosen.replicas}: {chosen.why}")
+    if (
+        there.annotations.get(MADE_OF) == component.digest
+        and chosen is not None
+        and there.spec.get("replicas") != chosen.replicas
+    ):
+        patch = {"spec": {"replicas": chosen.replicas}}
+        found.changes.append(Mutation(Verb.PATCH, there.key, there.uid, patch=patch))
+        found.sizes.append(found.reasons[-1])
     return int(there.status.get("availableReplicas") or 0)
 
 
@@ -114,18 +128,19 @@ def _told(port: Manifest) -> tuple[object, ...]:
     return port.get("name"), port.get("port"), port.get("targetPort")
 
 
-def _look(found: Outlook, item: Object, spec: Inference, component: Component, store: Store) -> Standing:
+def _look(
+    found: Outlook, item: Object, scaled_by: str, component: Component, chosen: Chosen | None, store: Store
+) -> Standing:
     name = component_name(item, component)
-    replicas = component.minimum if spec.scaled_by == "none" else None
-    serving = _keep_deployment(found, item, component, replicas, store)
+    serving = _keep_deployment(found, item, component, chosen, store)
     keep_service(found, service(item, component, name), store)
-    _keep_scaler(found, item, spec, component, store)
+    _keep_scaler(found, item, scaled_by, component, store)
     return Standing(name, serving > 0, serving)
 
 
-def _keep_scaler(found: Outlook, item: Object, spec: Inference, component: Component, store: Store) -> None:
+def _keep_scaler(found: Outlook, item: Object, scaled_by: str, component: Component, store: Store) -> None:
     """There is the one that is asked for, as it should be, and no other that is its own."""
-    wanted = scaler(item, component, spec.scaled_by)
+    wanted = scaler(item, component, scaled_by)
     for kind in (AUTOSCALER, SCALED_OBJECT):
         there = store.get(Key(kind, item.namespace, component_name(item, component)))
         is_wanted = wanted is not None and _KINDS.get(wanted["kind"], AUTOSCALER) == kind

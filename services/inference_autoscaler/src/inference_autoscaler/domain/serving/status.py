@@ -14,6 +14,8 @@ from inference_autoscaler.domain.serving.runtimes import CONTAINER, RUNTIME
 from kube import Manifest, Object, merge
 
 _Told = tuple[str, str, str]
+SIZED_BY_GOAL = "SizedByGoal"
+"""The condition that says whether a goal decides, and what is in its way."""
 
 
 def status_patch(
@@ -125,6 +127,10 @@ def _conditions(item: Object, spec: Inference | str, found: Outlook) -> dict[str
     if found.trial is not None:
         status = {PROMOTED: "True", BACK: "False"}.get(found.trial.state, "Unknown")
         runs["RolledOut"] = (status, found.trial.reason, f"{found.trial.revision}: {found.trial.words}")
+    if found.goal is not None:
+        runs[SIZED_BY_GOAL] = found.goal
+    elif any(one.get("type") == SIZED_BY_GOAL for one in item.status.get("conditions") or ()):
+        runs[SIZED_BY_GOAL] = ("False", "NoGoal", "it states no goal any more")
     if found.canaries:
         waiting = [name for name, serves in found.canaries.items() if not serves]
         words = f"no pod of {', '.join(waiting)} serves yet" if waiting else "pods of each serve"

@@ -58,11 +58,26 @@ class Pursuit:
         sample = Sample(end, length, rate[0] * length // (rate[1] * 1000), there[0] // there[1])
         self.watch.take(sample, aim.goal, self.model(aim), ready)
 
+    def knows(self, now: int) -> bool:
+        """Whether enough is known to decide by."""
+        return bool(self.watch.heard) and now - self.watch.heard <= STALE_MS
+
     def plan(self, aim: Aim, fleet: Fleet, percent: int, now: int) -> Plan | None:
         """The replicas of a part of the service that gets so many percent of its requests; None while nothing is known."""
-        if not self.watch.heard or now - self.watch.heard > STALE_MS:
+        if not self.knows(now):
             return None
         return plan(self.watch, aim.goal, self.model(aim), fleet, percent, aim.spare)
+
+    def standing(self, aim: Aim, subject: str, now: int) -> tuple[str, str, str]:
+        """Whether the goal decides, as status, reason and message of a condition. ``subject`` is what the samples are of."""
+        if self.knows(now):
+            return "True", "SizedByGoal", f"sized by {aim.goal}"
+        wanted = f"samples {CAME} and {IN_FLIGHT} of {subject}"
+        ways = "send requests through inference_gateway, which counts them, or hand in MetricReadings"
+        if not self.watch.heard:
+            return "Unknown", "NoSamples", f"{aim.goal}: no {wanted} came yet, and the size stays; {ways}"
+        words = f"the {wanted} are older than {STALE_MS // 1000} s, and the size stays"
+        return "Unknown", "SamplesStale", f"{aim.goal}: {words}; {ways}"
 
     def manifest(self) -> Manifest:
         """As it is written down."""

@@ -9,6 +9,8 @@ GOAL = "tidegate.dev/target"
 """Annotation of an InferenceService that says its goal."""
 SPARE = "tidegate.dev/spare-replicas"
 """Annotation that says how many replicas are kept beyond what is needed, warm for whatever comes."""
+SLOTS = "tidegate.dev/slots"
+"""Annotation of an autoscaler with a goal: how many requests a replica of its target answers at once."""
 AIMS = frozenset((GOAL, SPARE))
 LATENCY, WAIT = "latency", "queue wait"
 _WORDS = re.compile(

@@ -1,5 +1,7 @@
 """What the proxy is started with; all that changes while it runs it asks for."""
 
+from collections.abc import Sequence
+
 from inference_gateway.domain.envoy.clusters import own_clusters
 from inference_gateway.domain.envoy.layout import DIRECTORY, SETTINGS, Layout
 from inference_gateway.domain.envoy.listeners import listeners
@@ -24,14 +26,14 @@ _ENDPOINTS = {
 """Where the endpoints come from, of all clusters in one stream."""
 
 
-def bootstrap(host: str, port: int, hold_seconds: int, layout: Layout) -> Manifest:
-    """For a proxy that listens on ``host`` and ``port``."""
+def bootstrap(places: Sequence[tuple[str, int]], hold_seconds: int, layout: Layout) -> Manifest:
+    """For a proxy that listens at ``places``, each a host and a port."""
     buckets = {"match": {"safe_regex": {"regex": ".*upstream_rq_time"}}, "buckets": list(BOUNDS_MS)}
     return {
         "node": {"id": "inference_gateway", "cluster": "tidegate"},
         "admin": {"address": socket(layout.admin)},
         "static_resources": {
-            "listeners": listeners(host, port, hold_seconds, layout),
+            "listeners": listeners(places, hold_seconds, layout),
             "clusters": own_clusters(layout),
         },
         "dynamic_resources": {"cds_config": asked_of(SETTINGS), "ads_config": _ENDPOINTS},

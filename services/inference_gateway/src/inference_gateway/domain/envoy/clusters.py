@@ -11,6 +11,9 @@ from kube import Manifest
 CLUSTER = "envoy.config.cluster.v3.Cluster"
 _OPTIONS = "envoy.extensions.upstreams.http.v3.HttpProtocolOptions"
 _CONNECT_SECONDS = 1.0
+_KEPT_SECONDS = 1.0
+"""How long a connection without a request is kept. Servers keep theirs for 2 s (gunicorn), 5 s (uvicorn, Node) or longer, and what
+is sent to one that hangs up at that moment is lost: nobody knows whether it was read."""
 _MOST = 1_000_000
 _UNLIMITED = {"max_connections": _MOST, "max_pending_requests": _MOST, "max_requests": _MOST, "max_retries": _MOST}
 _EJECTION = {
@@ -63,7 +66,13 @@ def replica_cluster(pool: Pool, limit: int, *, grpc: bool) -> Manifest:
         load_balancing_policy={"policies": [{"typed_extension_config": policy}]},
         circuit_breakers=breakers,
         outlier_detection=_EJECTION,
-        typed_extension_protocol_options={_OPTIONS: typed(_OPTIONS, explicit_http_config=protocol)},
+        typed_extension_protocol_options={
+            _OPTIONS: typed(
+                _OPTIONS,
+                explicit_http_config=protocol,
+                common_http_protocol_options={"idle_timeout": seconds(_KEPT_SECONDS)},
+            )
+        },
     )
 
 

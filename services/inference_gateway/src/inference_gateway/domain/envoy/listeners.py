@@ -1,5 +1,7 @@
 """The listeners: where everybody comes in, where requests wait, and where those that waited start again."""
 
+from collections.abc import Sequence
+
 from inference_gateway.domain.envoy.layout import (
     ACTIVATOR,
     AGAIN,
@@ -47,8 +49,8 @@ end
 even distances."""
 
 
-def listeners(host: str, port: int, hold_seconds: int, layout: Layout) -> list[Manifest]:
-    """All three. ``hold_seconds`` is longer than any request waits."""
+def listeners(places: Sequence[tuple[str, int]], hold_seconds: int, layout: Layout) -> list[Manifest]:
+    """All three; everybody comes in at any of ``places``, a host and a port. ``hold_seconds`` is longer than any request waits."""
     strip = extension(
         "envoy.http.early_header_mutation.header_mutation",
         "envoy.extensions.http.early_header_mutation.header_mutation.v3.HeaderMutation",
@@ -58,8 +60,12 @@ def listeners(host: str, port: int, hold_seconds: int, layout: Layout) -> list[M
     waiting = {"route_config": {"name": HOLD, "virtual_hosts": [_onwards()]}}
     public: Manifest = {"early_header_mutation_extensions": [strip], "use_remote_address": True}
     inner: Manifest = {"use_remote_address": False, "skip_xff_append": True, "stream_idle_timeout": "0s"}
+    first, *others = (address(*place) for place in places)
+    entrance = _listener(PUBLIC, first, _looking_up(), {**routed, **public, "local_reply_config": _replies()})
+    if others:
+        entrance["additional_addresses"] = [{"address": one} for one in others]
     return [
-        _listener(PUBLIC, address(host, port), _looking_up(), {**routed, **public, "local_reply_config": _replies()}),
+        entrance,
         _listener(
             HOLD,
             socket(layout.socket(HOLD)),

@@ -14,9 +14,12 @@ _ENABLED = typed("envoy.config.route.v3.FilterConfig", config={})
 _UNSENT = "connect-failure,refused-stream,reset-before-request"
 """Failures of which it is sure that nobody has seen the request."""
 _RETRIES = {
-    "num_retries": 10,
+    "num_retries": 40,
     "retry_back_off": {"base_interval": "0.025s", "max_interval": "0.5s"},
 }
+"""Some ten seconds: as long as it may take until it is known that a replica has gone without a word."""
+_RESENT_BYTES = 8 << 20
+"""The longest body of a request that may be sent again: it is kept until the answer begins."""
 _READING = {"name": ":method", "string_match": {"safe_regex": {"regex": "GET|HEAD|OPTIONS"}}}
 _EXPLAINED = {"safe_regex": {"regex": "[^?]*:explain"}}
 _IDLE_SECONDS = 3600
@@ -38,7 +41,7 @@ def routes_of(name: str, component: Component, explainer: Component | None, is_r
 
 def virtual_host(name: str, hosts: Sequence[str], routes: Sequence[Manifest]) -> Manifest:
     """What is asked under ``hosts``."""
-    return {"name": name, "domains": list(hosts), "routes": list(routes)}
+    return {"name": name, "domains": list(hosts), "routes": list(routes), "request_body_buffer_limit": _RESENT_BYTES}
 
 
 def route_configuration(virtual_hosts: Iterable[Manifest]) -> Manifest:

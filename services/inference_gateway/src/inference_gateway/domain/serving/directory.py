@@ -1,6 +1,6 @@
 """All inference services and graphs, and their ready replicas, as the facts have them."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 from inference_gateway.domain.serving.names import model_host, model_of, without_port
 from inference_gateway.domain.serving.replica import Pool, Replica, answers, pool_of, replica_of
@@ -52,7 +52,7 @@ class Directory:
                 for key, hosts in listed:
                     if place < len(hosts):
                         found.setdefault(hosts[place][0], (key, hosts[place][1]))
-            self._hosts, self._hosts_of = {**found, **self._models()}, {}
+            self._hosts, self._hosts_of = {**self._alone(found), **found, **self._models()}, {}
             for host, (key, component) in self._hosts.items():
                 self._hosts_of.setdefault(key, {}).setdefault(component, []).append(host)
         return self._hosts
@@ -78,10 +78,23 @@ class Directory:
             self._entries = {pool: key for key, one in listed for pool, _ in one.parts[one.entry].split}
         return self._entries.get(pool)
 
+    def namesakes(self, host: str) -> list[str]:
+        """The services, with their namespaces, that are called ``host``."""
+        name = without_port(host)
+        return [f"{name}.{key.namespace}" for key, one in sorted(self.services.items()) if name in one.own_names()]
+
     def sharing(self, path: str) -> list[str]:
         """The services that answer for the model of ``path``, if there are several."""
         model = model_of(path)
         return [f"{key.name}.{key.namespace}" for key, one in sorted(self.services.items()) if model in one.models]
+
+    def _alone(self, known: Mapping[str, tuple[Key, str]]) -> dict[str, tuple[Key, str]]:
+        """The names that pods use within a namespace, where only one namespace has a service of that name."""
+        meant: dict[str, list[tuple[Key, str]]] = {}
+        for key, service in sorted(self.services.items()):
+            for name in service.own_names():
+                meant.setdefault(name, []).append(known[f"{name}.{key.namespace}"])
+        return {name: of[0] for name, of in meant.items() if len({key.namespace for key, _ in of}) == 1}
 
     def _models(self) -> dict[str, tuple[Key, str]]:
         owners: dict[str, list[Service]] = {}

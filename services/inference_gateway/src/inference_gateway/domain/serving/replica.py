@@ -12,6 +12,8 @@ PREFIX = "isvc."
 """KServe's label of the pods of a component or a revision: ``app: isvc.<name>``."""
 CONTAINERS = ("kserve-container", "transformer-container")
 HTTP_PORT = 8080
+AGENT_PORT = "agent-port"
+"""KServe's name of its agent's port. What comes by gRPC goes to the server itself."""
 _GRPC_PORTS = (8001, 9000, 8081)
 """Where Triton, KServe's runtime of it, and KServe's own server speak gRPC."""
 _ARGUMENT = re.compile(r"^--(http|grpc)[-_]port(?:=(\d+))?$")
@@ -45,6 +47,7 @@ def replica_of(pod: Object) -> Replica | None:
     if not address or pod.deleting or is_finished(pod) or not is_ready(pod):
         return None
     http, grpc = _ports(pod.spec)
+    http = _agent_port(pod.spec) or http
     return Replica(pod.name, address, http, grpc)
 
 
@@ -58,6 +61,12 @@ def _ports(spec: Manifest) -> tuple[int, int]:
     declared = [int(one["containerPort"]) for one in listed]
     grpc = grpc or next((port for port in _GRPC_PORTS if port in declared and port != http), None)
     return http or grpc or HTTP_PORT, grpc or http or HTTP_PORT
+
+
+def _agent_port(spec: Manifest) -> int | None:
+    """Where an agent stands before the server, which batches and logs what comes over HTTP/1.1; None without one."""
+    ports = (one for container in spec.get("containers") or () for one in container.get("ports") or ())
+    return next((int(one["containerPort"]) for one in ports if one.get("name") == AGENT_PORT), None)
 
 
 def _serving(containers: Iterable[Manifest]) -> Manifest:

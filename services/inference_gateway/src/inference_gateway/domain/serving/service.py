@@ -57,10 +57,12 @@ class Service:
 
     def hosts(self, domain: str) -> Iterator[tuple[str, str]]:
         """Its hosts, each with the component that is meant; those that are surely its own first."""
-        _, namespace, name = self.key
-        yield from ((host, self.entry) for host in hosts(name, namespace, domain))
-        for component in filter(None, self.parts):
-            yield from ((host, component) for host in hosts(f"{name}-{component}", namespace, domain))
+        for name, component in self.own_names().items():
+            yield from ((host, component) for host in hosts(name, self.key.namespace, domain))
+
+    def own_names(self) -> dict[str, str]:
+        """Its own name and those of its components, each with the component that is meant."""
+        return {self.key.name: self.entry, **{f"{self.key.name}-{one}": one for one in self.parts if one}}
 
     @property
     def is_measured(self) -> bool:

@@ -53,13 +53,15 @@ def to_write(
             continue
         missing = [name for name in files if name not in there]
         whole[group] = {**there, **{name: at_first(group, name, files[name], pods, machine) for name in missing}}
-    return {group: _with_weight(group, files, pods) for group, files in whole.items() if files}
+    return {
+        group: _with_weight(group, files, pods) if CPU_IDLE in files else files
+        for group, files in whole.items()
+        if files
+    }
 
 
 def _with_weight(group: Group, files: Mapping[str, str], pods: Mapping[str, NodePod]) -> Mapping[str, str]:
     """A group that is idle has no weight, and one that is not any more has lost it: it is written after that."""
-    if CPU_IDLE not in files:
-        return files
     idle = files[CPU_IDLE]
     others = {name: text for name, text in files.items() if name not in (CPU_IDLE, CPU_WEIGHT, CPU_SHARES)}
     own = own_files(group, pods) if idle == "0" else {}

@@ -101,7 +101,7 @@ def tier_files(held: Held, pools: CpuPools, machine: Machine) -> dict[Group, dic
     if held.quota_milli is not None:
         files[CPU_MAX] = cpu_max(max(LEAST_QUOTA_US, held.quota_milli * PERIOD_US // 1000))
     cpus = frozenset(held.cpus) or pools.best_effort
-    if cpus and cpus != machine.cpus:
+    if 0 < len(cpus) < len(machine.processors):
         files[CPU_SET] = format_cpus(cpus)
     return {BEST_EFFORT: files} if files else {}
 
@@ -123,7 +123,7 @@ def _cpus(
     count = max(-(-allowed_milli // 1000), LEAST_CPUS)
     if before:
         have = len(before)
-        most = have + -(-len(situation.machine.cpus) * STEP_PERCENT // 100) if may_grow else have
+        most = have + -(-len(situation.machine.processors) * STEP_PERCENT // 100) if may_grow else have
         if count > have and allowed_milli < have * 1000 + DEAD_MILLI:
             count = have
         count = min(count, max(most, LEAST_CPUS))

@@ -1,0 +1,1 @@
+"""Goals of HorizontalPodAutoscalers and ScaledObjects: their targets are sized by what users should feel."""
