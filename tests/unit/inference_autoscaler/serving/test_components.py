@@ -203,6 +203,17 @@ def test_an_agent_batches_and_logs_in_front_of_the_server(cluster: Any) -> None:
     assert child(cluster, "m-predictor", "Service").spec["ports"][0]["targetPort"] == 8501
 
 
+@pytest.mark.parametrize(("more", "protocol"), [({}, "kubernetes.io/h2c"), ({"batcher": {}}, None)])
+def test_an_agent_is_not_said_to_speak_what_only_its_server_speaks(
+    cluster: Any, more: dict[str, Any], protocol: str | None
+) -> None:
+    ports = [{"containerPort": 8080, "name": "h2c"}, {"containerPort": 9000, "name": "grpc"}]
+    serve(cluster, predictor={"containers": [{**OWN["containers"][0], "ports": ports}], **more})
+    first, other = child(cluster, "m-predictor", "Service").spec["ports"]
+    assert first.get("appProtocol") == protocol
+    assert (other["appProtocol"], other["targetPort"]) == ("kubernetes.io/h2c", 9000)
+
+
 @pytest.mark.parametrize(
     ("spec", "model", "reason"),
     [

@@ -59,6 +59,8 @@ def service(item: Object, component: Component, name: str) -> Manifest:
     first, *others = serving_container(component.pod).get("ports") or [{"containerPort": CONTAINER_PORT}]
     target = AGENT_PORT if component.agent is not None else int(first["containerPort"])
     ports = [_port(first, str(first.get("name") or name), PORT, target)]
+    if component.agent is not None:
+        ports[0].pop("appProtocol", None)  # it takes HTTP/1.1, whatever the server behind it does
     ports += [
         _port(one, str(one.get("name") or ""), int(one["containerPort"]), int(one["containerPort"])) for one in others
     ]
