@@ -19,8 +19,8 @@ from node_configuration import NODE
 from real_node import RealNode
 from real_pods import EXAMPLES, apply, is_ready, log_of, pods
 from serving_images import environment, serving_archive
-from steady_load import SteadyLoad
 from tests.bench.serving.client import Client
+from tests.bench.serving.steady_load import SteadyLoad
 
 from bus.server import free_port
 from tidegate_cli.supervisor import endpoint
