@@ -104,8 +104,8 @@ def pod(name: str, command: list[str]) -> dict[str, Any]:
 
 
 def node_slo(node: str) -> dict[str, Any]:
-    """The rules of the experiment: the kernel's least weight first (adr 0034), the quota at 95 percent of the machine second."""
-    threshold = {"enable": True, "cpuSuppressThresholdPercent": 95, "cpuSuppressPolicy": "cfsQuota"}
+    """The rules of the experiment: the kernel's least weight first, the quota at 95 percent of the machine second (adr 0034)."""
+    threshold = {"enable": True, "cpuSuppressThresholdPercent": 95, "cpuSuppressPolicy": "weight"}
     return {
         "apiVersion": "slo.koordinator.sh/v1alpha1",
         "kind": "NodeSLO",

@@ -92,7 +92,7 @@ def test_expressions_select_nodes_too() -> None:
         ('{"clusterStrategy": {"enable": "yes"}}', "enable is 'yes'; it has to be true or false"),
         ('{"clusterStrategy": {"cpuSuppressThresholdPercent": 101}}', "from 0 to 100"),
         ('{"clusterStrategy": {"cpuSuppressThresholdPercent": 60.5}}', "a whole number"),
-        ('{"clusterStrategy": {"cpuSuppressPolicy": "both"}}', "one of cpuset, cfsQuota"),
+        ('{"clusterStrategy": {"cpuSuppressPolicy": "both"}}', "one of cpuset, cfsQuota, weight"),
         ('{"clusterStrategy": {"memoryEvictThresholdPercent": 60, "memoryEvictLowerPercent": 60}}', "below"),
         ('{"nodeStrategies": {}}', "nodeStrategies is {}; it has to be a list"),
         ('{"nodeStrategies": [{"nodeSelector": {"matchExpressions": [{"key": "a", "operator": "In?"}]}}]}', "In?"),

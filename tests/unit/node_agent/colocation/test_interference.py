@@ -1,6 +1,7 @@
 """Who disturbs whom, and how it is found out: best effort is held where that helps, and not for what it does not do."""
 
 import random
+from typing import Any
 
 import pytest
 from tests.unit.node_agent.colocation.conftest import Desk, machine, pod
@@ -15,7 +16,9 @@ BEST_EFFORT = Group(Tier.BEST_EFFORT)
 
 
 _RULE = "resourceUsedThresholdWithBE"
-DISTURBED = {_RULE: {"enable": True, "cpuSuppressThresholdPercent": 95, "cpuSuppressPolicy": "cfsQuota"}}
+DISTURBED: dict[str, Any] = {
+    _RULE: {"enable": True, "cpuSuppressThresholdPercent": 95, "cpuSuppressPolicy": "cfsQuota"}
+}
 
 
 def online_and_hogs() -> tuple[NodePod, ...]:
@@ -27,9 +30,9 @@ def quota(found: Enforcement) -> int:
     return int(found.knobs[BEST_EFFORT]["cpu.max"].split()[0]) // 100
 
 
-def known(usual: Stall) -> Desk:
+def known(usual: Stall, rules: dict[str, Any] = DISTURBED) -> Desk:
     """A node that knows what is usual for its online pod."""
-    one = Desk(machine(20), DISTURBED, *online_and_hogs())
+    one = Desk(machine(20), rules, *online_and_hogs())
     for _ in range(60):
         one.uses(web=1000, big=100).stalls(web=usual).round()
     return one
@@ -49,6 +52,26 @@ def test_a_pod_that_waits_much_longer_than_usual_holds_best_effort_below_what_it
     )
     one.uses(web=1000, big=4000, small=1600).stalls(web=Stall(cpu=20))
     assert [quota(one.round()) for _ in range(11)] == [5_600] * 9 + [18_000] * 2
+
+
+def test_by_weight_best_effort_has_no_quota_before_it_disturbs_somebody_and_none_after() -> None:
+    """Its weight lets online pods go first at once, where a quota makes CPUs idle that nobody asks for."""
+    one = known(Stall(cpu=40), {_RULE: {**DISTURBED[_RULE], "cpuSuppressPolicy": "weight"}})
+    one.uses(web=1000, big=14000, small=5000).stalls(web=Stall(cpu=20))
+    assert "cpu.max" not in one.round().knobs.get(BEST_EFFORT, {})
+    one.uses(web=1000, big=6000, small=2000).stalls(web=Stall(cpu=300))
+    one.round()
+    assert quota(one.round()) == 5_600
+    one.uses(web=1000, big=4000, small=1600).stalls(web=Stall(cpu=20))
+    held = [one.round() for _ in range(11)]
+    assert [quota(found) for found in held[:9]] == [5_600] * 9
+    assert all("cpu.max" not in found.knobs.get(BEST_EFFORT, {}) for found in held[9:])
+
+
+def test_by_weight_best_effort_is_held_to_its_quota_while_nobody_measures() -> None:
+    one = known(Stall(cpu=40), {_RULE: {**DISTURBED[_RULE], "cpuSuppressPolicy": "weight"}})
+    assert quota(one.round(11, fresh=False)) == 18_000
+    assert "cpu.max" not in one.uses(web=1000).round().knobs.get(BEST_EFFORT, {})
 
 
 def test_what_is_over_in_the_next_round_holds_nobody() -> None:

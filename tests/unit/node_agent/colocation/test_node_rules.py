@@ -188,7 +188,7 @@ def _slo(draw: Any) -> dict[str, Any]:
     return {
         "resourceUsedThresholdWithBE": {
             "enable": draw(SWITCH),
-            "cpuSuppressPolicy": draw(st.sampled_from(["cpuset", "cfsQuota", "?"])),
+            "cpuSuppressPolicy": draw(st.sampled_from(["cpuset", "cfsQuota", "weight", "?"])),
             "cpuEvictThresholdPercent": 50,
             "evictEnabledPriorityThreshold": 7999,
         },

@@ -35,7 +35,9 @@ def _rules(policy: str, burst: str, on: bool) -> dict[str, Any]:
 ROUNDS = st.lists(
     st.tuples(
         st.sampled_from([(), PODS[:1], PODS[:4], PODS[1:]]),
-        st.builds(_rules, st.sampled_from(["cpuset", "cfsQuota"]), st.sampled_from(["none", "auto"]), st.booleans()),
+        st.builds(
+            _rules, st.sampled_from(["cpuset", "cfsQuota", "weight"]), st.sampled_from(["none", "auto"]), st.booleans()
+        ),
         st.sampled_from([machine(4), machine(4, lends=BATCH), machine(8)]),
         st.integers(0, 3000),
         st.booleans(),

@@ -90,7 +90,8 @@ def enforce(situation: Situation, kept: Kept) -> Enforcement:
         situation.now,
         window_ms(slo.thresholds),
     )
-    held = suppressed(situation, allowed, standing.pools, _held_before(kept, calm))
+    disturbs = calm.held_milli is not None
+    held = suppressed(situation, allowed, standing.pools, _held_before(kept, calm), disturbs)
     raised = raised_quotas(situation, standing.pools, kept.raised) if standing.bursting else {}
     limits = limits_of(slo, machine, pods.values(), quotas_by_group(pods, raised)) if raised else standing.limits
     knobs = joined((tier_files(held, standing.pools, machine), limits, standing.files))

@@ -31,6 +31,11 @@ class SuppressPolicy(StrEnum):
 
     CPUSET = "cpuset"
     QUOTA = "cfsQuota"
+    WEIGHT = "weight"
+    """Ours: the kernel's least weight, and the quota only while best effort disturbs somebody or nothing fresh was measured."""
+
+
+BY_QUOTA = (SuppressPolicy.QUOTA, SuppressPolicy.WEIGHT)
 
 
 class BurstPolicy(StrEnum):

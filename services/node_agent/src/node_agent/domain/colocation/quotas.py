@@ -18,7 +18,7 @@ from node_agent.domain.colocation.groups import (
     Group,
 )
 from node_agent.domain.colocation.machine import Machine
-from node_agent.domain.colocation.node_slo import NodeSlo, Qos, SuppressPolicy
+from node_agent.domain.colocation.node_slo import BY_QUOTA, NodeSlo, Qos
 from node_agent.domain.colocation.pods import NodePod
 from node_agent.domain.limits import PERIOD_US, Limits
 
@@ -48,7 +48,7 @@ def limits_of(
     slo: NodeSlo, machine: Machine, pods: Iterable[NodePod], scaled: Mapping[Group, int]
 ) -> dict[Group, dict[str, str]]:
     """What is decided about weights, quotas and memory limits. ``scaled`` are quotas (µs) that bursts have raised."""
-    free = slo.thresholds.enabled and slo.thresholds.policy is SuppressPolicy.QUOTA
+    free = slo.thresholds.enabled and slo.thresholds.policy in BY_QUOTA
     found: dict[Group, dict[str, str]] = {}
     bursting = {group.pod for group in scaled}
     for pod in pods:

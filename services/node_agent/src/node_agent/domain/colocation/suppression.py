@@ -13,7 +13,7 @@ from node_agent.domain.colocation.cpu_choice import choose_cpus
 from node_agent.domain.colocation.cpu_pools import CpuPools
 from node_agent.domain.colocation.groups import CPU_MAX, CPU_SET, Group, Tier
 from node_agent.domain.colocation.machine import Machine
-from node_agent.domain.colocation.node_slo import Qos, SuppressPolicy
+from node_agent.domain.colocation.node_slo import BY_QUOTA, Qos, SuppressPolicy
 from node_agent.domain.colocation.pods import NodePod
 from node_agent.domain.colocation.quotas import cpu_max
 from node_agent.domain.colocation.samples import Sample
@@ -84,13 +84,13 @@ def allowance(situation: Situation) -> Allowance:
     return Allowance(max(threshold - used - rest, least, 0), threshold, used, rest, sample is not None)
 
 
-def suppressed(situation: Situation, allowed_milli: int, pools: CpuPools, held: Held) -> Held:
-    """What best effort is held to from now on, given what it was ``held`` to."""
+def suppressed(situation: Situation, allowed_milli: int, pools: CpuPools, held: Held, disturbs: bool = False) -> Held:
+    """What best effort is held to from now on, given what it was ``held`` to, and whether it ``disturbs`` somebody."""
     rules = situation.slo.thresholds
-    if not rules.enabled:
-        return FREE
     may_grow = situation.fresh is not None
-    if rules.policy is SuppressPolicy.QUOTA or not pools.best_effort:
+    if not rules.enabled or (rules.policy is SuppressPolicy.WEIGHT and may_grow and not disturbs):
+        return FREE
+    if rules.policy in BY_QUOTA or not pools.best_effort:
         return Held(quota_milli=_quota(situation.machine.cpu_milli, allowed_milli, held.quota_milli, may_grow))
     return Held(cpus=_cpus(situation, allowed_milli, pools, held.cpus, may_grow))
 

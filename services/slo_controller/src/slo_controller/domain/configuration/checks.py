@@ -22,7 +22,7 @@ RANGES: dict[str, tuple[float, float]] = {
     **dict.fromkeys(("metricAggregateDurationSeconds", "metricReportIntervalSeconds"), (1, 10**9)),
 }
 WORDS: dict[str, tuple[str, ...]] = {
-    "cpuSuppressPolicy": ("cpuset", "cfsQuota"),
+    "cpuSuppressPolicy": ("cpuset", "cfsQuota", "weight"),
     "cpuEvictPolicy": ("evictByRealLimit", "evictByAllocatable"),
     "policy": ("none", "cpuBurstOnly", "cfsQuotaBurstOnly", "auto"),
     "cpuCalculatePolicy": ("usage", "maxUsageRequest"),
