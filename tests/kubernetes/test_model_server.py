@@ -227,13 +227,14 @@ def test_it_has_two_pods_under_load_none_afterwards_and_loses_no_request(node: R
 def test_a_quarter_of_the_requests_is_another_model_s_as_its_canary_is_told(
     node: RealNode, requests: str, iris: Callable[..., None]
 ) -> None:
-    """And afterwards, when all of them are."""
+    """And afterwards, when all of them are. Both have a pod at least: one that sleeps gets nothing while another serves."""
+    revisions = "iris-predictor-00002", "iris-predictor-00003"
+    iris(minReplicas=1, maxReplicas=1)
+    eventually(lambda: serving(node.plane, revisions[0]))
+    status_once(node.plane, "iris", lambda status: shares(status) == {revisions[0]: 100})
     iris("constant", canaryTrafficPercent=25, minReplicas=1, maxReplicas=1)
-    revisions = "iris-predictor-00001", "iris-predictor-00002"
-    predicted(requests)
-    eventually(lambda: all(serving(node.plane, revision) for revision in revisions))
-    # One that sleeps still gets nothing while another serves.
     status_once(node.plane, "iris", lambda status: shares(status) == dict(zip(revisions, (75, 25), strict=True)))
+    eventually(lambda: predicted(requests) == CONSTANT)  # the gateway knows by now
 
     answers = [predicted(requests) for _ in range(100)]
 
