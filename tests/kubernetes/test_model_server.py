@@ -228,7 +228,7 @@ def test_a_quarter_of_the_requests_is_another_model_s_as_its_canary_is_told(
     node: RealNode, requests: str, iris: Callable[..., None]
 ) -> None:
     """And afterwards, when all of them are. Both have a pod at least: one that sleeps gets nothing while another serves."""
-    revisions = "iris-predictor-00002", "iris-predictor-00003"
+    revisions = "iris-predictor-00001", "iris-predictor-00002"
     iris(minReplicas=1, maxReplicas=1)
     eventually(lambda: serving(node.plane, revisions[0]))
     status_once(node.plane, "iris", lambda status: shares(status) == {revisions[0]: 100})
