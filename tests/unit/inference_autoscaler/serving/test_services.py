@@ -108,6 +108,25 @@ def test_the_load_is_shared_as_the_requests_are(cluster: Any) -> None:
     assert (size(cluster, 1), size(cluster, 2)) == (8, 2)
 
 
+def test_a_stable_revision_that_sleeps_beside_its_canary_wakes_by_its_part_of_the_load(cluster: Any) -> None:
+    """It gets nothing while it sleeps and another serves, and is sized by what it is to get."""
+    cluster.serve(minReplicas=0)
+    cluster.ready()
+    for _ in range(8):
+        cluster.advance(30)
+        load(cluster, 0)
+    cluster.ready()
+    cluster.serve("model:2", canaryTrafficPercent=20, minReplicas=0)
+    cluster.advance(2)
+    cluster.ready("m-predictor-00002-deployment")
+    assert (size(cluster, 1), split(cluster)) == (0, {"2": 100})
+    load(cluster, 100)
+    cluster.advance(2)
+    assert size(cluster, 1) > 0
+    cluster.ready()
+    assert split(cluster) == {"1": 80, "2": 20}
+
+
 @pytest.mark.parametrize(
     ("newest", "is_ready", "share", "expected"),
     [

@@ -93,14 +93,16 @@ def _look(
         course.trial = found.trial = trial
     # Nobody would ever ask for a first revision that begins asleep, if it had to serve before it has a share.
     is_ready = serving.get(newest, 0) > 0 or (not before.ready and scaling.initial == 0 == scaling.minimum)
-    rollout = before.next(newest, is_ready, share, {*revisions, newest}).given(serving)
+    # Sized by what they are to get: who gets nothing only because he sleeps would else never wake.
+    meant = before.next(newest, is_ready, share, {*revisions, newest})
+    rollout = meant.given(serving)
     aim = None
     if component.role == PREDICTOR:
         aim = serverless_aim(component, scaling, around.configuration)
         pursue(aim, course, [*revisions.values()], around.pods)
         found.goal = standing(spec, aim, course, [*revisions.values()], now)
     for name, scale in revisions.items():
-        part = _part(name, newest, scaling, plan, rollout, trial)
+        part = _part(name, newest, scaling, plan, meant, trial)
         wanted = _wanted(aim, name, scale, scaling, course, around.pods, now, part.percent)
         _size(found, name, scale, replace(scaling, minimum=part.minimum), course, wanted, now, part.reachable)
     for name in sorted({*revisions, newest}):
