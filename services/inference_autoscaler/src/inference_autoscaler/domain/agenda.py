@@ -74,6 +74,34 @@ class Subscribers:
         return self._of.get(topic, _NOBODY).keys()
 
 
+class Ticks:
+    """Who is looked at in this tick (``due``), and in each one from the next on (``awake``); a tick is ``every`` milliseconds."""
+
+    def __init__(self, every: int) -> None:
+        self.due: dict[Key, None] = {}
+        self.awake: dict[Key, None] = {}
+        self.now: int | None = None
+        """The tick, counted from the epoch; None before the first one."""
+        self._every = every
+
+    def begin(self, now: int) -> bool:
+        """It is ``now``; whether the clock was put back."""
+        tick, before = now // self._every, self.now
+        if before is not None and tick > before:
+            self.due.update(self.awake)
+        self.now = tick
+        return before is not None and tick < before
+
+    def take(self, in_flight: Container[Key]) -> list[Key]:
+        """Those to be looked at, in order; who has a decision on its way stays due."""
+        due, self.due = sorted(self.due), {key: None for key in self.due if key in in_flight}
+        return [key for key in due if key not in in_flight]
+
+    def deadline(self) -> int | None:
+        """The next look at those that are awake."""
+        return None if self.now is None or not self.awake else (self.now + 1) * self._every
+
+
 class Owed:
     """Who is owed a look besides: one that was refused, or put off while a decision was on its way.
 

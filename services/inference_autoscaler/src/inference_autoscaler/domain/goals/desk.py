@@ -7,7 +7,7 @@ A look is as of the tick that it falls in, so that a second one in the same tick
 from collections.abc import Hashable, Mapping
 from collections.abc import Set as AbstractSet
 
-from inference_autoscaler.domain.agenda import Subscribers
+from inference_autoscaler.domain.agenda import Subscribers, Ticks
 from inference_autoscaler.domain.cluster.pod_index import PodIndex
 from inference_autoscaler.domain.cluster.scale import Scale, scale_of
 from inference_autoscaler.domain.goals.record import Record
@@ -46,10 +46,8 @@ class GoalDesk:
         self._targets: dict[Key, dict[Key, None]] = {}
         """Who names each target, with a goal or without one."""
         self._named: dict[Key, Key] = {}
-        self._due: dict[Key, None] = {}
-        self._awake: dict[Key, None] = {}
+        self._ticks = Ticks(TICK_MS)
         self._changed: dict[Key, None] = {}
-        self._tick: int | None = None
 
     def fold(self, event: Event) -> None:
         """Take in that an autoscaler changed."""
@@ -57,21 +55,21 @@ class GoalDesk:
         self._name(key, item)
         if item is None or not has_goal(item):
             self._subscribers.subscribe(key, ())
-            for known in (self._specs, self._due, self._awake):
+            for known in (self._specs, self._ticks.due, self._ticks.awake):
                 known.pop(key, None)
             if self._records.pop(key, None) is not None:
                 self._changed[key] = None
             return
         self._specs[key] = _read(item)
-        self._due[key] = None
+        self._ticks.due[key] = None
 
     def touch(self, topic: Hashable) -> None:
         """Take in that something changed that they may go by: a target, a sample."""
-        self._due.update(dict.fromkeys(self._subscribers.of(topic)))
+        self._ticks.due.update(dict.fromkeys(self._subscribers.of(topic)))
 
     def hear(self, now: int) -> None:
         """Take in the samples of all that are due, as they stand after a change."""
-        for key in self._due:
+        for key in self._ticks.due:
             item, spec = self.store.get(key), self._specs.get(key)
             resolved = self._resolved(spec) if isinstance(spec, Steering) else None
             if item is not None and isinstance(resolved, Resolved):
@@ -86,25 +84,21 @@ class GoalDesk:
     def settle(self, outcome: Outcome) -> None:
         """What was refused is looked at in the next tick."""
         if not outcome.applied and outcome.subject in self._specs:
-            self._awake[outcome.subject] = None
+            self._ticks.awake[outcome.subject] = None
 
     def decide(self, now: int, in_flight: AbstractSet[Key]) -> list[Decision]:
         """A look at each that is due."""
-        tick = now // TICK_MS
-        if self._tick is not None and tick < self._tick:
+        if self._ticks.begin(now):
             for key, record in self._records.items():
                 record.rewind(now)
                 self._changed[key] = None
-        if self._tick is not None and tick > self._tick:
-            self._due.update(self._awake)
-        self._tick = tick
-        due, self._due = sorted(self._due), {key: None for key in self._due if key in in_flight}
-        found = (self._look(key, tick * TICK_MS) for key in due if key not in in_flight)
+        at = now // TICK_MS * TICK_MS
+        found = (self._look(key, at) for key in self._ticks.take(in_flight))
         return [decision for decision in found if decision is not None]
 
     def deadline(self) -> int | None:
         """The next look at those that are awake."""
-        return None if self._tick is None or not self._awake else (self._tick + 1) * TICK_MS
+        return self._ticks.deadline()
 
     def take_changes(self) -> dict[str, Manifest | None]:
         """What has to be remembered anew."""
@@ -118,7 +112,7 @@ class GoalDesk:
 
     def restore(self, told: Mapping[str, Manifest], at: int) -> None:
         """Take up what was remembered at ``at``."""
-        self._tick = at // TICK_MS
+        self._ticks.now = at // TICK_MS
         for name, one in told.items():
             self._records[Key(*name.split("/"))] = Record.of(one)
 
@@ -158,9 +152,9 @@ class GoalDesk:
         record = self._records.get(key)
         is_awake = found.scale is not None and record is not None and not (found.replicas == 0 and record.is_quiet)
         if is_awake:
-            self._awake[key] = None
+            self._ticks.awake[key] = None
         else:
-            self._awake.pop(key, None)
+            self._ticks.awake.pop(key, None)
         patch = status_patch(item, found, now, is_ours=is_ours)
         told = (Mutation(Verb.STATUS, item.key, item.uid, patch=patch),) if patch else ()
         dropped = self._unmade(item) if is_ours else ()
@@ -261,7 +255,7 @@ class GoalDesk:
                 self._stir(new)
 
     def _stir(self, target: Key) -> None:
-        self._due.update(dict.fromkeys(key for key in self._targets[target] if key in self._specs))
+        self._ticks.due.update(dict.fromkeys(key for key in self._targets[target] if key in self._specs))
 
     def _record(self, item: Object, now: int) -> Record:
         record = self._records.get(item.key)

@@ -8,6 +8,7 @@ from collections.abc import Set as AbstractSet
 
 import orjson
 
+from inference_autoscaler.domain.agenda import Ticks
 from inference_autoscaler.domain.cluster.pod_index import PodIndex
 from inference_autoscaler.domain.horizontal.spec import AUTOSCALER
 from inference_autoscaler.domain.horizontal.verdict import RESCALE
@@ -64,9 +65,7 @@ class InferenceDesk:
         self._stale: set[str] = set()
         """Namespaces in which something changed that pods of several services are made of; "" for all of them."""
         self._courses: dict[Key, Course] = {}
-        self._due: dict[Key, None] = {}
-        self._awake: dict[Key, None] = {}
-        self._tick: int | None = None
+        self._ticks = Ticks(TICK_MS)
         self._refused: dict[Key, int | None] = {}
         """The tick in which something was refused last."""
 
@@ -78,10 +77,10 @@ class InferenceDesk:
         if event.key.kind in _CHILDREN:
             owner = event.object.controller or {}
             if owner.get("kind") == "InferenceService":
-                self._due[Key(SERVICE, event.key.namespace, str(owner.get("name")))] = None
+                self._ticks.due[Key(SERVICE, event.key.namespace, str(owner.get("name")))] = None
             return
         if event.new is None:
-            for known in (self._specs, self._resolved, self._due, self._awake, self._refused):
+            for known in (self._specs, self._resolved, self._ticks.due, self._ticks.awake, self._refused):
                 known.pop(event.key, None)
             if self._courses.pop(event.key, None) is not None:
                 self._changed[event.key] = None
@@ -90,15 +89,15 @@ class InferenceDesk:
         if old is None or old.body is not event.new.body or _marks(old) != _marks(event.new):
             self._specs[event.key] = _read(event.new)
             self._resolved.pop(event.key, None)
-            self._due[event.key] = None
-        self._awake[event.key] = None
+            self._ticks.due[event.key] = None
+        self._ticks.awake[event.key] = None
 
     def _refresh(self) -> None:
         """Services in stale namespaces are looked at, and their pods put together anew."""
         for key in self._specs if self._stale else ():
             if "" in self._stale or key.namespace in self._stale:
                 self._resolved.pop(key, None)
-                self._due[key] = None
+                self._ticks.due[key] = None
         self._stale.clear()
 
     def fold_pod(self, event: Event) -> None:
@@ -108,7 +107,7 @@ class InferenceDesk:
         if pod is None or name is None:
             return
         if old is None or any(pod.status.get(one) != old.status.get(one) for one in _STATUSES):
-            self._due[Key(SERVICE, event.key.namespace, name)] = None
+            self._ticks.due[Key(SERVICE, event.key.namespace, name)] = None
 
     def hear(self, series: Series, now: int) -> None:
         """Take in what the request path bears of a service, by all gateways together. One that sleeps is woken by a load."""
@@ -118,8 +117,8 @@ class InferenceDesk:
         if service is None or total is None or not self._course(service).load(metric).hear(total.at, total.value_milli):
             return
         self._changed[key] = None
-        if key in self._awake or total.value_milli:
-            self._due[key] = self._awake[key] = None
+        if key in self._ticks.awake or total.value_milli:
+            self._ticks.due[key] = self._ticks.awake[key] = None
 
     def count(self, sample: Event) -> None:
         """Take in what a revision answered by now, as a gateway counted it."""
@@ -132,37 +131,31 @@ class InferenceDesk:
         if service is None or found is None or not self._is_planned(key):
             return
         if _counted(self._course(service), item, found):
-            self._changed[key] = self._due[key] = self._awake[key] = None
+            self._changed[key] = self._ticks.due[key] = self._ticks.awake[key] = None
 
     def settle(self, outcome: Outcome) -> None:
         """Look again at what was refused: at once, and where that is refused too, in the next tick."""
         if outcome.applied:
             self._refused.pop(outcome.subject, None)
             return
-        waits = self._refused.get(outcome.subject, -1) == self._tick
-        self._refused[outcome.subject] = self._tick
-        (self._awake if waits else self._due)[outcome.subject] = None
+        waits = self._refused.get(outcome.subject, -1) == self._ticks.now
+        self._refused[outcome.subject] = self._ticks.now
+        (self._ticks.awake if waits else self._ticks.due)[outcome.subject] = None
 
     def decide(self, now: int, in_flight: AbstractSet[Key]) -> list[Decision]:
         """A look at each that is due."""
         self._refresh()
-        tick = now // TICK_MS
-        if self._tick is not None and tick < self._tick:
+        if self._ticks.begin(now):
             for key, course in self._courses.items():
                 course.rewind(now)
                 self._changed[key] = None
-        if self._tick is not None and tick > self._tick:
-            self._due.update(self._awake)
-        self._tick = tick
-        if not self._due:
-            return []
-        due, self._due = sorted(self._due), {key: None for key in self._due if key in in_flight}
-        found = (self._look(key, tick * TICK_MS) for key in due if key not in in_flight)
+        at = now // TICK_MS * TICK_MS
+        found = (self._look(key, at) for key in self._ticks.take(in_flight))
         return [decision for decision in found if decision is not None]
 
     def deadline(self) -> int | None:
         """The next look at those that are awake."""
-        return None if self._tick is None or not self._awake else (self._tick + 1) * TICK_MS
+        return self._ticks.deadline()
 
     def take_changes(self) -> dict[str, Manifest | None]:
         """What has to be remembered anew."""
@@ -176,7 +169,7 @@ class InferenceDesk:
 
     def restore(self, told: Mapping[str, Manifest], at: int) -> None:
         """Take up what was remembered at ``at``."""
-        self._tick = at // TICK_MS
+        self._ticks.now = at // TICK_MS
         for name, one in told.items():
             namespace, _, own = name.partition("/")
             self._courses[Key(SERVICE, namespace, own)] = Course.of(one)
@@ -207,7 +200,7 @@ class InferenceDesk:
         if course.decided() != before:
             self._changed[key] = None
         if not found.is_awake:
-            self._awake.pop(key, None)
+            self._ticks.awake.pop(key, None)
         patch = status_patch(item, spec, found, self._pods_of(item, found), self._routing, now)
         return _told(item, spec, found, patch)
 
